@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.views.status import status as status
     from mcpfactory_pipeline.workspace.workspace import Workspace as Workspace
 
-# Module → its public names, loaded at first use (PEP 562): commands that need one part load no other.
+# Module → its public names, imported at first use (PEP 562), so that a command loads only the modules it needs.
 _NAMES: Final = {
     "base.errors": "PipelineError",
     "channels.candidate": "prune",
@@ -52,14 +52,14 @@ _NAMES: Final = {
 }
 _WHERE: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [*_WHERE]  # noqa: PLE0604 - the list is the table above
+__all__ = [*_WHERE]  # noqa: PLE0604 - `_NAMES` above has the names
 
 
 def __getattr__(name: str) -> Any:
     module = _WHERE.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - only for the first use of a name
+    from importlib import import_module  # noqa: PLC0415 - loaded only when a name is first used
 
     value = getattr(import_module(f"{__name__}.{module}"), name)
     globals()[name] = value

@@ -1,4 +1,4 @@
-"""The command line of mcpfactory: parse, call one function of the pipeline or of code generation, print."""
+"""The command line of mcpfactory: parse arguments, call one function, print the result."""
 
 from importlib.metadata import version as _version
 
@@ -6,5 +6,5 @@ __all__ = ["version"]
 
 
 def version() -> str:
-    """Return the installed version, read when asked for so that `--help` stays light."""
+    """Return the installed version; read on demand, so that `--help` stays fast."""
     return _version("mcpfactory")

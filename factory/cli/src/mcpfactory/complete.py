@@ -1,4 +1,4 @@
-"""Shell completion of names: reads folder names and at most one small file, and loads no other part, so that a key press stays quick."""
+"""Shell completion of names. It reads folder names and one small file, and imports little, so that it stays fast."""
 
 from __future__ import annotations
 

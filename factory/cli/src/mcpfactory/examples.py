@@ -1,4 +1,4 @@
-"""Two examples of each command, shown at the end of its help and on the page of the command line."""
+"""Two examples for each command, shown in its help and on the CLI reference page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of commands that import a command when it is used, so that each starts without the others."""
+"""Command groups that import each command on first use, so that others start without it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class _Base:
     """Parsing and help that commands and groups share."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an option that is given twice: the parser would use the last one."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # of a command
+        """Refuse an option that is given twice, because the parser would use only the last one."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # a Command has it
         for param, times in Counter(given).items():
             repeatable = any(getattr(param, kind, True) for kind in ("multiple", "is_flag", "count"))
-            if times > 1 and not (repeatable or ctx.resilient_parsing):  # completion reads half a command line
+            if times > 1 and not (repeatable or ctx.resilient_parsing):  # completion passes incomplete command lines
                 ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
-        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # of a command
+        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # a click command has it
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples at the end of the help."""
@@ -66,9 +66,9 @@ class LazyGroup(Group):
         """Return the commands that were used so far."""
         return {}
 
-    @property  # type: ignore[override] # click has an attribute
+    @property  # type: ignore[override] # an attribute in click
     def commands(self) -> dict[str, Any]:
-        """Return all commands, and import them for that."""
+        """Import and return all commands."""
         return {name: self.get_command(None, name) for name in self.places}
 
     @commands.setter
@@ -103,7 +103,7 @@ def _build(name: str, found: Any) -> Any:
     if isinstance(found, typer.Typer):
         found.rich_markup_mode = None  # typer inherits it from the top app only when it builds all groups at once
         found.info.context_settings = CONTEXT
-        found._add_completion = False  # noqa: SLF001 - only the app at the top has it
+        found._add_completion = False  # noqa: SLF001 - only the top app has it
         if not isinstance(found.info.cls, type):
             found.info.cls = Group
         for one in found.registered_commands:

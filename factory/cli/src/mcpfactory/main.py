@@ -92,37 +92,37 @@ def _options(
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # Many commands start code of servers, which must not read our environment.
-    if context.invoked_subcommand is None and not greet():  # in a workspace: what waits; elsewhere: help
+    if context.invoked_subcommand is None and not greet():  # prints pending items in a workspace; elsewhere, print help
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
 
 
 @functools.cache
 def build_command() -> Any:
-    """Return the tree of all commands; typer would build it again for each use, which takes 0.1 s."""
+    """Return the tree of all commands. Building it takes 0.1 s, and typer would build it again for each use."""
     return typer.main.get_command(app)
 
 
 def main() -> None:
-    """Run the command line and end the process with a documented exit code; errors are words, never tracebacks."""
+    """Run the command line, and exit with a documented code; errors are messages, never tracebacks."""
     try:
         width = None if output.width() else _UNBROKEN
         code = build_command()(prog_name="mcpfactory", standalone_mode=False, terminal_width=width)
-        if code == Exit.INTERRUPTED:  # newer versions of typer make that of Ctrl-C themselves, without a word
+        if code == Exit.INTERRUPTED:  # newer versions of typer handle Ctrl-C themselves, without a message
             output.note("interrupted")
         sys.exit(code)
     except (KeyboardInterrupt, typer.Abort):
         output.note("interrupted")
         sys.exit(Exit.INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+    except BrokenPipeError:  # the reader of our output exited, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.OK)
-    except Exception as error:  # noqa: BLE001 - the last boundary: no traceback reaches a person
+    except Exception as error:  # noqa: BLE001 - last boundary, so that users see no traceback
         sys.exit(_report(error))
 
 
 def _meant_command(message: str, words: Sequence[str]) -> str:
-    """Return the command that has the name in question in the other place: at the top, or below `pipeline`; "" where neither has."""
+    """Return a command of this name at the other level (top or `pipeline`); "" if there is none."""
     if not message.startswith("No such command"):
         return ""
     from mcpfactory.commands.pipeline import COMMANDS as BELOW
@@ -135,7 +135,7 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
 
 
 def _report(error: Exception) -> Exit:
-    if callable(format_message := getattr(error, "format_message", None)):  # the command line itself was wrong
+    if callable(format_message := getattr(error, "format_message", None)):  # an error of the command line itself
         if type(error).__name__ == "NoArgsIsHelpError":
             output.note(format_message())
             return Exit.USAGE
@@ -159,7 +159,7 @@ def _report(error: Exception) -> Exit:
 # --- which error ends in which exit code; documented in docs/reference/exit-codes.md ---
 
 
-# What the machine says no to, wherever it happens: none of it is a mistake of mcpfactory.
+# System errors in any operation, which are not bugs of mcpfactory.
 _MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or choose another place",
     errno.EPERM: "make it readable and writable for you, or choose another place",
@@ -177,7 +177,7 @@ _MACHINE: Final = {
 
 
 def of_machine(error: BaseException) -> McpfactoryError | None:
-    """Return the same as an error for a person, where the machine refused a file; None for any other."""
+    """Return an operating system error about a file as an error for people; None for other errors."""
     if not isinstance(error, OSError) or error.filename is None or error.errno not in _MACHINE:
         return None
     names = " → ".join(str(name) for name in (error.filename, error.filename2) if name is not None)

@@ -68,7 +68,7 @@ def command_of(
 def _workspace() -> Workspace | None:
     try:
         return workspace_in()
-    except WorkspaceError:  # operations that need one raise it again
+    except WorkspaceError:  # operations that need a workspace raise it again
         return None
 
 
@@ -143,5 +143,5 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-_OPTION: Final = "_option"  # end of the name of an option for a field that is an argument
-_AS_TEXT: Final = (date, Path | None)  # pydantic reads them
+_OPTION: Final = "_option"  # suffix of an option whose field is also an argument
+_AS_TEXT: Final = (date, Path | None)  # types that are passed as text; pydantic parses them

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, under one name and one help text."""
+"""Arguments and options that several commands share, with one name and one help text."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def workspace_in(folder: Path | None = None) -> Workspace:
     from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    # its parents are not searched: the folder that was named is not there
+    # Do not search its parents, because the folder was given explicitly.
     if folder is not None and not folder.is_dir():
         raise WorkspaceError(f"--workspace {folder} is not a folder", hint="set it to the folder of a workspace")
     return Workspace.find(folder or Path.cwd())

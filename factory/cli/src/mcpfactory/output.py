@@ -51,7 +51,7 @@ def data(value: Any) -> None:
 
 
 def line(text: str = "") -> None:
-    """Print one line of the answer."""
+    """Print one line of output."""
     _write(sys.stdout, text)
 
 
@@ -62,7 +62,7 @@ def note(text: str) -> None:
 
 
 def raw(text: str) -> None:
-    """Print text of somebody else, a log or a report: on a terminal it may colour, and nothing of it acts on terminal or CI."""
+    """Print foreign text, such as a log: colors stay on a terminal, other terminal and CI commands are removed."""
     from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, colour=read_by_person(sys.stdout)))
@@ -87,14 +87,14 @@ def fail(message: str, hint_text: str = "", code: Exit = Exit.BAD_INPUT) -> NoRe
 
 
 def error(message: str, hint_text: str = "") -> None:
-    """Print an error message and its hint on stderr, about the answer or in place of one."""
+    """Print an error message and its hint on stderr."""
     note(f"{styled('error:', 'bad', err=True)} {message}")
     if hint_text:
         hint(hint_text)
 
 
 def hint(text: str) -> None:
-    """Print on stderr what to do."""
+    """Print a hint on stderr."""
     note(f"{styled('hint:', 'strong', err=True)} {text}")
 
 
@@ -104,7 +104,7 @@ def warning(text: str) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table without frames: folded into the width of a terminal, a line for each row in a pipe."""
+    """Print a table without frames: wrapped to the width of a terminal, one line per row in a pipe."""
     from mcpfactory_pipeline.base.text import printable_line, table_lines
 
     cells = [tuple(map(printable_line, row)) for row in (header, *rows)]
@@ -118,15 +118,15 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-_PATIENCE: Final = 1.0  # seconds that need no word on a terminal
-_LONG: Final = 3.0  # and none elsewhere, where words stay
+_PATIENCE: Final = 1.0  # seconds without a progress line on a terminal
+_LONG: Final = 3.0  # seconds without a progress line elsewhere, because lines cannot be erased there
 _TICK: Final = 0.25
 _CLEAR: Final = "\r\x1b[K"
 
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Yield the function to call with what begins now. Short work is not reported."""
+    """Yield a function to call with each new step. Short work is not reported."""
     if quiet:
         yield lambda _step: None
     elif read_by_person(sys.stderr):
@@ -144,7 +144,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def counting() -> Iterator[Callable[[int, int], None]]:
-    """Yield the function to call before each server with how many are read, and of how many: a word every few seconds."""
+    """Yield a function to call before each server with (number, total); it reports every few seconds."""
     with progress(quiet=False) as step:
         told = time.monotonic()
 
@@ -224,7 +224,7 @@ def print_addresses(
 
 
 def print_changes(changes: Any) -> None:
-    """Print what changes for callers, breaking changes first, the cosmetic ones cut short."""
+    """Print contract changes, breaking ones first; cosmetic ones are truncated."""
     if not changes:
         line("no changes for callers")
         return

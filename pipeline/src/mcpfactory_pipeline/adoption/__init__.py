@@ -1,1 +1,1 @@
-"""Servers that exist and were adopted: how each kind is recognised, built into a candidate, started, installed and watched."""
+"""Adopt existing servers: recognize, build, start, install and watch each kind."""

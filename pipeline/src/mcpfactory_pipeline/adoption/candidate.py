@@ -1,4 +1,4 @@
-"""Candidates of adopted servers: the kinds of servers, files, record and version, and the folder that one starts from."""
+"""Candidates of adopted servers: kinds of servers, files, record, version, and the folder that a server starts from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.isolation.levels import foreign_path
 from mcpfactory_pipeline.plan.stage import RECORD, BuiltCandidate, candidate_id
 
-MakeReady = Callable[..., None]  # files of the candidate, their names, an empty folder, whether to log
+MakeReady = Callable[..., None]  # arguments: files of the candidate, their names, an empty folder, whether to log
 Program = Callable[[Path, Sequence[str]], tuple[str, ...]]
 
 
@@ -85,12 +85,12 @@ class Record:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def to_text(self) -> str:
-        """Canonical JSON."""
+        """Return canonical JSON."""
         return json.dumps({"record": _SCHEMA, **asdict(self)}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def record_name(server: str, version: str) -> str:
-    """Return the file name of the record: a channel takes project and version from it, as from the name of a wheel."""
+    """Return the file name of the record; like a wheel's name, it gives channels the project and version."""
     return f"{re.sub(r'[-_.]+', '_', server).lower()}-{re.sub(r'[^A-Za-z0-9.+!_]+', '_', version) or '0'}{RECORD}"
 
 
@@ -147,8 +147,8 @@ def build_adopted(sources: Sources, environment: tuple[str, ...]) -> BuiltCandid
     return BuiltCandidate(candidate_id(hashes), folder, hashes, version=made.version, facts=facts)
 
 
-_MARK: Final = "ready.json"  # written last
-_PATIENCE: Final = 600  # seconds for another process that makes the same
+_MARK: Final = "ready.json"  # written last, so a folder with this file is complete
+_PATIENCE: Final = 600  # seconds to wait for another process that prepares the same folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class ReadyServer:
     holds: Mapping[str, str]
 
     def changes(self) -> list[str]:
-        """Return the files that were changed since they were made."""
+        """Return the files that changed since they were installed."""
         return changed_files(self.holds, contents(self.folder, without=_MARK))
 
 
@@ -209,7 +209,7 @@ def make_ready(
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command with its program by a whole path."""
+    """Return the command with an absolute path for its program."""
     found = shutil.which(command[0], path=foreign_path())
     if found is None:
         raise ProgramRefusedError(
@@ -235,7 +235,7 @@ def _lay_out(record: Record, files: Path, hashes: Mapping[str, str], place: Path
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     make = KINDS[record.kind].make_ready
-    assert make is not None  # the caller looked
+    assert make is not None  # callers skip kinds without `make_ready`
     # Use a private copy, so that the installed bytes are exactly those that were hashed.
     with tempfile.TemporaryDirectory(prefix=".files-", dir=place.parent) as copy:
         for name, wanted in hashes.items():

@@ -21,12 +21,12 @@ from mcpfactory_pipeline.build.leaks import find_leaks_among
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 
-_BUNDLE: Final = "files.tar"  # not compressed: its bytes depend on no compression library
+_BUNDLE: Final = "files.tar"  # uncompressed, so that its bytes do not depend on the version of a compression library
 _RUNS: Final = 0o755
 
 
 def collect(sources: Sources) -> Collected:
-    """Put the files of a command into one archive, whose bytes follow from theirs."""
+    """Pack the files of a command into one archive with reproducible bytes."""
     adopted = sources.adopted
     names = adopted_files(adopted, sources.root)
     entries = list(_entries(sources.own(), names)) if names else []
@@ -49,7 +49,7 @@ def _entries(folder: Path, names: Sequence[str]) -> Iterator[ArchiveEntry]:
 
 
 def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Lay the files of a command out again in `place/files`."""
+    """Unpack the files of a command into `place/files`."""
     del log
     inside = place / "files"
     inside.mkdir()
@@ -61,13 +61,13 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
             if member.isfile() and target.is_relative_to(inside.resolve()):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 stream = archive.extractfile(member)
-                assert stream is not None  # it is a file
+                assert stream is not None  # not None for regular files
                 target.write_bytes(stream.read())
                 target.chmod(member.mode & _RUNS)
 
 
 def command_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line over the files that were laid out: words that are files become their places."""
+    """Return the command line for the unpacked files: arguments that name files become their paths."""
     inside = place / "files"
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
@@ -76,18 +76,18 @@ NO_IMAGE: Final = "adopt the program in the image, or its package"
 _NPM: Final = "mcpfactory adopt npm:NAME@VERSION"
 _PYPI: Final = "mcpfactory adopt pypi:NAME==VERSION"
 _PROGRAM: Final = "adopt the program that it makes: mcpfactory adopt --command './PROGRAM …'"
-# Programs that fetch the program they start, some only with a subcommand, and the replacement to adopt.
+# Programs that download the program they start, some only with a subcommand, and the replacement to adopt.
 _FETCHERS: Final = {
     **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec", "npm x", "pnpm dlx", "pnpm exec", "yarn dlx", "bun x"), _NPM),
     **dict.fromkeys(("uvx", "pipx", "pip", "pip3", "uv"), _PYPI),
     **dict.fromkeys(("docker", "podman", "nerdctl"), NO_IMAGE),
     **dict.fromkeys(("dnx", "wget", "curl"), _PROGRAM),
 }
-# Programs that fetch if the word behind their subcommand is an address.
+# Programs that download if the argument after their subcommand is an address.
 _ADDRESSES: Final = {"deno": re.compile(r"(npm|jsr|https?):"), "go": re.compile(r"[^@]+@")}
 _PROJECT_RUNNERS: Final = frozenset({"npm", "pnpm", "yarn", "poetry", "pdm", "hatch", "pipenv", "cargo", "dotnet"})
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "fish", "ksh", "ash", "cmd", "powershell", "pwsh"})
-_SHELL_TEXT: Final = re.compile(r"-[a-z]*c(ommand)?|/[ck]", re.IGNORECASE)  # an option of a shell, before a command
+_SHELL_TEXT: Final = re.compile(r"-[a-z]*c(ommand)?|/[ck]", re.IGNORECASE)  # shell options that take a command line
 _STARTERS: Final = frozenset(
     {
         "env", "nohup", "time", "timeout", "setsid", "exec", "caffeinate", "nice", "ionice", "stdbuf", "arch", "xvfb-run",
@@ -97,8 +97,8 @@ _STARTERS: Final = frozenset(
 )  # fmt: skip
 _OPTION: Final = re.compile(r"-+([A-Za-z][\w.-]*)")
 _NAMED: Final = re.compile(r"-*([A-Za-z][\w.-]*)[\s=:]+(.+)", re.DOTALL)
-_PLACES: Final = ("file", "path", "dir", "url")  # endings of names that say where a secret is
-# Values of credential-like names that are not secrets: short ones, numbers, words, references and paths.
+_PLACES: Final = ("file", "path", "dir", "url")  # suffixes of variables that hold a secret's location
+# Values of credential-like names that are not secrets: short values, numbers, words, references and paths.
 _ORDINARY: Final = re.compile(
     r".{0,7}|[\d.,:-]+|[A-Za-z]+([ _-][A-Za-z]+)*|\$\{?\w+\}?|(~|\.{1,2}|[A-Za-z]:)?[/\\](?!/).*", re.DOTALL
 )
@@ -152,7 +152,7 @@ def check_program(words: Sequence[str]) -> None:
 
 
 def _starter(words: Sequence[str]) -> bool:
-    """Return True if the program is one that starts another: a wrapper, or a shell with a command in its arguments."""
+    """Return True if the program starts another one: a wrapper, or a shell with a command in its arguments."""
     name = _program_name(words[0])
     options = takewhile(lambda word: word.startswith("-") or word.lower() in {"/c", "/k"}, words[1:])
     return name in _STARTERS or (name in _SHELLS and any(map(_SHELL_TEXT.fullmatch, options)))
@@ -170,7 +170,7 @@ def _fetcher(words: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _program_name(word: str) -> str:
-    """Return the name of a program without folder and suffix: `/usr/bin/npx` and `npx.cmd` are npx."""
+    """Return a program's name without folder and suffix: `/usr/bin/npx` and `npx.cmd` become `npx`."""
     return re.sub(r"\.(exe|cmd|bat|ps1|com)$", "", PureWindowsPath(word).name.lower())
 
 

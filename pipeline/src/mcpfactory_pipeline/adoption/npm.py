@@ -21,13 +21,13 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, npm_environ
 
 _QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
-QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # for npm in a sandbox: no update check
+QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # disables npm's update check, which needs the network
 _LOCKED: Final = ("--package-lock-only", "--omit-lockfile-registry-resolved", "--omit=dev")
-_PATIENCE: Final = 300  # seconds
+_PATIENCE: Final = 300  # seconds until npm must finish
 _MACHINERY_BROKE: Final = re.compile(
     r"\b(E?NOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENOSPC|ENETUNREACH|ERR_SOCKET_TIMEOUT|FETCH_ERROR|E50\d|E429)\b|network"
 )
-_TARBALL: Final = "package.tgz"  # the tarball's name in a candidate, which its lock refers to
+_TARBALL: Final = "package.tgz"  # file name of the tarball in a candidate; the lock file refers to it
 
 
 def find_npm() -> str:
@@ -53,7 +53,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
     """
     command = [find_npm(), *arguments, *_QUIET]
     if log:
-        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     try:
         done = subprocess.run(
             command,
@@ -71,7 +71,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
             f"npm {arguments[0]} did not finish: {error}", hint="run again when the registry answers"
         ) from error
     if log:
-        print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201 - as above
+        print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     if done.returncode == 0:
         return done.stdout
     said = last_lines(
@@ -83,7 +83,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
 
 
 def integrity(data: bytes) -> str:
-    """Return the hash of a tarball as npm writes it."""
+    """Return the hash of a tarball in npm's format."""
     return f"sha512-{base64.b64encode(hashlib.sha512(data).digest()).decode()}"
 
 
@@ -103,12 +103,12 @@ def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str,
 
 
 def newest_version(package: str, work: Path) -> str:
-    """Return the version that the registry gives to who asks for none. Raises as `run_npm` does."""
+    """Return the latest version in the registry. Raises as `run_npm` does."""
     return str(json.loads(run_npm("view", package, "version", "--json", cwd=work, log=False)))
 
 
 def package_text(package: str) -> str:
-    """Return the `package.json` of the tree that a candidate is started from: it depends on the one tarball."""
+    """Return the `package.json` of a candidate's installation, which depends on the tarball only."""
     return json.dumps({"private": True, "dependencies": {package: f"file:{_TARBALL}"}}, indent=2) + "\n"
 
 
@@ -134,7 +134,7 @@ def scripted_packages(lock: str | bytes) -> list[str]:
 
 
 def collect(sources: Sources) -> Collected:
-    """Return the tarball of the version that was adopted, by its integrity, and the lock."""
+    """Return the tarball of the adopted version, checked by its integrity hash, and the lock."""
     adopted, lock = sources.adopted, sources.lock("node")
     check_node_lock(lock, own=adopted.package, where=f"servers/{sources.server}/{LOCKS['node']}")
     _, data = fetch_tarball(f"{adopted.package}@{adopted.version}", sources.work, log=sources.log)
@@ -166,7 +166,7 @@ def make_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> N
 
 
 def tree_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in a tree: its first word is a program of the package, or one of this machine (`node`)."""
+    """Return the command line in an installation; its first word is a program of the package or machine (`node`)."""
     program = place / "node_modules" / ".bin" / start[0]
     if program.exists():
         return ("node", str(program.resolve()), *start[1:]) if _is_script(program) else (str(program), *start[1:])

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_captured
 from mcpfactory_pipeline.isolation.levels import foreign_path, make_sandbox
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
-_LARGEST: Final = 1 << 26  # bytes of a report
+_LARGEST: Final = 1 << 26  # maximum size of a test report in bytes
 _SHOWN: Final = 3
 _TAP: Final = re.compile(r"^(?P<not>not )?ok\b(?:[ \t]+(?P<number>\d+))?(?P<rest>[^\n]*)$", re.M)
 _PLAN: Final = re.compile(r"^1\.\.(\d{1,9})\b", re.M)
@@ -32,7 +32,7 @@ _DIRECTIVE: Final = re.compile(r"#\s*(skip|todo)\b", re.I)
 class TestCount:
     """Number of tests by outcome; `form` is the format of the report, `names` are the failed tests."""
 
-    __test__ = False  # no class of tests
+    __test__ = False  # pytest must not collect this class
 
     form: str
     passed: int = 0
@@ -42,11 +42,11 @@ class TestCount:
 
     @property
     def tests(self) -> int:
-        """All of them."""
+        """Return the total number of tests."""
         return self.passed + self.failed + self.skipped
 
     def words(self) -> str:
-        """`3 passed, 1 failed: refuses`."""
+        """Return the counts as text: `3 passed, 1 failed: refuses`."""
         said = f"{self.passed} passed"
         said += f", {self.failed} failed: {', '.join(self.names[:_SHOWN])}" if self.failed else ""
         return said + (f", {self.skipped} skipped" if self.skipped else "")
@@ -63,7 +63,7 @@ def read_junit(data: bytes) -> TestCount | None:
     if len(data) > _LARGEST or b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:
         return None
     try:
-        root = ET.fromstring(data)  # noqa: S314 - without a document type, so that there are no entities
+        root = ET.fromstring(data)  # noqa: S314 - documents with a DTD or entities were rejected above
     except ET.ParseError:
         return None
     if root.tag not in {"testsuites", "testsuite"}:
@@ -102,12 +102,11 @@ def read_tap(text: str) -> TestCount | None:
     return TestCount("TAP", passed, len(names) - (missing > 0) + max(0, missing), skipped, tuple(names))
 
 
-# pytest's configuration files, and the text that marks a file as one.
+# pytest's configuration files, each with the text that it must contain to count ("" if any content counts).
 _PYTEST_CONFIGS: Final = {
     "pytest.toml": "", ".pytest.toml": "", "pytest.ini": "", ".pytest.ini": "", "pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]",
     "setup.cfg": "[tool:pytest]",
 }  # fmt: skip
-# bytes of a report
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,7 @@ def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
         "install",
         "--quiet",
         *ONLY_WHEELS,
-        "--no-sources",  # folders that [tool.uv.sources] names are built, only wheels or not, where they are editable or of a workspace
+        "--no-sources",  # sources that are editable or in a workspace would be built despite --only-binary
         *test_requirements(bench),
         cwd=bench,
         python=python,
@@ -207,7 +206,7 @@ _PREPARE: Final = {"python": _python_tools, "node": _node_tools}
 
 
 def judge(code: int, said: str, report: bytes | None, *, wanted: str) -> OwnTests:
-    """Return the verdict by exit code and report: both must be good. A missing promised report fails. Pure."""
+    """Return the verdict; exit code and report must both pass. A `wanted` report that is missing fails. Pure."""
     if wanted and report is None:
         return OwnTests(False, f"the tests ended with exit {code} and wrote no {wanted}: nothing is known of them")
     count = read_junit(report) or read_tap(report.decode(errors="replace")) if report is not None else read_tap(said)
@@ -228,7 +227,7 @@ def _with_count(code: int, count: TestCount) -> OwnTests:
 
 
 def _read(report: Path | None) -> bytes | None:
-    """Return the content of a report that strangers' code wrote: a link would lead elsewhere."""
+    """Return the content of a report; refuse links, because untrusted code wrote the report."""
     if report is None or report.is_symlink() or not report.is_file() or report.stat().st_size > _LARGEST:
         return None
     return report.read_bytes()

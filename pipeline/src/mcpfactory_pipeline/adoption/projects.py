@@ -40,12 +40,12 @@ from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_UNPACKED: Final = "package"  # the folder that every tarball of npm has its files in
-_LARGEST: Final = 512 * 1024 * 1024  # bytes of a tarball when it is unpacked
+_UNPACKED: Final = "package"  # top-level folder in every npm tarball
+_LARGEST: Final = 512 * 1024 * 1024  # maximum unpacked size of a tarball in bytes
 
 
 def own_files(sources: Sources) -> tuple[Path, list[str]]:
-    """Return the folder of a project and its files; what git ignores is of this machine alone."""
+    """Return a project's folder and its files, without files that git ignores."""
     folder = sources.own()
     return folder, without_ignored(folder, adopted_files(sources.adopted, sources.root))
 
@@ -84,7 +84,7 @@ def collect_node(sources: Sources) -> Collected:
     if sources.adopted.build:
         run_npm("ci" if locked else "install", cwd=bench, log=sources.log)
         _run_build(sources.adopted.build, bench, sandbox, log=sources.log)
-    # Scripts of the project (prepare, prepack) are not run by this: npm gets --ignore-scripts.
+    # npm runs no scripts of the project (prepare, prepack) here, because it gets --ignore-scripts.
     said = json.loads(run_npm("pack", "--json", "--pack-destination", str(sources.work), cwd=bench, log=sources.log))
     row = said[0] if isinstance(said, list) else next(iter(said.values()))
     tarball = sources.work / Path(str(row["filename"])).name
@@ -143,8 +143,8 @@ def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -
             raise ProgramRefusedError(f"package.tgz has more than {_LARGEST} bytes")
         if hasattr(tarfile, "data_filter"):
             archive.extractall(place, members, filter="data")
-        else:  # Python 3.11.0 to 3.11.3
-            archive.extractall(place, members)  # noqa: S202 - it was packed here
+        else:  # Python 3.11.0 to 3.11.3 have no `filter`
+            archive.extractall(place, members)  # noqa: S202 - the tarball was packed here
     if LOCKS["node"] in names:
         shutil.copyfile(files / LOCKS["node"], place / _UNPACKED / LOCKS["node"])
         check_project_lock(place / _UNPACKED)
@@ -152,13 +152,13 @@ def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -
 
 
 def package_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in an unpacked package: words that are files of it become their places."""
+    """Return the command line in an unpacked package: arguments that name its files become their paths."""
     inside = place / _UNPACKED
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
 
 _CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts")
-_NO_TESTS: Final = "no test specified"  # what `npm init` writes
+_NO_TESTS: Final = "no test specified"  # the text of the test script that `npm init` writes
 
 
 def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path) -> Recognised:
@@ -231,7 +231,7 @@ def _is_test(file: str) -> bool:
 
 
 def _module(files: Iterable[str]) -> str:
-    """Return the package that can be run as a module; "" if none or several can."""
+    """Return the package that `python -m` can run; "" if there is none, or several."""
     mains = [file.removeprefix("src/").removesuffix("/__main__.py") for file in files if file.endswith("/__main__.py")]
     found = [main.replace("/", ".") for main in mains if all(part.isidentifier() for part in main.split("/"))]
     return found[0] if len(found) == 1 else ""

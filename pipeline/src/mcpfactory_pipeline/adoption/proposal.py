@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_name, read_file, read_toml
 
-_PERSONS: Final = ("start", "files", "build", "test", "report")  # fields that a person may have written otherwise
+_PERSONS: Final = ("start", "files", "build", "test", "report")  # fields that a person may have edited
 _ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS, "constraints")
 
 
@@ -44,7 +44,7 @@ class Recognised:
 
 @dataclass(frozen=True, slots=True)
 class ProposedFile:
-    """A file to write: its path in the workspace, its current content (None: it is new), and its new content."""
+    """A file to write: its path in the workspace, its current content (None if it is new), and its new content."""
 
     path: str
     before: str | None
@@ -52,11 +52,11 @@ class ProposedFile:
 
     @property
     def change(self) -> str:
-        """`new`, `changed` or `same`."""
+        """Return `new`, `changed` or `same`."""
         return "new" if self.before is None else "same" if self.before == self.after else "changed"
 
     def diff(self) -> str:
-        """Return the lines that change, as a unified diff."""
+        """Return the changed lines as a unified diff."""
         old = (self.before or "").splitlines(keepends=True)
         name = self.path if self.before is not None else "/dev/null"
         return "".join(difflib.unified_diff(old, self.after.splitlines(keepends=True), name, self.path, n=1))
@@ -64,7 +64,7 @@ class ProposedFile:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionProposal:
-    """An adoption that is not carried out yet."""
+    """An adoption that has not been written yet."""
 
     server: str
     recognised: Recognised
@@ -77,7 +77,7 @@ class AdoptionProposal:
         return any(one.change != "same" for one in self.files) or bool(self.copies)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         found = self.recognised
         return {
             "server": self.server,
@@ -140,11 +140,11 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, place)
             written.append(path)
-        if proposal.changes:  # the known drift belongs to the previous adoption
+        if proposal.changes:  # recorded drift belongs to the previous adoption
             (workspace.root / "servers" / proposal.server / DRIFT).unlink(missing_ok=True)
         for one in sorted(
             proposal.files, key=lambda row: row.path.endswith(CONFIG)
-        ):  # last: it makes the folder a server
+        ):  # written last, because this file turns the folder into a server
             if one.change != "same":
                 place = workspace.root / one.path
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -170,13 +170,13 @@ def _config_text(server: str, found: Recognised) -> str:
 
 
 def _rows(found: Recognised) -> dict[str, Any]:
-    """Return the fields of the table `[adopted]`, as reading TOML gives them."""
+    """Return the fields of the table `[adopted]`, as a TOML parser would return them."""
     table = {"kind": found.kind, **found.table}
     return {key: value if isinstance(value := table[key], str) else list(value) for key in _ORDER if table.get(key)}
 
 
 def _updated(file: Path, found: Recognised, server: str) -> str:
-    """Return the text of a server's file with the fields of `[adopted]` that are others now; all else stays."""
+    """Return the text of a server's file with the changed fields of `[adopted]`; everything else is unchanged."""
     config = read_toml(file)
     before = read_file(ServerConfig, file).adopted
     if before is None:
@@ -189,7 +189,7 @@ def _updated(file: Path, found: Recognised, server: str) -> str:
             hint=f"use --name NAME, or run mcpfactory remove {server} first",
         )
     head, mark, rest = file.read_text(encoding="utf-8").partition("\n[adopted]\n")
-    body, end, after = re.match(r"(.*?)(\n\[|\Z)(.*)", rest, re.S).groups() if mark else ("", "", "")  # type: ignore[union-attr] # it matches anything
+    body, end, after = re.match(r"(.*?)(\n\[|\Z)(.*)", rest, re.S).groups() if mark else ("", "", "")  # type: ignore[union-attr] # it matches any text
     table = config["adopted"]
     kept = {key for key in _PERSONS if key in table} - found.decided
     rows = {key: value for key, value in _rows(found).items() if key not in kept}
@@ -212,7 +212,7 @@ def _updated(file: Path, found: Recognised, server: str) -> str:
 
 
 def _toml(value: str | Sequence[str]) -> str:
-    return json.dumps(value, ensure_ascii=False)  # a list of texts is written alike in both
+    return json.dumps(value, ensure_ascii=False)  # JSON and TOML write strings and lists of strings alike
 
 
 def _read(file: Path) -> str | None:
@@ -233,7 +233,7 @@ _READS: Final = re.compile(
 _COMMON: Final = re.compile(
     r"HOME|PATH|USER|SHELL|TERM|TMPDIR|TEMP|TMP|LANG|LC_\w+|XDG_\w+|PYTHON\w*|NODE_\w+|NPM_\w+|CI|DEBUG|NO_COLOR|FORCE_COLOR|TZ|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COLUMNS|PORT|HOSTNAME|EDITOR|VIRTUAL_ENV"
 )
-_LARGEST: Final = 1 << 21  # bytes of one file that are looked at
+_LARGEST: Final = 1 << 21  # maximum size in bytes of a file that is searched
 _FRAMEWORKS: Final = {
     "fastmcp": "FastMCP",
     "mcp": "the official SDK",
@@ -244,7 +244,7 @@ _FRAMEWORKS: Final = {
 
 
 def environment_names(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
-    """Return the variables that files of Python and JavaScript name where they read the environment, sorted."""
+    """Return the environment variables that Python and JavaScript files read, sorted."""
     found: set[str] = set()
     for name, data in files:
         if name.endswith((".py", ".js", ".mjs", ".cjs", ".ts")) and len(data) <= _LARGEST:
@@ -253,7 +253,7 @@ def environment_names(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
 
 
 def framework(names: Iterable[str]) -> str:
-    """Return the framework of a server by the names of its dependencies; "" if it is unknown."""
+    """Return the framework of a server from the names of its dependencies; "" if it is unknown."""
     known = set(names)
     return next((words for name, words in _FRAMEWORKS.items() if name in known), "")
 

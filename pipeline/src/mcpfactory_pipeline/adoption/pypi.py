@@ -24,20 +24,20 @@ from mcpfactory_pipeline.base.files import venv_python
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 
-_LARGEST: Final = 512 * 1024 * 1024  # bytes of a wheel
-_PATIENCE: Final = 120  # seconds between two bytes of it
+_LARGEST: Final = 512 * 1024 * 1024  # maximum size of a wheel in bytes
+_PATIENCE: Final = 120  # seconds; socket timeout of the download
 ONLY_WHEELS: Final = ("--only-binary", ":all:")
-# uv's messages for packages that it would have to build.
+# uv's messages about packages that it would have to build.
 _NO_WHEEL: Final = re.compile(
     r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) "
     r"(?:has|have) no usable wheels"
 )
-# Parts that uv accepts in a line in addition to a requirement: further lines, and variables that it expands.
+# Text that uv accepts in addition to a requirement: further lines, and variables that it expands.
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
 class OtherFilesError(ProgramRefusedError):
-    """An index has other files than the one that is wanted; `hashes` are theirs."""
+    """An index offers other files than the wanted one; `hashes` are those of its files."""
 
     def __init__(self, message: str, hashes: Sequence[str]) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class OtherFilesError(ProgramRefusedError):
 
 
 class WheelAtIndex(NamedTuple):
-    """A wheel that an index has: version of the package, name of the file, where it is, and its hash."""
+    """A wheel in an index: package version, file name, URL and hash."""
 
     version: str
     file: str
@@ -64,7 +64,7 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
     asked.write_text(f"{requirement}\n", encoding="utf-8")
-    answer.unlink(missing_ok=True)  # uv would keep the version of an earlier answer
+    answer.unlink(missing_ok=True)  # uv would reuse the version in an existing output file
     options = ("--quiet", "--no-deps", "--no-header", "--format", "pylock.toml", "--output-file")
     run_uv("pip", "compile", *options, str(answer), str(asked), cwd=work, log=False)
     package: Mapping[str, Any] = tomllib.loads(answer.read_text(encoding="utf-8"))["packages"][0]
@@ -95,7 +95,7 @@ def _row(version: str, wheel: Mapping[str, Any]) -> WheelAtIndex:
 
 
 def _place(file: str, order: Mapping[str, int]) -> int | None:
-    """Return the rank of a wheel: the one for every platform first; None if it does not fit."""
+    """Return the rank of a wheel, the platform-independent one first; None if it does not fit."""
     try:
         tags = {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:
@@ -189,7 +189,7 @@ def _without_wheel(name: str) -> RefusedError:
 
 
 def collect(sources: Sources) -> Collected:
-    """Return the wheel of the version that was adopted, by its hash, and the lock."""
+    """Return the wheel of the adopted version, checked by its hash, and the lock."""
     adopted = sources.adopted
     requirement = f"{adopted.package}=={adopted.version}"
     lock = sources.lock("python")
@@ -226,7 +226,7 @@ def make_environment(files: Path, names: Sequence[str], place: Path, *, log: boo
 
 
 def python_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in an environment that was made: its first word is a program of that, or `python`."""
+    """Return the command line in an environment: its first word is a program of the environment, or `python`."""
     return (str(programs(place) / start[0]), *start[1:])
 
 
@@ -240,5 +240,5 @@ def environment_paths(program: Path) -> tuple[Path, ...]:
 
 
 def programs(place: Path) -> Path:
-    """Return the folder of the programs of an environment that `make_environment` made."""
+    """Return the folder of the programs in an environment from `make_environment`."""
     return venv_python(place / "venv").parent

@@ -41,9 +41,9 @@ _PYPI: Final = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)
 _NPM: Final = re.compile(
     r"(?P<name>(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*)(?:@(?P<version>[A-Za-z0-9.+-]+))?"
 )
-# Programs that run others: they are of the machine, and no part of a candidate.
+# Interpreters belong to the machine, not to a candidate.
 _INTERPRETERS: Final = re.compile(r"node|deno|bun|java|dotnet|ruby|php|perl|python(3(\.\d+)?)?|sh|bash")
-_LARGEST: Final = 1 << 21  # bytes of a file whose code is looked at
+_LARGEST: Final = 1 << 21  # maximum size in bytes of a file whose code is searched
 
 
 def recognise(workspace: Workspace, wish: Wish) -> Recognised:
@@ -70,7 +70,7 @@ def recognise(workspace: Workspace, wish: Wish) -> Recognised:
 
 
 def adopted_before(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
-    """Return the workspace's server that was adopted from the same place; None if none or several match."""
+    """Return the workspace's server that was adopted from the same source; None if none or several match."""
     found = [
         server
         for server in workspace.servers()
@@ -145,7 +145,7 @@ def _from_pypi(workspace: Workspace, text: str, wish: Wish, work: Path) -> Recog
 
 
 def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
-    """Notes about a framework that is locked in a later major version than the package names: its authors may never have seen that."""
+    """Yield a note for each framework that the lock has in a newer major version than the package was written for."""
     for need in needs:
         locked = re.search(rf"^{re.escape(canonicalize_name(need.name))}==([\w.!+-]+)", lock, re.M)
         known = [Version(one.version) for one in need.specifier if one.operator in {">=", ">"}]
@@ -305,11 +305,11 @@ def _is_url(text: str) -> bool:
 
 
 def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return notes to read before approval: changes in the offers of a server at a URL since its last adoption."""
+    """Return notes to read before approval: changes in a URL server's offers since its last adoption."""
     try:
         known = remote.read_offers((before.folder / LOCKS["url"]).read_bytes()) if before else None
     except (OSError, ProgramRefusedError):
-        known = None  # it will be rewritten
+        known = None  # an unreadable lock will be rewritten
     changes = remote.changed_offers(known, offers) if known else []
     return (f"it offers something else than was adopted: {remote.shorten(changes)}",) if changes else ()
 

@@ -17,10 +17,10 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 _PATIENCE: Final = 30.0  # seconds for each request
-# A server may show a client named after the factory a different list. Claude Desktop and claude.ai use this name.
+# A server may hide tools from a client named after the factory, so this is the name that Claude Desktop sends.
 _CLIENT: Final = {"name": "claude-ai", "version": "0.1.0"}
-_ENOUGH: Final = 60.0  # seconds for all of them
-_SHOWN: Final = 5  # differences that a message names
+_ENOUGH: Final = 60.0  # seconds for all requests together
+_SHOWN: Final = 5  # differences that a message lists
 
 Offers = Mapping[str, Any]
 
@@ -33,8 +33,8 @@ async def ask_offers(url: str) -> dict[str, Any]:
     Raises:
         ServerError: it does not answer, or does not speak MCP.
     """
-    from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy, and only asked for where a server is asked
-    from mcpfactory_runtime.client import ConnectionLostError, HttpError, ProtocolError, connect_http  # noqa: PLC0415 - as above
+    from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy, and only servers at a URL need it
+    from mcpfactory_runtime.client import ConnectionLostError, HttpError, ProtocolError, connect_http  # noqa: PLC0415 - heavy
 
     try:
         async with asyncio.timeout(_ENOUGH), connect_http(url, timeout=_PATIENCE, info=_CLIENT) as client:
@@ -55,7 +55,7 @@ async def ask_offers(url: str) -> dict[str, Any]:
 
 
 def offers_text(url: str, offers: Offers) -> str:
-    """Return the stored form of offers: one sorted entry per line, so that a change is one line of a diff."""
+    """Return offers in stored form: one sorted entry per line, so that each change is one line of a diff."""
     lines = [f'"offers": {_SCHEMA}', f'"url": {json.dumps(url)}']
     lines += [f'"{key}": {_line(offers.get(key))}' for key in ("server", "instructions")]
     for kind, key in _KEYS.items():
@@ -82,7 +82,7 @@ def read_offers(text: bytes) -> dict[str, Any]:
 
 
 def hash_offers(offers: Offers) -> str:
-    """Return one hash of all offers of a server, independent of their order and without its identity."""
+    """Return one hash of all offers of a server, regardless of their order and the server's name and version."""
     parts: dict[str, Any] = {
         kind: sorted(json.dumps(row, sort_keys=True) for row in offers.get(kind, ())) for kind in _KEYS
     }
@@ -111,7 +111,7 @@ def changed_offers(before: Offers, after: Offers) -> list[str]:
 
 
 def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
-    """Return the differences between entries of one name; a name may be listed more than once."""
+    """Return the differences between entries with the same name; a list may repeat a name."""
     if len(old) != len(new):
         return f"is listed {len(new)} times"
     names = sorted({part for rows in zip(old, new, strict=True) for row in rows for part in row})
@@ -120,14 +120,14 @@ def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
 
 
 def shorten(changes: Iterable[str]) -> str:
-    """Return the first of some differences as one sentence."""
+    """Return the first differences as one sentence."""
     listed = list(changes)
     more = f"; and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return "; ".join(listed[:_SHOWN]) + more
 
 
 def collect(sources: Sources) -> Collected:
-    """Return the recorded offers of the server: they were reviewed, and its calls are checked against them."""
+    """Return the recorded offers of the server, which were reviewed. Later offers are checked against them."""
     text = sources.lock("url")
     offers = read_offers(text)
     if offers.get("url") != sources.adopted.url:

@@ -19,7 +19,7 @@ from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.adopted import OFFERS
 
-# Lock files next to `mcpfactory.toml`, by the tool that reads them.
+# Tool → the lock file next to `mcpfactory.toml` that it reads.
 LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url": OFFERS}
 
 
@@ -79,7 +79,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Adoption request of a person. Paths are relative to the folder `here`; omitted fields are recognized."""
+    """A person's adoption request. Paths are relative to the folder `here`; missing fields are recognized."""
 
     what: str = ""
     command: str = ""
@@ -90,7 +90,7 @@ class Wish:
     here: Path = Path()
 
 
-SHRINKWRAP: Final = "npm-shrinkwrap.json"  # what npm takes before a `package-lock.json`
+SHRINKWRAP: Final = "npm-shrinkwrap.json"  # npm prefers this file to `package-lock.json`
 _HINT: Final = (
     "do not write into it by hand: mcpfactory adopt overwrites it; for a project npm install --package-lock-only "
     "there does, once the old one is removed"
@@ -98,17 +98,17 @@ _HINT: Final = (
 _VERSIONS: Final = (
     2,
     3,
-)  # of the form of a `package-lock.json`: the earlier ones have neither integrity nor place for each
-_SHOWN: Final = 120  # characters of an entry
+)  # versions of the `package-lock.json` format; version 1 lacks an integrity hash for some packages
+_SHOWN: Final = 120  # characters of an entry that a message shows
 _PACKAGE: Final = re.compile(r"(?:(?:^|/)node_modules/(?:@[^/@\s]+/)?[^/@.\s][^/@\s]*)+")
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
-# One or several hashes in npm's format. Bytes are compared with the strongest; weaker ones are ignored.
+# One or several hashes in npm's format. Only the strongest is compared.
 _INTEGRITY: Final = re.compile(
     r"(?:sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==|sha1-[A-Za-z0-9+/]{27}=)"
 )
 _HASH: Final = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 _WHEEL_SCHEMES: Final = frozenset({"https", "http", "file"})
-_ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]|\$\{")  # no line of uv's has them
+_ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]|\$\{")  # characters that uv never writes
 
 
 def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, where: str = LOCKS["node"]) -> None:
@@ -140,7 +140,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
 
 
 def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool) -> str:
-    """Return the problem with an entry, as the end of a sentence; "" if it is pinned."""
+    """Return the problem of a lock entry as the end of a sentence; "" if the entry is pinned."""
     if not isinstance(row, dict):
         return "is not a table"
     if row.get("link"):
@@ -203,7 +203,7 @@ def _named(row: Any) -> list[str]:
 
 
 def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
-    """The entries that what an entry depends on is found at: the nearest above it."""
+    """Yield the lock entries that an entry's dependencies resolve to: the nearest ones above it."""
     for kind in ("dependencies", "optionalDependencies"):
         names = rows[path].get(kind)
         for name in names if isinstance(names, dict) else ():
@@ -234,7 +234,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with those that they are continued by, and the number of the first. A comment is not continued."""
+    """Yield each logical line, joined with its continuations, and its first number. Comments do not continue."""
     begun, start = "", 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if line.lstrip().startswith("#") and not begun:

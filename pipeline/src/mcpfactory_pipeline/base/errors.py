@@ -1,4 +1,4 @@
-"""Errors that a person has to fix, and records for `--json`."""
+"""Errors that a person must fix, and records for `--json`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 
 class PipelineError(McpfactoryError):
-    """The root of the errors of the pipeline; `hint` is the command or the field to change."""
+    """Base class of pipeline errors; `hint` is the command to run or the field to change."""
 
 
 class WorkspaceError(PipelineError):
@@ -19,7 +19,7 @@ class WorkspaceError(PipelineError):
 
 
 class NotFoundError(WorkspaceError):
-    """A server, stage or candidate of that name does not exist."""
+    """The named server, stage or candidate does not exist."""
 
 
 class ConfigError(PipelineError):
@@ -35,11 +35,11 @@ class ServerError(PipelineError):
 
 
 class StateError(PipelineError):
-    """A state or history file cannot be read, cannot be written, or says what cannot be."""
+    """A state or history file is unreadable, unwritable or inconsistent."""
 
 
 class StageError(PipelineError):
-    """The machinery of a stage broke: the stage is `errored`, and may be run again."""
+    """The machinery of a stage broke: the stage is `errored` and can be retried."""
 
 
 class RefusedError(PipelineError):
@@ -55,17 +55,17 @@ class PromotionError(PipelineError):
 
 
 class PublishError(PipelineError):
-    """Publication that was refused here or by a target; the message says why."""
+    """Publication refused by us or by a target; the message gives the reason."""
 
     exit_code = Exit.NO
 
 
 class TargetError(PipelineError):
-    """A target could not be reached, or broke while it was written to: publishing again continues."""
+    """A target was unreachable or failed during an upload; publishing again continues."""
 
 
 class ReleaseError(PipelineError):
-    """Complete or partial failure of a release; `code` is the reason, as docs/how-to/release.md lists them."""
+    """A release failed completely or partly; `code` is a reason from docs/how-to/release.md."""
 
     exit_code = Exit.NO
 
@@ -75,10 +75,10 @@ class ReleaseError(PipelineError):
 
 
 class JsonRecord:
-    """A base of dataclasses whose fields are plain data."""
+    """Base class of dataclasses whose fields are plain data."""
 
     __slots__ = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain data."""
-        return asdict(self)  # type: ignore[call-overload,no-any-return] # who derives from it is a dataclass
+        return asdict(self)  # type: ignore[call-overload,no-any-return] # subclasses are dataclasses

@@ -1,4 +1,4 @@
-"""The events of a run, and the protocol of those who report them."""
+"""Events of a run, and the protocol of reporters."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class RunEvent:
     """Something that happened in a run."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, with the name of the event first."""
+        """Return plain data that starts with the event's name."""
         return {"event": _NAMES[type(self)], **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(RunEvent):
-    """The run is about these servers and stages; `isolation` is the level at which code of servers runs on this machine."""
+    """A run of these servers and stages started; `isolation` is the isolation level of server code on this machine."""
 
     servers: tuple[str, ...]
     stages: tuple[str, ...]
@@ -27,7 +27,7 @@ class RunStarted(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class StepStarted(RunEvent):
-    """A stage of a server starts; `attempt` counts from 1."""
+    """A stage of a server started; `attempt` counts from 1."""
 
     server: str
     stage: str
@@ -37,7 +37,7 @@ class StepStarted(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class StepFinished(RunEvent):
-    """A stage of a server ended with an outcome, after so many seconds."""
+    """A stage of a server ended with an outcome after `seconds`."""
 
     server: str
     stage: str
@@ -58,7 +58,7 @@ class StepSkipped(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class LogLines(RunEvent):
-    """The end of the log of a stage that did not pass; `log` is where all of it is, below the workspace."""
+    """The last lines of the log of a stage that did not pass; `log` is the path of the full log in the workspace."""
 
     server: str
     stage: str
@@ -68,7 +68,7 @@ class LogLines(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class Waiting(RunEvent):
-    """Event of waiting for another process that runs the stages of this server; `holder` describes that process."""
+    """A run waits for another process that runs stages of this server; `holder` describes that process."""
 
     server: str
     holder: Mapping[str, Any] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Waiting(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ServerTrouble(RunEvent):
-    """A server cannot be run at all: its state or its configuration is broken. The others go on."""
+    """A server cannot be run, because its state or configuration is broken. The run continues with the others."""
 
     server: str
     message: str
@@ -85,7 +85,7 @@ class ServerTrouble(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(RunEvent):
-    """The run ended: how many servers ended how, and after how many seconds; `pruned` folders of old candidates with their bytes."""
+    """A run ended: servers by outcome, and the duration; `pruned` maps deleted candidate folders to their bytes."""
 
     servers: Mapping[str, str]
     ran: int
@@ -117,7 +117,7 @@ class Reporter(Protocol):
 
 
 class NullReporter:
-    """A reporter that reports nothing."""
+    """Reporter that reports nothing."""
 
     def emit(self, event: RunEvent) -> None:
         """Show nothing."""

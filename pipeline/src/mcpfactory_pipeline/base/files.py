@@ -36,7 +36,7 @@ def file_stamp(file: str | Path) -> FileStamp | None:
     Every write changes the stamp: a writer can reset the modification time, but not the change time.
     """
     try:
-        found = os.stat(file)  # noqa: PTH116 - the dashboard reads thirty thousand stamps; pathlib takes twice as long
+        found = os.stat(file)  # noqa: PTH116 - the dashboard calls this 30,000 times; pathlib takes twice as long
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns
@@ -102,9 +102,9 @@ def remove_temporaries(file: Path) -> None:
 
 
 def move_into_place(temporary: Path, file: Path) -> None:
-    """Replace a file durably by its temporary file."""
+    """Replace a file durably with its temporary file."""
     temporary.replace(file)
-    if os.name == "posix":  # Windows cannot open a folder, and needs no such thing
+    if os.name == "posix":  # Windows can neither open nor sync a folder
         descriptor = os.open(file.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -112,7 +112,7 @@ def move_into_place(temporary: Path, file: Path) -> None:
             os.close(descriptor)
 
 
-# How the words of a `ValueError` begin that Python itself raises.
+# First words of a `ValueError` that Python itself raises.
 _PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert")
 
 

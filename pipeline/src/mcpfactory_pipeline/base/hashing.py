@@ -23,7 +23,7 @@ from mcpfactory_pipeline.base.errors import StageError
 ABSENT: Final = "none"
 
 # Files in a server's folder that are not sources: environments, caches, secrets. Build output is excluded only at the
-# top, because a package may have a module of such a name.
+# top level, because a package may have a module named `build` or `dist`.
 _NOT_SOURCE: Final = re.compile(
     r"\.git|\.venv|__pycache__|\.\w+_cache|\.hypothesis|node_modules|\.DS_Store|.*\.egg-info|.*\.py[co]|\.env(\..*)?"
 )
@@ -31,26 +31,26 @@ _NOT_SOURCE_AT_TOP: Final = frozenset({"build", "dist", "env", "venv"})
 
 
 def hash_bytes(data: bytes) -> str:
-    """`sha256:` and 64 hexadecimal digits."""
+    """Return `sha256:` and 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def hash_file(file: str | Path) -> str:
     """Return the hash of a file's content; `none` when there is no such file."""
     try:
-        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 - 1,000 servers are read for a plan; pathlib costs half of that
+        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 - pathlib takes twice as long
             return hash_bytes(stream.read())
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return ABSENT
 
 
 def hash_record(record: Mapping[str, str]) -> str:
-    """Return the hash of named texts; the order of the names does not matter."""
+    """Return the hash of named texts, regardless of their order."""
     return hash_bytes(json.dumps(dict(record), sort_keys=True).encode())
 
 
 def hash_files(root: Path, files: Iterable[str]) -> str:
-    """Return the hash of files below `root` with their paths; `none` without files."""
+    """Return the hash of files below `root` and their paths; `none` without files."""
     record = {path: hash_file(f"{root}/{path}") for path in files}
     return hash_record(record) if record else ABSENT
 
@@ -70,7 +70,7 @@ def source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
 
 def _walk(root: str, below: str, without: frozenset[str], found: list[str]) -> None:
     try:
-        entries = list(os.scandir(os.path.join(root, below) if below else root))  # noqa: PTH118 - 1,000 servers are walked for a plan; pathlib is five times slower
+        entries = list(os.scandir(os.path.join(root, below) if below else root))  # noqa: PTH118 - pathlib takes five times as long
     except (FileNotFoundError, NotADirectoryError):
         return
     for entry in entries:
@@ -94,7 +94,7 @@ def _check_link(root: str, path: str) -> None:
         )
 
 
-_ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows
+_ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that the ZIP format can store
 _LEVEL: Final = 6
 
 
@@ -118,14 +118,14 @@ def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         for path in sorted(files):
             info = zipfile.ZipInfo(path, _ZIP_TIME)
-            info.create_system, info.external_attr = 3, 0o100644 << 16  # as if made on Unix, wherever it is made
+            info.create_system, info.external_attr = 3, 0o100644 << 16  # Unix, mode 644, on every system
             info.compress_type = method
             archive.writestr(info, files[path], compresslevel=_LEVEL if compress else None)
     return buffer.getvalue()
 
 
 def tar_bytes(entries: Iterable[ArchiveEntry]) -> bytes:
-    """Return a tar with these entries, sorted by path, of the beginning of 1970; folders above an entry are added."""
+    """Return a tar with these entries, sorted by path, with fixed times; missing parent folders are added."""
     known = {entry.path: entry for entry in entries}
     for path in list(known):
         parts = path.split("/")
@@ -159,7 +159,7 @@ def canonical_text(value: object) -> str:
 
 
 def _written(value: object, line: str) -> str:
-    """Return a value that begins within a line; its further lines begin with `line`."""
+    """Return a value that starts within a line; its further lines start with `line`."""
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Ids that sort by time and never go back (the shape of a ULID), and who acts."""
+"""Monotonic IDs that sort by time (in ULID form), and the acting person."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.text import on_one_line
 
 _DIGITS: Final = (
-    "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: its order is the order of the characters
+    "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: IDs sort like the numbers that they encode
 )
 _RANDOM_BITS: Final = 80
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 
-AUTOMATION: Final = "automation"  # the actor if no person acts
+AUTOMATION: Final = "automation"  # actor of events that no person caused
 
 Clock = Callable[[], datetime]
 
 
 def new_id(after: str = "") -> str:
-    """26 characters: 48 bits of milliseconds, 80 random bits. Always sorts behind `after`, even if the clock was set back."""
+    """Return 48 bits of milliseconds and 80 random bits as 26 characters; always greater than `after`."""
     value = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
     if after:
         value = max(value, _read(after) + 1)
@@ -61,12 +61,12 @@ def _read(text: str) -> int:
 
 
 def utc_now() -> datetime:
-    """Return the clock of this machine, in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def format_time(at: datetime) -> str:
-    """Return a moment as events hold it: UTC, to the second."""
+    """Return a time as events store it: UTC, to the second."""
     return at.astimezone(UTC).strftime(_FORMAT)
 
 
@@ -103,13 +103,13 @@ def acting_as(name: str, confirmed: str | None = None, source: str = "") -> Iter
 
 
 def confirmed_by() -> str | None:
-    """Return the person who confirmed what somebody else does; None where no confirmation was asked for."""
+    """Return the person who confirmed the current action of another actor; None without a confirmation."""
     known = _ACTING.get()
     return known[1] if known else None
 
 
 def actor() -> str:
-    """Return the actor: that of `acting_as`, else `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
+    """Return the actor: from `acting_as`, else `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
     if known := _ACTING.get():
         return on_one_line(known[0])
     return on_one_line(os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user())

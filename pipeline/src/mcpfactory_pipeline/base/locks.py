@@ -19,8 +19,8 @@ from mcpfactory_pipeline.base.errors import StateError
 
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
-_HOLDER: Final = ".running"  # what the name of a note ends in that says who holds a server
-_WAITS: Final = ".waits"  # what the name of a note ends in that says that a run waits for a server
+_HOLDER: Final = ".running"  # suffix of the file that records which run holds a server
+_WAITS: Final = ".waits"  # suffix of the file that records that a run waits for a server
 
 Holder = dict[str, Any]
 
@@ -41,7 +41,7 @@ def file_lock(file: Path, *, timeout: float = _TIMEOUT) -> Iterator[None]:
 
 
 def is_locked(file: Path) -> bool:
-    """Return True if another process holds a lock now; a missing file is not locked."""
+    """Return True if another process holds the lock; a missing file is not locked."""
     if not file.exists():
         return False
     lock = FileLock(file)
@@ -85,7 +85,7 @@ def run_lock(
             if not waited:
                 waiting(read_holder(folder, server))
                 waited = True
-                with suppress(OSError):  # nothing depends on the note
+                with suppress(OSError):  # the note is informational, so failing to write it is harmless
                     wait.parent.mkdir(parents=True, exist_ok=True)
                     wait.touch()
     finally:
@@ -97,7 +97,7 @@ def run_lock(
 
     try:
         yield announce
-        note.unlink(missing_ok=True)  # not in `finally`: a run that broke off leaves its mark to be found
+        note.unlink(missing_ok=True)  # not in `finally`, so that the note of a crashed run stays
     finally:
         lock.release()
 
@@ -118,13 +118,13 @@ def read_holder(folder: Path, server: str) -> Holder:
 
 
 def stages_at_work(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
-    """Return the stages of a server that are at work now, in their order: those of one `run`, where it is given."""
+    """Return the running stages of a server in order, optionally of one `run` only."""
     holder = read_holder(folder, server)
     return tuple(holder["stages"]) if holder.get("alive") and run in {"", holder.get("run")} else ()
 
 
 def steps_at_work(folder: Path) -> frozenset[tuple[str, str, str]]:
-    """Return the running stages of all servers as (run, server, stage). Idle servers have no notes to read."""
+    """Return the running stages of all servers as (run, server, stage). Idle servers have no notes."""
     servers = [note.stem for note in folder.glob(f"*{_HOLDER}")]
     holders = {server: read_holder(folder, server) for server in servers}
     going = {server: holder for server, holder in holders.items() if holder.get("alive")}
@@ -149,11 +149,11 @@ def register_run(folder: Path, run: str) -> Iterator[None]:
         for other in note.parent.glob(f"*{_WAITS}"):
             if other.name.partition(".")[0] not in going:
                 other.unlink(missing_ok=True)
-        for other in note.parent.glob("*.tmp"):  # of a run that died before its note was in place
+        for other in note.parent.glob("*.tmp"):  # left by runs that died before they renamed their note
             owner = other.name.split(".")[-2]
             if not (owner.isdecimal() and _alive(int(owner))):
                 other.unlink(missing_ok=True)
-        # A note that is half written would be taken for that of a dead run; whose it is stands in its name.
+        # Write and rename: a half-written note would look like that of a dead run. The temporary name has our PID.
         beside = note.with_name(f"{run}.{os.getpid()}.tmp")
         beside.write_text(json.dumps({"pid": os.getpid()}), encoding="utf-8")
         beside.replace(note)
@@ -165,7 +165,7 @@ def register_run(folder: Path, run: str) -> Iterator[None]:
 
 
 def active_runs(folder: Path) -> frozenset[str]:
-    """Return the ids of the runs that are under way on this machine."""
+    """Return the ids of the runs in progress on this machine."""
     found = set()
     for note in _run_notes(folder).glob("*.json"):
         with suppress(OSError, ValueError, KeyError, TypeError):
@@ -175,7 +175,7 @@ def active_runs(folder: Path) -> frozenset[str]:
 
 
 def waits_of(folder: Path, run: str) -> dict[str, str]:
-    """Return the servers for which a run waits, each with the run that is at work there, "" where that is not known."""
+    """Return server → run that holds it ("" if unknown), for each server that a run waits for."""
     waits = _run_notes(folder).glob(f"{run}.*{_WAITS}")
     servers = sorted(note.name.removeprefix(f"{run}.").removesuffix(_WAITS) for note in waits)
     return {server: str(read_holder(folder, server).get("run", "")) for server in servers}
@@ -186,9 +186,9 @@ def _holder_note(folder: Path, server: str) -> Path:
 
 
 def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:
-    """Write who holds a server's run lock, at once: who reads half of it would take a stage at work for one that broke off."""
+    """Write the holder of a server's run lock atomically; a half-read note would make a running stage look crashed."""
     holder = {"pid": os.getpid(), "run": run, "stage": next(iter(stages), ""), "stages": list(stages)}
-    beside = note.with_name(f"{note.name}.tmp")  # of this process alone: it holds the lock
+    beside = note.with_name(f"{note.name}.tmp")  # no other process writes this name, because this one holds the lock
     try:
         beside.write_text(json.dumps(holder), encoding="utf-8")
         beside.replace(note)
@@ -220,5 +220,5 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # it is there and not ours
+        return True  # the process exists but belongs to another user
     return True

@@ -11,22 +11,22 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_runtime.errors import Exit
 
-# Characters that move the cursor, ring, reorder text or are only read by programs; line ends and tabs are kept.
+# Characters that move the cursor, ring the bell, reorder text or are invisible; line ends and tabs are kept.
 _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e01ef]"
 )
 _LINE_ENDS: Final = str.maketrans({"\n": r"\n", "\t": r"\t"})
 _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
-# Colours and weights, but neither black nor backgrounds nor "concealed": what is printed stays readable.
+# Colors and weights, but not black, backgrounds or "concealed", so that output stays readable.
 _PLAIN_COLOUR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(?:;|(?=m)))*m")
-# What a CI reads as an order to itself: `::error …::` first in a line (GitHub), `##[error]` and `##vso[` (GitHub, Azure), `##teamcity[`.
+# CI commands in output: `::error …::` at the start of a line (GitHub), `##[error]`, `##vso[` (Azure), `##teamcity[`.
 _ORDER_TO_CI: Final = re.compile(
     r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*):(?=:[^\n]*::)|#(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE
 )
-# Characters that a person does not see and a model reads, and that no script needs. Ranges are inclusive.
+# Characters that people cannot see but models read, and that no script needs. Ranges are inclusive.
 _NEVER: Final = (
-    (0x115F, 0x1160),  # fillers
+    (0x115F, 0x1160),  # Hangul fillers
     (0x17B4, 0x17B5),
     (0x180E, 0x180E),
     (0x200B, 0x200B),  # zero width space
@@ -38,13 +38,13 @@ _NEVER: Final = (
     (0xFFF0, 0xFFFB),
     (0x1BCA0, 0x1BCA3),
     (0x1D173, 0x1D17A),
-    (0xE0000, 0xE0FFF),  # tags and supplementary variation selectors: whole hidden sentences
+    (0xE0000, 0xE0FFF),  # tags and supplementary variation selectors; they can encode whole hidden sentences
 )
-# Joiners and variation selectors: Persian, Hindi, Mongolian and emoji need one at a time, and none of them between two
-# letters of ASCII. Soft hyphens and marks of direction are needed there, but not many in a row.
+# Persian, Hindi, Mongolian and emoji need single joiners and variation selectors, but never between two ASCII
+# letters. They also need soft hyphens and direction marks, but not many in a row.
 _JOINERS: Final = "\u034f\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f"
 _MARKS: Final = f"\xad\u061c\u200e\u200f{_JOINERS}"
-_EMOJI: Final = "\ufe0f\u200d"  # the only such pair used inside emoji
+_EMOJI: Final = "\ufe0f\u200d"  # the only pair of joiners that emoji contain
 HIDDEN: Final = re.compile(
     f"[\x00-\x08\x0b\x0c\x0e-\x1f{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}]"
     f"|[{_MARKS}]{{4,}}|[{_JOINERS}]{{3,}}|(?!{_EMOJI})[{_JOINERS}]{{2}}|(?<=[ -~])[{_JOINERS}](?=[ -~])"
@@ -52,7 +52,7 @@ HIDDEN: Final = re.compile(
 """Characters that a model reads and a person does not see."""
 UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """The same, and control characters beyond ASCII."""
-_LONGEST_TEXT: Final = 100_000  # characters of one text that are searched
+_LONGEST_TEXT: Final = 100_000  # maximum number of characters of a text that are searched
 
 
 _INVISIBLE: Final = re.compile(f"{_CONTROL.pattern}|{HIDDEN.pattern}")
@@ -61,12 +61,12 @@ _PERHAPS: Final = re.compile(
     f"{_CONTROL.pattern[:-1]}{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}{_JOINERS}]"
 )
 _GAP: Final = 2
-_WORD: Final = 20  # columns up to which a word is not broken as long as there is room
+_WORD: Final = 20  # columns; shorter words are not split if the line has room
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def strings_in(value: Any) -> Iterator[str]:
-    """Yield every text of a JSON value, names of members too, each cut where a search for something in it ends."""
+    """Yield each string of a JSON value, including member names, truncated to the length that searches use."""
     todo = [value]
     while todo:
         item = todo.pop()
@@ -93,7 +93,7 @@ def printable(text: str, *, colour: bool = False) -> str:
 
 
 def printable_line(text: str) -> str:
-    """Return printable text on one line: line ends and tabs are also escaped, so that a name cannot add a line."""
+    """Return printable text on one line; line ends and tabs are escaped, so that names cannot add lines."""
     return printable(text.translate(_LINE_ENDS))
 
 
@@ -102,21 +102,19 @@ def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> s
 
     `escape` returns the escaped form of one character; by default Python's.
     """
-    if not _PERHAPS.search(
-        "".join(_RARE.findall(text))
-    ):  # as nearly always; the other expression takes a hundred times as long
+    if not _PERHAPS.search("".join(_RARE.findall(text))):  # fast path: the full pattern takes a hundred times as long
         return text
     return _INVISIBLE.sub(lambda found: "".join(map(escape or _escape, found[0])), text.replace("\r\n", "\n"))
 
 
 def on_one_line(text: str) -> str:
-    """Replace each line end and the spaces around it by one space, so that a text cannot fake another line."""
+    """Replace each line end and its surrounding spaces with one space, so that a text cannot fake another line."""
     lines = text.splitlines()
     return text if lines == [text] else " ".join(filter(None, map(str.strip, lines)))
 
 
 def printable_json(text: str) -> str:
-    r"""Return JSON that says the same, with what `printable` writes out as `\u001b`: nothing of a string acts on who shows it."""
+    r"""Return equivalent JSON in which characters that `printable` escapes are written as `\u001b`, safe to display."""
     text = _CONTROL.sub(lambda found: _json_escape(found[0]), text)
     return re.sub(r"#(?=#(?:\[|vso\[|teamcity\[))", r"\\u0023", text)
 
@@ -133,7 +131,7 @@ def cell_width(text: str) -> int:
 
 
 def truncate(text: str, width: int) -> str:
-    """Return the text within so many columns, its end replaced by `…` where it is longer."""
+    """Return the text in at most `width` columns; a longer text ends with `…`."""
     if cell_width(text) <= width:
         return text
     kept, left = "", width - 1
@@ -146,7 +144,7 @@ def truncate(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the text in lines of at most so many columns, broken between words where that is possible; never empty."""
+    """Return the text in lines of at most `width` columns, broken between words if possible; never empty."""
     width, lines = max(width, 2), [""]
     for word in text.split():
         if lines[-1] and cell_width(lines[-1]) + 1 + cell_width(word) <= width:
@@ -167,7 +165,7 @@ def _escape(character: str) -> str:
 
 
 def _json_escape(character: str) -> str:
-    """Return a character as JSON writes it: two escapes beyond the basic plane."""
+    """Return a character as a JSON escape; characters beyond the BMP become two."""
     return json.dumps(character)[1:-1] if not character.isascii() else f"\\u{ord(character):04x}"
 
 
@@ -192,7 +190,7 @@ def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list
 
 
 def _narrow(widths: Sequence[int], least: Sequence[int], space: int) -> list[int]:
-    """Return the widths with the widest made narrower, one column of the terminal at a time, until they fit or are the least."""
+    """Narrow the widest columns, one terminal column at a time, until the widths fit `space` or reach `least`."""
     found = list(widths)
     while sum(found) > space:
         free = [index for index, width in enumerate(found) if width > least[index]]
@@ -227,7 +225,7 @@ def format_duration(seconds: float) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Text that comes from servers and their tests, on one line: nothing of it is Markdown or HTML."""
+    """Return untrusted text on one line, with all Markdown and HTML escaped."""
     plain = re.sub(r"\s+", " ", text)[:300].replace("&", "&amp;").replace("<", "&lt;")
     return re.sub(r"([\\`*_{}\[\]|!@#~])", r"\\\1", plain)
 
@@ -237,12 +235,12 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-LONGEST_REASON: Final = 500  # characters
-_BLANK_BRAILLE: Final = "\u2800"  # a sign by its category
+LONGEST_REASON: Final = 500  # maximum number of characters of a reason
+_BLANK_BRAILLE: Final = "\u2800"  # Unicode classifies it as a symbol, but it is blank
 
 
 class ReasonError(ConfigError):
-    """A reason that no decision can have."""
+    """Invalid reason of a decision."""
 
     exit_code = Exit.USAGE
 
@@ -263,6 +261,6 @@ def checked_reason(text: str) -> str:
 
 
 def _is_seen(text: str) -> bool:
-    """Return True if a text contains a letter, digit or symbol; spaces, marks and space lookalikes do not count."""
+    """Return True if the text has a letter, digit or symbol; spaces, marks and blank lookalikes do not count."""
     seen = escape_invisible(text, lambda _: "").replace(_BLANK_BRAILLE, "")
     return any(unicodedata.category(one)[0] in "LNPS" for one in seen)

@@ -21,13 +21,13 @@ from mcpfactory_pipeline.base.hashing import ABSENT, hash_files, source_files
 
 
 def python_version() -> str:
-    """Return the interpreter's `major.minor`: what a clean environment is made with."""
+    """Return `major.minor` of the interpreter, which clean environments use."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @functools.cache
 def tool_version(name: str) -> str:
-    """Return the version of an installed distribution; `none` when it is not installed."""
+    """Return the version of an installed distribution; `none` if it is not installed."""
     try:
         return distribution(name).version
     except PackageNotFoundError:
@@ -52,12 +52,12 @@ def part_version(name: str, below: str = "") -> str:
 
 
 def template_version(name: str, server: Path) -> str:
-    """Return the hash of a server's template, shipped or in a folder of the workspace; `none` for any other."""
+    """Return the hash of a server's template, shipped or in the workspace; `none` for other templates."""
     return scaffold.template_version(name, server) or ABSENT
 
 
 def commit(folder: Path) -> str:
-    """Return the commit that is checked out around a folder, with `+changes` when files below it differ; `none` without git."""
+    """Return the commit checked out in a folder, with `+changes` if files below it differ; `none` without git."""
     head = git_text(folder, "rev-parse", "HEAD")
     if not head:
         return ABSENT
@@ -65,7 +65,7 @@ def commit(folder: Path) -> str:
 
 
 def source_folder(name: str) -> Path | None:
-    """Return the folder whose sources a distribution runs on: an editable installation; None for one that has its own files."""
+    """Return the source folder of an editable installation; None for a regular one."""
     try:
         found: Distribution = distribution(name)
         origin = json.loads(found.read_text("direct_url.json") or "{}")
@@ -85,7 +85,7 @@ _RELEASE: Final = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?")
 
 
 class Version(NamedTuple):
-    """The three numbers of a version; what comes after them does not count."""
+    """The first three numbers of a version; the rest does not count."""
 
     major: int
     minor: int
@@ -98,12 +98,12 @@ class Version(NamedTuple):
         return cls(int(found[1]), int(found[2] or 0), int(found[3] or 0)) if found else cls(0, 0, 0)
 
     def __str__(self) -> str:
-        """`1.2.3`."""
+        """Return the text `1.2.3`."""
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
 def step_between(before: str, after: str) -> Step:
-    """Return the step from one version to another; none when it is not newer, or only a pre-release."""
+    """Return the step between two versions; `none` if `after` is not newer, or only a pre-release."""
     old, new = Version.read(before), Version.read(after)
     if new <= old:
         return "none"
@@ -118,7 +118,7 @@ def permits(before: str, after: str, needed: Step) -> bool:
 
 
 def next_version(version: str, needed: Step) -> str:
-    """Return the smallest version after `version` whose step is as large as `needed`."""
+    """Return the smallest version after `version` with a step as large as `needed`."""
     major, minor, patch = Version.read(version)
     if needed == "none":
         return version

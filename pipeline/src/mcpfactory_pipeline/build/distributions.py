@@ -1,4 +1,4 @@
-"""The factory's own distributions as wheels and source distributions: the same bytes wherever this factory was installed from."""
+"""The factory's own distributions as wheels and sdists, with the same bytes for each kind of installation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from mcpfactory_pipeline.build.wheels import (
 )
 
 RUNTIME: Final = "mcpfactory-runtime"
-DISTRIBUTIONS: Final = (RUNTIME, "mcpfactory-codegen", "mcpfactory-pipeline", "mcpfactory")  # dependencies come first
+DISTRIBUTIONS: Final = (RUNTIME, "mcpfactory-codegen", "mcpfactory-pipeline", "mcpfactory")  # build order
 _BESIDE: Final = ("pyproject.toml", "README.md")
 
 
@@ -53,7 +53,7 @@ def distribution_wheel(name: str, into: Path) -> Path:
 
 
 def write_wheel(files: Mapping[str, bytes], into: Path) -> Path:
-    """Write the wheel that holds these files into a folder, whole or not at all; return its path."""
+    """Write a wheel with these files into a folder atomically; return its path."""
     into.mkdir(parents=True, exist_ok=True)
     place, data = into / canonical_name(files), canonical_wheel(files)
     if not place.is_file() or place.read_bytes() != data:
@@ -97,7 +97,7 @@ def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
 
 
 def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
-    """Return the wheel of installed files, in the wheelhouse. One that is there already is compared byte for byte."""
+    """Return the wheel of installed files from the wheelhouse; an existing one is compared byte for byte."""
     data = canonical_wheel(files)
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_name(files)
     if place.is_file() and place.read_bytes() == data:
@@ -107,7 +107,7 @@ def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _build_into(folder: Path, source: Path) -> None:
-    for leftover in folder.parent.glob(".building-*"):  # of a process that was killed; we hold the lock
+    for leftover in folder.parent.glob(".building-*"):  # left by killed processes; this one holds the lock
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as work:
         write_wheel(build_files(source, log=True), Path(work) / "made").parent.rename(folder)
@@ -127,7 +127,7 @@ def installed_files(name: str) -> dict[str, bytes]:
 
 
 def check_imported(name: str, folder: Path) -> None:
-    """Raise `StageError` when Python does not import a distribution's package from below a folder: something else runs."""
+    """Raise `StageError` if Python imports a distribution's package from outside `folder`."""
     package = name.replace("-", "_")
     spec = find_spec(package)
     origin = Path(spec.origin).resolve() if spec and spec.origin else None
@@ -174,7 +174,7 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
 def _reinstall_hint(name: str) -> str:
     """Return the command that repairs the installation from its original source."""
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
-        # uv links files from its cache, where a change has changed the copy that it would install again.
+        # uv hard-links files from its cache, so a changed file is also changed there and would be installed again.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
     return (
         f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and what you gave pip "
@@ -183,7 +183,7 @@ def _reinstall_hint(name: str) -> str:
 
 
 def package_files(source: Path) -> list[str]:
-    """Return the files that a distribution is built from: its sources, and the targets of symlinks among them."""
+    """Return the source files of a distribution, including the targets of symlinks."""
     linked = [
         Path(where, name).relative_to(source).as_posix()
         for where, folders, _files in os.walk(source / "src")
@@ -235,17 +235,17 @@ def write_packages(source: Path, into: Path) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the packages of each folder, and print each with the hash of its bytes."""
+    """Write the packages of each folder, and print each with its hash."""
     if len(arguments) < 2:
-        print("usage: python -m mcpfactory_pipeline.build.distributions INTO FOLDER…", file=sys.stderr)  # noqa: T201 - a program for the Makefile
+        print("usage: python -m mcpfactory_pipeline.build.distributions INTO FOLDER…", file=sys.stderr)  # noqa: T201 - output for the Makefile
         return 2
     into, *folders = map(Path, arguments)
     try:
         for folder in folders:
             for name, content in write_packages(folder.resolve(), into).items():
-                print(f"{content.removeprefix('sha256:')}  {into / name}", flush=True)  # noqa: T201 - a program for the Makefile
+                print(f"{content.removeprefix('sha256:')}  {into / name}", flush=True)  # noqa: T201 - output for the Makefile
     except PipelineError as error:
-        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)  # noqa: T201 - a program for the Makefile
+        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)  # noqa: T201 - output for the Makefile
         return 5
     return 0
 

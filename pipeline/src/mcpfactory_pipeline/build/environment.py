@@ -26,7 +26,7 @@ from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.build.wheels import digest
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
-_SKIPPED: Final = "__pycache__"  # never read: Python's caches of sandboxes are elsewhere
+_SKIPPED: Final = "__pycache__"  # not checked, because sandboxed Python keeps its caches elsewhere
 _OF_THE_VENV: Final = ("_virtualenv.py", "_virtualenv.pth")
 _SHOWN: Final = 3
 
@@ -36,7 +36,7 @@ class ChangedFilesError(StageError):
 
 
 def contents(folder: Path, *, without: str = "") -> dict[str, str]:
-    """Return the files below a folder except `without`: path → hash in `RECORD` format, or the target of a link."""
+    """Return path → hash in `RECORD` format (or link target) of the files in a folder, except `without`."""
     return {path: entry for path, entry in _walk(folder) if path != without}
 
 
@@ -46,7 +46,7 @@ def contents_hash(found: Mapping[str, str]) -> str:
 
 
 def changed_files(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Return the paths that are new, gone, or have another content."""
+    """Return the paths that were added, removed or changed."""
     return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
@@ -89,13 +89,13 @@ def _walk(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _site(found: Mapping[str, str]) -> str:
-    """Return the folder of libraries, with a slash at its end."""
+    """Return the site-packages folder with a slash at its end."""
     ends = (f"{path.partition('/site-packages/')[0]}/site-packages/" for path in found if "/site-packages/" in path)
     return min(ends, key=len, default="lib/")
 
 
 def _wheel_files(wheel: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files that an installer copies unchanged into the library folder, and their hashes."""
+    """Yield the files that installers copy unchanged into site-packages, and their hashes."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             top, _, rest = name.partition("/")
@@ -116,7 +116,7 @@ def _record(file: Path) -> Iterator[tuple[str, str]]:
 
 UNINSTALLABLE: Final = "correct [project] dependencies in pyproject.toml, or make the package index reachable"
 _REBUILD: Final = "build it again: mcpfactory pipeline run NAME --until build --force"
-_READY: Final = "ready.json"  # written last
+_READY: Final = "ready.json"  # written last, so an environment with this file is complete
 _TEST: Final = "test"
 _CHECKED: Final = "validate"
 _MODEL: Final = "model"
@@ -193,8 +193,8 @@ def _environment(
     try:
         holds = _made(inputs, folder, wheel, packages)
     except ChangedFilesError as error:
-        # uv links files from its cache: who wrote into such a file elsewhere (a certificate added to certifi, say) changed it for all.
-        print(f"{error}; fetching again without the cache of uv", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+        # uv hard-links files from its cache: an edit of one installed file (such as certifi's) changes all copies.
+        print(f"{error}; fetching again without the cache of uv", flush=True)  # noqa: T201 - the log of the stage
         holds = _made(inputs, folder, wheel, [*packages, "--no-cache"])
     (folder / _READY).write_text(json.dumps({**wanted, "holds": contents_hash(holds)}), encoding="utf-8")
     return Environment(folder, venv_python(folder), holds)
@@ -216,7 +216,7 @@ def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str
 
 
 def _whole(folder: Path, wanted: Mapping[str, Any]) -> Environment | None:
-    """Return an existing environment that is unmodified and uses the current interpreter; None for any other."""
+    """Return an existing environment if it is unmodified and uses the current interpreter, else None."""
     made, python = _read(folder), venv_python(folder)
     if {key: value for key, value in made.items() if key != "holds"} != wanted or not python.exists():
         return None
@@ -269,7 +269,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _remove_others(candidate: Artifact) -> None:
-    """Environments of the server's earlier candidates are of no more use; their wheels are."""
+    """Delete the environments of the server's earlier candidates, which are no longer needed."""
     for other in (*candidate.folder.parent.glob("*/environments"), *candidate.folder.parent.glob("*/environment")):
         if other != candidate.folder / "environments":
             shutil.rmtree(other, ignore_errors=True)

@@ -11,7 +11,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.git import git_output
 
-_LARGEST: Final = 1 << 24  # bytes of one file that are looked at
+_LARGEST: Final = 1 << 24  # maximum size in bytes of a file that is searched
 _FILES: Final = re.compile(
     r"\.netrc|_netrc|\.pypirc|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519)|\.env(\.(local|prod|production|staging|live))?",
     re.I,
@@ -22,7 +22,7 @@ _DOCUMENTS: Final = frozenset(
     {".json", ".yaml", ".yml", ".graphql", ".graphqls", ".gql", ".xml", ".wsdl", ".txt", ".md"}
 )
 _KEY: Final = "a private key"
-# What it is → how it looks. Each form is one that its issuer documents, so that ordinary text does not match.
+# Kind of secret → its pattern. Each is a format that its issuer documents, so ordinary text does not match.
 _CONTENTS: Final = {
     _KEY: rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:\s|\\[nr])+(?:[A-Za-z-]+: [^\n\\]*(?:\n|\\n))*(?:[A-Za-z0-9+/=]|\s|\\[nr]){64}",
@@ -38,7 +38,7 @@ _CONTENTS: Final = {
     "a key of OpenAI": rb"\bsk-(?:proj-|svcacct-)[A-Za-z0-9_-]{40,}",
 }
 _ANY: Final = re.compile(b"|".join(b"(" + form + b")" for form in _CONTENTS.values()))
-_EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # what documentation puts in place of one
+_EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # placeholders that documentation uses instead of secrets
 
 
 def find_leaks(packages: Iterable[Path]) -> Iterator[str]:
@@ -49,7 +49,7 @@ def find_leaks(packages: Iterable[Path]) -> Iterator[str]:
 
 
 def find_leaks_among(files: Iterable[tuple[str, str, bytes]]) -> Iterator[str]:
-    """Yield the same of files, each with the name of the archive that it is in, its own name there, and its content."""
+    """Yield the secrets in `files`, each given as archive name, file name and content."""
     members = list(files)
     documents = {(package, name) for package, name, _ in members if _is_document(package, name)}
     public = {
@@ -64,7 +64,7 @@ def without_ignored(folder: Path, files: Iterable[str]) -> list[str]:
     """Return the files of a server's folder that git would track, or all files outside a repository."""
     listed = git_output(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
     ignored = set((listed or b"").decode(errors="surrogateescape").split("\0"))
-    if "pyproject.toml" in ignored:  # the whole server is git-ignored, so ignore rules cannot be used
+    if "pyproject.toml" in ignored:  # the whole server is git-ignored, so ignore rules do not tell its files apart
         return list(files)
     return [name for name in files if name not in ignored]
 
@@ -98,7 +98,7 @@ def _kind(name: str, content: bytes, public: Collection[bytes] = ()) -> str:
         return "a file that programs keep credentials in"
     for found in _ANY.finditer(content):
         kind = list(_CONTENTS)[(found.lastindex or 1) - 1]
-        of_tests = kind == _KEY and "tests" in PurePosixPath(name).parts  # a certificate that a test serves with
+        of_tests = kind == _KEY and "tests" in PurePosixPath(name).parts  # tests may contain a key for a TLS server
         if not of_tests and found[0] not in public and not _EXAMPLES.search(found[0]):
             return kind
     return ""

@@ -19,11 +19,11 @@ from mcpfactory_pipeline.build import pep517_backend
 from mcpfactory_pipeline.build.programs import EPOCH, ProgramRefusedError, last_lines, run_captured, run_uv
 from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 
-# What a project without [build-system] is built with (PEP 517).
+# Defaults of PEP 517 for a project without [build-system].
 _LEGACY: Final = {"requires": ["setuptools>=40.8.0"], "build-backend": "setuptools.build_meta:__legacy__"}
 _PATTERNS: Final = {"sdist": "*.tar.gz", "wheel": "*.whl"}
 _NAMES: Final = {"sdist": "source distribution", "wheel": "wheel"}
-_PATIENCE: Final = 3  # answers of a backend that asks for more
+_PATIENCE: Final = 3  # times that a backend may ask for more requirements
 
 
 def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
@@ -57,8 +57,8 @@ def build_in_sandbox(
     sandbox = make_sandbox(settings, work, readable=(tools, Path(pep517_backend.__file__)), name="builder")
     place = sandbox.folder / "source"
     copy_files(source, files, place)
-    # Build backends look for rules of what to leave out as far up as the next repository: they shall not find the
-    # workspace's, or the same sources would give other bytes elsewhere.
+    # Build backends apply .gitignore files up to the repository's root. An empty repository hides the workspace's own
+    # rules, so that the build does not depend on the location of the sources.
     (sandbox.folder / ".git").mkdir()
     system = _build_system(place / "pyproject.toml")
     run_uv("venv", "--quiet", str(tools), cwd=work, log=log)
@@ -79,7 +79,7 @@ def build_in_sandbox(
         _call(plan, tools, sandbox, options, log=log)
         made.append(_take(sandbox.folder / "dist", hook, work / "dist"))
         if log:
-            print(f"built {made[-1].name}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+            print(f"built {made[-1].name}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     return made
 
 
@@ -110,7 +110,7 @@ def _build_system(file: Path) -> dict[str, Any]:
 
 
 def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequence[str], *, log: bool) -> None:
-    """Install what a backend needs, each a requirement and no option of uv, with what the project says of indexes."""
+    """Install a backend's requirements, as requirements and not as uv options, from the project's indexes."""
     for text in wanted:
         try:
             Requirement(text)
@@ -166,7 +166,7 @@ def _take(made: Path, hook: str, into: Path) -> Path:
 
 
 def _plain_bytes(file: Path) -> bytes:
-    """Return the content of a file that a stranger's program made: one that is a link would lead out of the sandbox."""
+    """Return the content of a file that untrusted code wrote; refuse links, which could leave the sandbox."""
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:

@@ -19,12 +19,12 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
-ASKS: Final = 75  # as EX_TEMPFAIL of sysexits.h: call again
+ASKS: Final = 75  # exit code EX_TEMPFAIL of sysexits.h: call again with more requirements
 WANTED: Final = "wanted.json"
 
 
 def main() -> None:
-    """Build what the plan says."""
+    """Build the distributions in the plan."""
     plan_file = Path(sys.argv[1])
     plan = json.loads(plan_file.read_text(encoding="utf-8"))
     source, out = Path(plan["source"]), Path(plan["out"])
@@ -52,8 +52,8 @@ def _unpacked(sdist: Path, folder: Path) -> Path:
     with tarfile.open(sdist) as archive:
         if hasattr(tarfile, "data_filter"):
             archive.extractall(folder, filter="data")
-        else:  # Python 3.11.0 to 3.11.3; the sandbox contains the unpacked files
-            archive.extractall(folder)  # noqa: S202 - as said
+        else:  # Python 3.11.0 to 3.11.3 have no `filter`
+            archive.extractall(folder)  # noqa: S202 - the sandbox confines what is unpacked
     return next(folder.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""Running programs for a stage: what they print goes to the stage's log, what they may see is listed here."""
+"""Run programs for a stage: output goes to the stage's log, and only listed environment variables are passed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import uv
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation.levels import PLAIN, Sandbox
 
-EPOCH: Final = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
+EPOCH: Final = "1580601600"  # SOURCE_DATE_EPOCH, so that equal sources give equal wheels; hatchling's default
 
 # Additional variables for uv: package indexes and network access.
 _FETCHING: Final = re.compile(
     r"HOME|USERPROFILE|APPDATA|LOCALAPPDATA|XDG_.*|UV_.*|SSL_CERT_(FILE|DIR)|NETRC|(HTTPS?|ALL|NO)_PROXY", re.I
 )
 _NOT_FOR_UV: Final = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_ENVIRONMENT|PUBLISH_.*)", re.I)
-# Additional variables for npm to reach a registry; a token is in a separate file, found through HOME.
+# Additional variables for npm to reach a registry; tokens are in a file that npm finds through HOME.
 _OF_NPM: Final = re.compile(
     r"NPM_CONFIG_(REGISTRY|@.+:REGISTRY|CACHE|USERCONFIG|CAFILE|(HTTPS?_|NO)?PROXY)|NODE_EXTRA_CA_CERTS", re.I
 )
@@ -53,7 +53,7 @@ def run_program(
     Raises:
         StageError: when it cannot be started.
     """
-    print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     try:
         words = sandbox.command(command) if sandbox else command
         return subprocess.run(words, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, check=False).returncode
@@ -83,7 +83,7 @@ def _captured(
     shown: Sequence[str], command: Sequence[str], cwd: Path, environ: Mapping[str, str], *, log: bool
 ) -> tuple[int, str]:
     if log:
-        print(f"$ {shlex.join(shown)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+        print(f"$ {shlex.join(shown)}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     done = subprocess.run(
         command,
         cwd=cwd,
@@ -96,25 +96,25 @@ def _captured(
         check=False,
     )
     if log:
-        print(done.stdout, end="", flush=True)  # noqa: T201 - as above
+        print(done.stdout, end="", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     return done.returncode, done.stdout
 
 
 def uv_environ() -> dict[str, str]:
-    """Return the environment for uv: what programs need, where packages come from, and how to get there."""
+    """Return the environment for uv: basic variables, package indexes, and network settings."""
     return {
         k: v for k, v in os.environ.items() if k in PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
     }
 
 
 def npm_environ() -> dict[str, str]:
-    """Return the environment for npm: that of uv without uv's own variables, plus the registry settings."""
+    """Return the environment for npm: that of uv without uv's own variables, plus registry settings."""
     own = {name: value for name, value in os.environ.items() if _OF_NPM.fullmatch(name)}
     return {name: value for name, value in uv_environ().items() if not name.upper().startswith("UV_")} | own
 
 
 def job_environ() -> dict[str, str]:
-    """Return the environment for the process of a stage: that of uv, and how Python finds our code. No token to publish with is in it."""
+    """Return the environment for the process of a stage: that of uv plus Python's paths, without publishing tokens."""
     more = {name: value for name, value in os.environ.items() if _OF_A_JOB.fullmatch(name)}
     return {**npm_environ(), **uv_environ(), **more}
 

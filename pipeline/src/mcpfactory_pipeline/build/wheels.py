@@ -64,12 +64,12 @@ def build_packages(
 
 
 def backend_of(wheel: Path) -> str:
-    """Return the program that built a wheel, with its version (`hatchling 1.30.1`); "" when the wheel does not say."""
+    """Return the build backend of a wheel with its version (`hatchling 1.30.1`); "" if the wheel does not name it."""
     return str(dist_info(wheel, "WHEEL").get("Generator", "")).strip()
 
 
 def dist_info(wheel: Path, name: str) -> Message:
-    """Return the headers of a file of a wheel's metadata; empty if it is missing."""
+    """Return the headers of a metadata file in a wheel; empty if it is missing."""
     with zipfile.ZipFile(wheel) as archive:
         names = [one for one in archive.namelist() if one.endswith(f".dist-info/{name}")]
         return HeaderParser().parsestr(archive.read(names[0]).decode(errors="replace") if names else "")
@@ -90,7 +90,7 @@ def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
 
 
 def entry_pattern(entry: str, wheel: str) -> str:
-    """Return the pattern (`fnmatch`) that an entry of a wheel has in every version of it: its data is in NAME-VERSION.data."""
+    """Return an `fnmatch` pattern for a wheel entry in all versions; its data folder is NAME-VERSION.data."""
     name, version = wheel.split("-")[:2]
     data = f"{name}-{version}.data/"
     return f"{name}-*.data/{escape(entry.removeprefix(data))}" if entry.startswith(data) else escape(entry)
@@ -107,7 +107,7 @@ def _is_own_script(group: str, name: str, wheel: Path, server: str) -> bool:
 
 
 def wheel_name(wheel: str) -> str:
-    """Return the normalised name of the distribution in a wheel's file name (PEP 427, PEP 503)."""
+    """Return the normalized distribution name in a wheel's file name (PEP 427, PEP 503)."""
     return wheel.split("-", maxsplit=1)[0].replace("_", "-").replace(".", "-").lower()
 
 
@@ -116,7 +116,7 @@ def wheel_version(wheel: str) -> str:
     return wheel.split("-")[1]
 
 
-# Metadata files written by a build backend. Installers add INSTALLER, REQUESTED, direct_url.json and others.
+# Metadata files that a build backend writes. Installers add INSTALLER, REQUESTED, direct_url.json and others.
 _BUILT: Final = re.compile(r"METADATA|WHEEL|entry_points\.txt|(licenses|license_files|sboms)/.+")
 
 
@@ -129,12 +129,12 @@ def is_wheel_file(path: str) -> bool:
 
 
 def digest(data: bytes) -> str:
-    """Return the hash of a file as `RECORD` has it."""
+    """Return the hash of a file in `RECORD` format."""
     return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()}"
 
 
 def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
-    """Return the wheel that holds these files, which are a package and its `.dist-info` without `RECORD`."""
+    """Return a wheel with these files, which are a package and its `.dist-info` without `RECORD`."""
     record = f"{_info(files)}/RECORD"
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -144,14 +144,14 @@ def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
 
 
 def canonical_name(files: Mapping[str, bytes]) -> str:
-    """Return the file name of the wheel that holds these files: distribution, version and tag."""
+    """Return the file name of a wheel with these files: distribution, version and tag."""
     info = _info(files)
     tag = next(line[5:] for line in files[f"{info}/WHEEL"].decode().splitlines() if line.startswith("Tag: "))
     return f"{info.removesuffix('.dist-info')}-{tag}.whl"
 
 
 def read_wheel(wheel: Path) -> dict[str, bytes]:
-    """Return the files that `canonical_wheel` makes the wheel of again."""
+    """Return the files from which `canonical_wheel` rebuilds the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist() if is_wheel_file(name)}
 

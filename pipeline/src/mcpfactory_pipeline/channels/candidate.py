@@ -61,7 +61,7 @@ def build_candidate(
 
 
 def store_candidate(built: BuiltCandidate, folder: Path) -> None:
-    """Copy a candidate's files into its folder, each whole or not at all; those that are there stay."""
+    """Copy a candidate's files into its folder, each atomically; existing files stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in built.files.items():
         if hash_file(folder / name) != content:
@@ -80,7 +80,7 @@ def artifact_of(workspace: Workspace, state: ServerState, candidate: str | None 
 
 
 def channels_folder(workspace: Workspace) -> Path:
-    """Return the folder of the channels."""
+    """Return the folder of all channels."""
     return workspace.pipeline / "channels"
 
 
@@ -106,7 +106,7 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)
     refuse_foreign_project(workspace, channel, project, artifact.folder.parent.name)
-    needed = offered.name.endswith(".whl")  # adopted servers have dependencies in their own lock
+    needed = offered.name.endswith(".whl")  # adopted servers list their dependencies in their own lock
     runtime = runtime_wheel(workspace.artifacts, build=False) if needed else None
     if needed and runtime is None and build:
         with contextlib.redirect_stdout(io.StringIO()):  # hide uv's build output; errors carry their own message
@@ -143,12 +143,12 @@ def _has_built(store: Store, server: str, hashes: set[str]) -> bool:
 
 
 _CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")  # other folders are logs, reports and evidence
-_PATIENCE: Final = 0.05  # seconds to wait for a server that is being run; then it is left alone
+_PATIENCE: Final = 0.05  # seconds to wait for a server that is running; then it is skipped
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned(JsonRecord):
-    """One folder below `pipeline/artifacts/` that was deleted (or with `kept`, why it was not), and its bytes."""
+    """A deleted folder below `pipeline/artifacts/`, and its bytes; `kept` is the reason if it was not deleted."""
 
     path: str
     bytes: int = 0
@@ -183,13 +183,12 @@ def prune(
         if not folder.is_dir():
             continue
         try:
-            # The locks prevent a stage from writing here, and a decision from restoring files that are about to be
-            # deleted.
+            # The locks stop stages from writing here, and decisions from restoring files that are about to be deleted.
             run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
             with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
                 forgotten = _unreferenced(folder, referenced(store.state(server.name), newest))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
-        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
             found.append(Pruned(f"{server.name}/", kept=explain_broken(server.name, error).message))
     if not names:
         found += _old_runtimes(workspace, dry_run=dry_run)

@@ -90,12 +90,12 @@ def _writing(channels: Path, channel: str) -> Iterator[Path]:
 
 
 def has_project(channels: Path, channel: str, project: str) -> bool:
-    """Return True if a channel has a page for a project on this machine."""
+    """Return True if a channel on this machine has a page for a project."""
     return (channels / channel / "simple" / project).is_dir()
 
 
 def offered_hashes(channels: Path, channel: str, project: str) -> set[str]:
-    """Return the hashes of the files that a channel's page of a project offers on this machine."""
+    """Return the hashes of the files on a project's page in a channel on this machine."""
     return {f"sha256:{digest}" for digest in _HASH.findall(_page(channels / channel / "simple" / project))}
 
 
@@ -134,7 +134,7 @@ def offer_faults(channels: Path, channel: str, project: str, files: Mapping[str,
 
 
 def projects_on_page(channels: Path, channel: str) -> list[str]:
-    """Return the projects that a channel on this machine has a page of."""
+    """Return the projects with a page in a channel on this machine."""
     return sorted(page.parent.name for page in (channels / channel / "simple").glob("*/index.html"))
 
 
@@ -144,7 +144,7 @@ def page_faults(channels: Path, channel: str, project: str) -> list[str]:
     Every link must have a hash, and its file must match it.
     """
     folder = channels / channel / "simple" / project
-    if not (page := _page(folder)):  # a channel without a runtime, or none of it in this clone
+    if not (page := _page(folder)):  # the channel has no runtime, or this clone lacks its files
         return []
     links = [(html.unescape(target), html.unescape(text)) for target, text in _LINK.findall(page)]
     if page.splitlines() != _page_text(project, links).splitlines():
@@ -160,7 +160,7 @@ def page_faults(channels: Path, channel: str, project: str) -> list[str]:
 
 
 def offered_digest(channels: Path, channel: str, project: str) -> str | None:
-    """Return the `sha256:…` of the wheel that a project's page offers on this machine; None when it has no page."""
+    """Return the `sha256:…` of the wheel on a project's page on this machine; None without a page."""
     digest = _page(channels / channel / "simple" / project).partition("#sha256=")[2].partition('"')[0]
     return f"sha256:{digest}" if digest else None
 
@@ -195,7 +195,7 @@ def read_verified(file: Path, expected: str) -> bytes:
 
 
 def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> None:
-    """Files of a project in place of those before; the wheel comes first."""
+    """Replace the files of a project; write the wheel first."""
     links, page = [], folder / "simple" / project
     for name, data in files.items():
         content = hash_bytes(data)
@@ -210,7 +210,7 @@ def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> No
     _write_page(page, project, links)
     now, prefix = _linked_folders(page), next(iter(files)).split("-", maxsplit=1)[0]
     for old in {path.parent for path in (folder / "files").glob(f"*/{prefix}-*")}:
-        if old.name not in now | before:  # keep the previous release: an installation may be in progress
+        if old.name not in now | before:  # keep the previous release, because an installation may be in progress
             shutil.rmtree(old, ignore_errors=True)
 
 
@@ -220,7 +220,7 @@ def _write_root(folder: Path) -> None:
 
 
 def _linked_folders(folder: Path) -> set[str]:
-    """Return the folders of the files that a project's page offers."""
+    """Return the folders of the files on a project's page."""
     return set(re.findall(r'"\.\./\.\./files/([0-9a-f]+)/', _page(folder)))
 
 

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.workspace.adopted import adopted_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"
-_LARGEST: Final = 50_000_000  # bytes of a manifest in a wheel that are read
+_LARGEST: Final = 50_000_000  # maximum size in bytes of a manifest in a wheel
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 
@@ -49,24 +49,24 @@ class Comparison:
 
     @property
     def needed(self) -> Step:
-        """The step of the version that the changes ask for."""
+        """The version step that the changes require."""
         kinds = {change.kind for change in self.changes}
         return "major" if "breaking" in kinds else "minor" if "additive" in kinds else "patch" if kinds else "none"
 
     @property
     def kept(self) -> bool:
-        """Return True if the contract is kept: nothing breaks, or the version has a major step."""
+        """Return True if the contract is kept: no breaking changes, or a major version step."""
         return self.needed != "major" or permits(self.before.version, self.after.version, "major")
 
     @property
     def proposed(self) -> str:
-        """The version to give: the newer one where its step is large enough, else the next one that is."""
+        """The newer version if its step is large enough, else the next sufficient one."""
         if permits(self.before.version, self.after.version, self.needed):
             return self.after.version
         return next_version(self.before.version, self.needed)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "against": self.before.source,
             "before": self.before.version,
@@ -102,11 +102,11 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     Raises:
         ServerError: it does not start, or does not list its tools.
     """
-    from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - only who compares sources starts a server
-    from mcpfactory_runtime import McpError  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - heavy
+    from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
-    offer |= {"MCPFACTORY_DEMO": "1"}  # as `validate`, which keeps the contracts that this one is compared with
+    offer |= {"MCPFACTORY_DEMO": "1"}  # the compared contracts come from `validate`, which sets the same
     try:
         async with connect_server(server, offer) as client:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")

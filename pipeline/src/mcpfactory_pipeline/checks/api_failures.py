@@ -1,4 +1,4 @@
-"""API failures: an API that fails in every way, and what a server does with that for one tool that reads and one that writes."""
+"""A failing API, and a server's reaction to each failure, for one tool that reads and one that writes."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import case_content
 
 _BLOCK: Final = 1 << 20
-_BLOCKS: Final = 1024  # a gigabyte
-_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gigabyte of zeros, which takes half a second to compute
+_BLOCKS: Final = 1024  # blocks of one mebibyte; together one gibibyte
+_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros, because computing it takes half a second
 _DRIP: Final = 0.05  # seconds between two bytes
 _NO_JSON: Final = b'{"name": '
 _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
@@ -73,7 +73,7 @@ class FailingApi:
         self._other.close()
 
     async def begin(self, failure: ApiFailure | None) -> None:
-        """From now on fail in this way; None: not at all."""
+        """Fail in this way for all later requests; None ends the failure."""
         self.failure, self.requests, self.elsewhere = failure, [], 0
         if failure is not None and failure.answer is None:
             await self._close()
@@ -102,13 +102,13 @@ class FailingApi:
             writer.close()
         except asyncio.CancelledError:
             writer.transport.abort()
-        # A reset that is not awaited is reported by the interpreter, whenever the connection is collected.
+        # asyncio logs an error about a reset connection that nobody awaited.
         with suppress(ConnectionError, asyncio.CancelledError):
             await writer.wait_closed()
         self._tasks.discard(task)
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Every connection has one request: what fails is never a connection of an earlier one."""
+        """Handle one request per connection, so that a failure never affects later requests on the same connection."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         self.requests.append(head.partition(" ")[0])
         fields = (line.partition(":") for line in head.split("\r\n")[1:])
@@ -159,7 +159,7 @@ async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None
 
 
 def _unfinished(hostile: FailingApi, body: bytes) -> bytes:
-    """Return an answer that ends inside its body, or inside its head without a body (RFC 9110 §9.3.2)."""
+    """Return a response that ends within its body, or within its head if the body is empty (RFC 9110 §9.3.2)."""
     head = _head(200, "application/json", "Content-Length: 100000")
     return head[:-2] + b"X-More: " if hostile.requests[-1] == "HEAD" else head + body
 
@@ -176,7 +176,7 @@ async def _reset(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     writer.write(_unfinished(hostile, _NO_JSON))
     await writer.drain()
     plug = writer.get_extra_info("socket")
-    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # the close is then a reset
+    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # linger 0: close sends a reset
     writer.transport.abort()
 
 
@@ -197,7 +197,7 @@ def _fixed(body: bytes, kind: str) -> Answer:
 
 
 async def _wrong_shape(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
-    """JSON of another shape than documented: a list where there is an object, and the other way round."""
+    """Send JSON of another shape than documented: a list instead of an object, and vice versa."""
     odd = {"unexpected": [1, {"deeper": None}]}
     await _send(writer, 200, json.dumps([odd] if isinstance(hostile.response.get("body"), dict) else odd).encode())
 
@@ -235,7 +235,7 @@ def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
-    last = b"\x03\x00"  # an empty block that says that it is the last one
+    last = b"\x03\x00"  # an empty deflate block marked as the last
     size = _BLOCK * _BLOCKS
     if encoding == "deflate":
         return b"\x78\x9c", block, last + struct.pack(">I", (size % 65521) << 16 | 1)  # Adler-32 of zeros
@@ -264,12 +264,12 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 )
 
 
-_GRACE: Final = 4.0  # extra seconds, for servers with their own timeout
-_START: Final = 20.0  # seconds that a process may take to answer
-_TRIES: Final = 4  # calls until one works again; a busy machine needs more than one
+_GRACE: Final = 4.0  # seconds added for servers with their own timeout
+_START: Final = 20.0  # seconds until a started process must answer
+_TRIES: Final = 4  # calls until one succeeds again; a busy machine needs more than one
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
-_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # where there is neither of the others
+_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # used if no tool has another method
 
 
 async def observe_failures(
@@ -304,13 +304,13 @@ async def observe_failures(
 
 
 def choose_subjects(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return a call that reads and one that must not be repeated; where there is neither, one of another method."""
+    """Return a read call and a non-repeatable call; if there are neither, a call with another method."""
     found = [one for methods in (_READING, _ONCE) if (one := _first(plan, methods)) is not None]
     return found or [one for one in (_first(plan, _AGAIN),) if one is not None]
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with such a method, rather one whose answer has content: more can go wrong with it."""
+    """Return the first call with one of these methods, preferably one whose response has content."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 
@@ -321,7 +321,7 @@ def _body(planned: PlannedCall) -> Any:
 
 
 class _ToolUnderFailures:
-    """One tool, called once for each failure of its API. The outcomes go into the evidence."""
+    """One tool that is called once for each failure of its API. The outcomes are added to the evidence."""
 
     def __init__(
         self, evidence: Evidence, target: ValidationTarget, planned: PlannedCall, environ: Mapping[str, str]
@@ -329,7 +329,7 @@ class _ToolUnderFailures:
         self._evidence = evidence
         self._target = target
         self._planned = planned
-        self._modern = "legacy" not in evidence.lifecycles  # the per-request lifecycle, for servers without a handshake
+        self._modern = "legacy" not in evidence.lifecycles  # servers without a handshake use the per-request lifecycle
         self._api = api_variables(target.cases.parent if target.cases is not None else None)
         self._environ = self._api.with_settings(environ, TIMEOUT=f"{target.api_timeout:g}")
         self._ids = itertools.count(1)
@@ -345,7 +345,7 @@ class _ToolUnderFailures:
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
                 if (await self._call_until_success()).failed:  # also triggers lazy loading at the first call
-                    return  # fails with a healthy API, which behavior.cases reports
+                    return  # behavior.cases reports tools that fail with a healthy API
                 for failure in FAILURES:
                     self._evidence.failures.append(await self._fail(api, failure))
             finally:
@@ -357,7 +357,7 @@ class _ToolUnderFailures:
         before = self._memory() if failure.heavy else None
         exchange = await self._call()
         if failure.status and exchange.failed and str(failure.status) not in answer_text(exchange):
-            await api.begin(failure)  # it may have been the machine that was too slow: asked again before it is judged
+            await api.begin(failure)  # retry once, because the machine may have been too slow
             exchange = await self._call()
         after = self._memory() if failure.heavy else None
         requests, elsewhere = tuple(api.requests), api.elsewhere
@@ -375,7 +375,7 @@ class _ToolUnderFailures:
         )
 
     async def _call_until_success(self) -> WireExchange:
-        """Return the call while the API is well: the first that works, or the last that was tried."""
+        """Return the first successful call with a healthy API, or the last attempt."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
             if not exchange.failed:
@@ -389,16 +389,16 @@ class _ToolUnderFailures:
         assert self._process is not None
         params = {"name": self._planned.tool, "arguments": dict(self._planned.arguments)}
         exchange = await self._process.ask(self._message("tools/call", params), self._patience)
-        if exchange.received is None:  # ended or still busy: the next call gets a new process
+        if exchange.received is None:  # ended or still busy: the next call starts a new process
             await self._end()
-        # Equal servers give equal reports: the ports are others each time.
+        # Ports differ in each run, but equal servers must give equal reports.
         text = json.dumps(exchange.received)
         for port in self._ports:
             text = text.replace(port, "")
         return replace(exchange, received=json.loads(text))
 
     async def _start(self) -> str:
-        """Start the process and greet it; why that failed, or ""."""
+        """Start the process and initialize it; return why that failed, or ""."""
         started = await StdioConversation.start(
             self._target.command or (), self._target.cwd, self._environ, f"failures, {self._planned.tool}"
         )
@@ -423,7 +423,7 @@ class _ToolUnderFailures:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
 
     def _memory(self) -> int | None:
-        """Megabytes at the highest so far, of the process and those that it started; None where the system does not say."""
+        """Return the peak megabytes of the process and its children; None if the system does not report them."""
         if self._process is None:
             return None
         peaks = [peak // 1024 for pid in _process_group(self._process.pid) if (peak := peak_memory(pid)) is not None]

@@ -24,14 +24,14 @@ from mcpfactory_runtime.upstream.secrets import SHARED, Settings, stand_in
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
-MAX_CALLS: Final = 50  # calls without cases; with cases all are made
+MAX_CALLS: Final = 50  # calls without cases; calls from cases have no limit
 MAX_VARIED: Final = 20  # tools that are also called with varied arguments
 MAX_WRONG: Final = 5  # tools that are called with arguments that break their schema
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call to make. `request` is what the case says that the API must see, None without a case; `case` is all of it."""
+    """A call to make. `request` is the expected upstream request, None without a case; `case` is the whole case."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -91,7 +91,7 @@ def _by_search(
     searched: str,
     of_tools: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> list[PlannedCall] | str:
-    """Call in search mode, where the tool `searched` calls those that have cases."""
+    """Plan calls in search mode, where the tool `searched` calls the tools that have cases."""
     if name != searched:
         return _without_cases(name, tool, tools, 0)
     plan: list[PlannedCall] = []
@@ -108,8 +108,7 @@ def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall
     if not own:
         return "there is no case for it"
     if not safe:
-        # The path may belong to a separate server that is not redirected to the stub; a call could then reach the
-        # real API.
+        # The call may use a server URL that is not redirected to the stub, and so reach the real API.
         return "its case does not say the path, so it may not reach the stub upstream"
     return [
         PlannedCall(
@@ -149,8 +148,8 @@ def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: 
 
 
 def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls of the same tools with other arguments: of those that read only and whose arguments were made up."""
-    counts = Counter(name for name, _ in tools)  # with duplicate names, any of the tools may answer
+    """Return calls with other arguments, for tools that only read and whose arguments were made up."""
+    counts = Counter(name for name, _ in tools)  # if names are duplicate, it is unknown which tool answers
     reading = [(name, tool) for name, tool in tools if hint(tool, "readOnlyHint") is True and counts[name] == 1]
     schemas = {name: tool.get("inputSchema") for name, tool in reading}
     varied = [planned for planned in plan if planned.origin != "case" and planned.tool in schemas][:MAX_VARIED]
@@ -162,7 +161,7 @@ def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) 
 
 
 def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls that break the inputSchema, of tools that only read: one without a required argument, one of a wrong type."""
+    """Return calls that break the inputSchema of tools that only read: a missing argument, and one of a wrong type."""
     counts = Counter(name for name, _ in tools)
     reading = {
         name: tool
@@ -178,7 +177,7 @@ def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -
 
 
 def plan_changed(planned: PlannedCall) -> list[PlannedCall]:
-    """Return the same call twice, to whose request the API answers other values: what depends on its answer changes with it."""
+    """Return the call twice with different API responses, to see if its result depends on the response."""
     response = (planned.case or {}).get("response")
     if planned.case is None or not isinstance(response, Mapping):
         return []
@@ -200,7 +199,7 @@ def _request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], s
 
 
 async def record_call(planned: PlannedCall, stub: StubUpstream | None, call: Awaitable[WireExchange]) -> RecordedCall:
-    """Make a planned call, and record which requests reach the stub upstream meanwhile."""
+    """Make a planned call, and record the requests that reach the stub upstream."""
     if stub is None:
         return RecordedCall(planned.tool, await call, planned.origin, planned.title)
     stub.expect(planned.case)
@@ -271,7 +270,7 @@ def required_variables(start: Path | None) -> dict[str, bool]:
         wanted = {entry["name"]: bool(entry.get("secret", True)) for entry in report.get("environment", [])}
     except (TypeError, KeyError, AttributeError) as error:
         raise _unreadable(file, error) from error
-    addresses = api_variables(start).all_at("")  # where the API lives is the stub's or the caller's to say
+    addresses = api_variables(start).all_at("")  # the stub or the caller sets the API's address
     return {name: secret for name, secret in wanted.items() if name not in addresses}
 
 
@@ -303,7 +302,7 @@ class ApiVariables:
         return {**environ, **self.all_at(url, root)}
 
     def beside(self, root: str, environ: Mapping[str, str]) -> dict[str, str]:
-        """Return the addresses of the additional servers by name, with the root at the given address."""
+        """Return the addresses of the additional servers by name, below `root`."""
         settings = Settings({**environ, self._of("BASE_URL")[1]: root}, self.prefix)
         servers = [ServerAddress(name, url) for name, url in self.servers.items()]
         addresses = Addresses(settings, self.base_url, servers)

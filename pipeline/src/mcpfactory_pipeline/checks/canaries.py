@@ -27,7 +27,7 @@ from mcpfactory_runtime.types import Json
 CanaryKind = Literal["file", "command", "address"]
 
 WORDS: Final = "mcpfactory-bait-7c1d90e2: a reader of this left its folder"
-_ELSEWHERE: Final = Path(os.__file__)  # outside all temporary folders, and present without being written
+_ELSEWHERE: Final = Path(os.__file__)  # an existing file outside all temporary folders
 _FACTORS: Final = (40013, 3)
 _PRODUCT: Final = f"bait{_FACTORS[0] * _FACTORS[1]}"
 _SUM: Final = f"bait$(({_FACTORS[0]}*{_FACTORS[1]}))"  # only a shell prints the product
@@ -41,8 +41,8 @@ _RUNS_COMMANDS: Final = re.compile(
 )
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
 _MOST_TOOLS: Final = 5  # tools that get canaries of one kind
-_MOST_ARGUMENTS: Final = 2  # of one tool
-_VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # of a URI template (RFC 6570)
+_MOST_ARGUMENTS: Final = 2  # arguments of one tool that get canaries
+_VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # variables of a URI template (RFC 6570)
 _DEEP: Final = "../" * 16
 
 
@@ -109,7 +109,7 @@ class Canaries:
         return {"folder of the bait": self._folder, "address of the bait": self.url}
 
     def taken(self, kind: CanaryKind, received: str) -> bool:
-        """Return True if the answer shows that the canary was taken. Call it once after each attempt."""
+        """Return True if the answer shows that the canary was used. Call it once after each attempt."""
         visited, self._visited = self._visited, False
         read = WORDS in received or _words_elsewhere() in received
         return {"file": read, "command": _PRODUCT in received, "address": visited}[kind]
@@ -155,16 +155,16 @@ def tool_probes(
 
 
 def _ways(file: Path) -> tuple[str, str]:
-    """Return two paths to a file: a relative one out of any folder, and the absolute one."""
+    """Return two paths to a file: a relative one that works from any folder, and the absolute one."""
     return f"{_DEEP}{str(file).lstrip('/')}", str(file)
 
 
 @cache
 def _words_elsewhere() -> str:
-    """Return known words from the start of the other file, without punctuation that an output format might change."""
+    """Return known words from the start of the other file, without punctuation that output formats may change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
-    except OSError:  # the standard library is in an archive, so confirmation is impossible
+    except OSError:  # the standard library is in an archive, so the canary cannot be confirmed
         return WORDS
     words: list[str] = re.findall(r"[A-Za-z ]+", begin)
     return max(words, key=len)

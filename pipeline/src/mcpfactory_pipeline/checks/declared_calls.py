@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, Expect
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
 
-_SHOWN: Final = 200  # characters of an answer
+_SHOWN: Final = 200  # characters of an answer that a message shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
     return []
 
 
-_AT_ONCE: Final = 2  # cases: each has two processes
+_AT_ONCE: Final = 2  # cases run in parallel; each needs two processes
 _ANSWER: Final = 30.0  # seconds for one answer
-_REFUSED: Final = 300  # first status that does not return data
-_PROBE: Final = 10.0  # seconds that a model has to refuse what no API has
+_REFUSED: Final = 300  # lowest HTTP status that does not return data
+_PROBE: Final = 10.0  # seconds until a model of the API must reject an unknown request
 _LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")
 _NOTHING: Final = {
     "status": 404,
@@ -179,7 +179,7 @@ class _Asked:
         self._lenient: bool | None = None
 
     async def run(self) -> None:
-        """Ask the cases, those first that show what nothing else has shown."""
+        """Run the cases, starting with those that cover something new."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(case: EvaluationCase) -> None:
@@ -198,7 +198,7 @@ class _Asked:
                 group.create_task(one(case))
 
     def _may_be_called(self, case: EvaluationCase) -> bool:
-        """Return True if a case may be run: without a model, tools that write could cause unknown changes."""
+        """Return True if a case may be run: without a model of the API, tools that write could change anything."""
         reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
         return self._evaluations.model is not None or all(reads)
 
@@ -230,7 +230,7 @@ class _Asked:
         person: Person,
         api: ModelledApi,
     ) -> list[EvaluatedCall]:
-        """Make the calls of one right way in their order; what follows a fault is not called."""
+        """Make the calls of one right way in order; stop at the first fault."""
         found: list[EvaluatedCall] = []
         for place, call in enumerate(case.filled(api.values).right[number]):
             outcome = CallOutcome(tuple(misfits(known, call)))
@@ -265,7 +265,7 @@ class _Asked:
             yield client
 
     async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
-        """Make the calls up to one that asks a person, who declines this time: it must not answer as if they had agreed."""
+        """Make the calls up to one that asks a person, who declines: the tool must not answer as if they had agreed."""
         person = Person()
         async with self._api() as api, self._client(api, person) as client:
             *before, last = case.filled(api.values).right[number][: place + 1]
@@ -281,7 +281,7 @@ class _Asked:
     async def _why_nothing(
         self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ModelledApi
     ) -> str:
-        """Return why a right answer does not show that the tool works; "" where it does, or that is known already."""
+        """Return why a correct answer does not prove that the tool works; "" if it does, or if this is known."""
         if call.tool not in self._unshown:
             return ""
         if not call.says:
@@ -314,7 +314,7 @@ class _Asked:
 def _recorded(
     case: EvaluationCase, call: ExpectedCall, outcome: CallOutcome, why: str, ports: Sequence[str]
 ) -> EvaluatedCall:
-    """Return the reported form of a call, without ports: they vary, and equal servers must give equal reports."""
+    """Return the reported form of a call, without ports, which differ in each run."""
 
     def plain(text: str) -> str:
         for port in ports:
@@ -343,7 +343,7 @@ def _ports(api: ModelledApi) -> list[str]:
 
 
 def _moved(api: ModelledApi, port: int) -> ModelledApi:
-    """Return the same with every address on loopback at another port."""
+    """Return the model with each loopback address changed to another port."""
     ports = _ports(api)
 
     def moved(texts: Mapping[str, str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.launch.command import client_failure, read_failure
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
-# Field → its type, and an example of it.
+# Field → its type, and an example.
 _FIELDS: Final[Mapping[str, tuple[type, str]]] = {
     "arguments": (dict, "arguments: {q: tea}"),
     "contains": (str, 'contains: "some words"'),
@@ -85,7 +85,7 @@ def _read(file: Path) -> list[DeclaredTest]:
         data, _ = parse(file.read_bytes(), problems)
     except (OSError, ParseError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
-    if found := problems.all():  # such as a second `tests:`, which would silently take the place of the first
+    if found := problems.all():  # for example a second `tests:` key, which would silently replace the first
         raise ConfigError(f"{file}: {found[0].pointer}: {found[0].message}", hint="write one list of tests in a file")
     tests = data.get("tests") if isinstance(data, dict) else None
     if not isinstance(tests, list) or set(data) - {"tests"}:
@@ -143,7 +143,7 @@ def _refuse_unknown(where: str, one: Mapping[str, Any], fields: tuple[str, ...])
         raise ConfigError(*found)
 
 
-_SHOWN: Final = 200  # characters of one value
+_SHOWN: Final = 200  # characters of a value that a message shows
 
 
 def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
@@ -167,7 +167,7 @@ def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | 
 
 
 def snapshot_text(result: Mapping[str, Any]) -> str:
-    """Return an answer as a snapshot keeps it."""
+    """Return an answer in the format of snapshots."""
     text = result_text(result)
     kept = {"isError": result.get("isError") is True, "data": _data(result, text)}
     return json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
@@ -244,7 +244,7 @@ class DeclaredOutcome:
     skipped: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         about = {"name": self.test.name, "tool": self.test.tool, "file": self.test.file.name}
         return {
             **about,

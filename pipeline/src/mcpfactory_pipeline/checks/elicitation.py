@@ -44,7 +44,7 @@ class Person:
         schema = params.get("requestedSchema")
         if self.answer == "declines" or not isinstance(
             schema, dict
-        ):  # a page to open is nothing that anybody sees here
+        ):  # without a schema it is a URL to open, which a test cannot do
             return dict(_DECLINES)
         content = dict(agreeing(schema) if self.answer == "agrees" else self.answer)
         if error := instance_error(content, schema):
@@ -131,7 +131,7 @@ async def _call(
 
 
 def call_message(name: str, arguments: Mapping[str, Any]) -> Json:
-    """Return the request of a tool call, as a report shows it."""
+    """Return the request of a tool call in the form of reports."""
     return {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
 
 

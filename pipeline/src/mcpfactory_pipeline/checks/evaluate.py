@@ -97,7 +97,7 @@ def unchecked_cause(rule: Rule, reason: str, found: Sequence[Found]) -> int | No
 
 
 def tool_of(where: str, tools: Collection[str]) -> str:
-    """Return the tool that a place is in, the longest that fits: `search`, `search inputSchema/…`, `search.word`, `search/silence`; "" for none."""
+    """Return the tool at a place (the longest match of `search`, `search inputSchema/…`, `search.word`), or ""."""
     lengths = sorted({len(name) for name in tools if 0 < len(name) <= len(where)}, reverse=True)
     ends = (at for at in lengths if where[at : at + 1] in ("", " ", ".", "/"))
     return next((where[:at] for at in ends if where[:at] in tools), "")
@@ -141,7 +141,7 @@ def _root(at: int, parents: Mapping[int, int]) -> int:
     return at
 
 
-_NAMED: Final = 5  # rules that cannot be judged, which a finding names; the report has all of them
+_NAMED: Final = 5  # rules without a result that a finding names; the report lists all
 
 
 def evaluate(
@@ -151,7 +151,7 @@ def evaluate(
     target: str = "",
     secrets: Mapping[str, str] | None = None,
     waivers: Sequence[Waiver] = (),
-    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - it is frozen
+    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - frozen, so safe as a default
     today: date = date.min,
 ) -> Report:
     """Apply `rules` to `evidence`. `secrets` (name → value) are masked wherever the report shows an exchange.
@@ -224,7 +224,7 @@ class _Sums:
 
 
 def _add_up(judged: Iterable[_Judged], follows: _Follows, tools: Collection[str]) -> _Sums:
-    """Return the points of the rules that can be judged, and why the others cannot."""
+    """Return the points of the rules that were judged, and the reasons for the others."""
     sums = _Sums()
     for one in (one for one in judged if one.subjects):
         rule, kept = one.rule, follows.without_effects(one.kept)
@@ -262,7 +262,7 @@ def _judge(rule: Rule, evidence: Evidence, valid: Sequence[Waiver], tools: Colle
 
 
 class _Follows:
-    """Relation of findings to the findings that cause them, and the lines reported under each cause."""
+    """Findings by the finding that causes them, and the lines reported under each cause."""
 
     def __init__(self, found: Sequence[tuple[Rule, Fault]], tools: Collection[str]) -> None:
         self.causes = find_causes(found, tools)
@@ -279,7 +279,7 @@ class _Follows:
         return [fault for fault in faults if id(fault) not in self._effects]
 
     def why_not(self, one: _Judged, kept: Sequence[Fault]) -> str:
-        """Return why a rule cannot be judged; "" where it can, or where no finding is the reason."""
+        """Return why a rule cannot be judged; "" if it can, or if no finding is the reason."""
         cause = unchecked_cause(one.rule, one.unknown, self._found) if one.unknown else None
         cause = self.causes.get(cause, cause) if cause is not None else None
         if one.kept and not kept:
@@ -298,7 +298,7 @@ class _Follows:
 
 
 def _waiver(valid: Iterable[Waiver], rule: Rule, where: str, tools: Collection[str]) -> Waiver | None:
-    """Return the waiver that covers a rule at a place: one for that place or its tool, or one for the whole rule."""
+    """Return the waiver for a rule at a place: for the place, its tool, or the whole rule."""
     covered = ("", where, tool_of(where, tools))
     covering = [one for one in valid if one.rule == rule.id and one.tool in covered]
     return max(covering, key=lambda waiver: len(waiver.tool), default=None)
@@ -329,12 +329,12 @@ def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
 
 
 def _applies_to(rule: Rule, revision: str) -> bool:
-    # Revisions are dates, so their order is that of their texts.
+    # Revisions are ISO dates, so comparing strings compares dates.
     return (not rule.since or rule.since <= revision) and (not rule.until or revision <= rule.until)
 
 
 def _points_lost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[str]) -> Fraction:
-    """Points lost: each subject's worst fault, over all subjects."""
+    """Return the lost points: the worst fault of each subject, divided by the number of subjects."""
     worst: dict[str, int] = {}
     for fault in faults:
         subject = subject_of(fault.where, tools)
@@ -343,7 +343,7 @@ def _points_lost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Coll
 
 
 def _told_once(findings: Iterable[Finding], tools: Collection[str]) -> list[Finding]:
-    """Return one finding for what a rule says of several sessions or messages in the same words, or of several failures of one tool's API."""
+    """Merge findings that repeat for several sessions, messages, or failures of one tool's API."""
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for one in findings:
         tool = tool_of(one.where, tools)

@@ -30,8 +30,8 @@ class ServerMessage:
 
     message: Json
     during: Json | None = None
-    modern: bool = False  # the session speaks the per-request lifecycle
-    initialized: bool = False  # the client had sent `notifications/initialized`
+    modern: bool = False  # the session uses the per-request lifecycle
+    initialized: bool = False  # the client had already sent `notifications/initialized`
 
     @property
     def method(self) -> str:
@@ -50,18 +50,18 @@ class Session:
     """One session with the server, filled by its `Conversation`. On stdio it is a process, from start to end."""
 
     purpose: str
-    answered: bool = False  # at least one JSON-RPC message came
-    milliseconds: int = 0  # until the first answer
-    problem: str = ""  # why it could not be started or ended early
+    answered: bool = False  # the server sent at least one JSON-RPC message
+    milliseconds: int = 0  # milliseconds until the first answer
+    problem: str = ""  # why it did not start or ended early
     pollution: list[str] = field(default_factory=list)  # lines on stdout that are not JSON-RPC messages
-    pollution_causes: dict[str, None] = field(default_factory=dict)  # their kinds, without duplicates
-    notifications: list[str] = field(default_factory=list)  # their lines, unchanged
-    stderr: str = ""  # its beginning, up to a megabyte
-    ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
-    memory: int | None = None  # peak kilobytes of the process, if the system reports it
-    terminated: bool = False  # ended by SIGTERM, not by the end of its stdin
-    busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
-    exchanges: list[WireExchange] = field(default_factory=list)  # requests, in order
+    pollution_causes: dict[str, None] = field(default_factory=dict)  # kinds of pollution, as an ordered set
+    notifications: list[str] = field(default_factory=list)  # raw lines of notifications
+    stderr: str = ""  # beginning of stderr, at most 1 MiB
+    ended_after: int | None = None  # milliseconds from the end of stdin until the process exited; None if it was killed
+    memory: int | None = None  # peak memory of the process in kilobytes, if the system reports it
+    terminated: bool = False  # ended by SIGTERM instead of the end of stdin
+    busy: bool = False  # a request was pending at the end, so the process still had work
+    exchanges: list[WireExchange] = field(default_factory=list)  # requests in order of sending
     messages: list[ServerMessage] = field(default_factory=list)  # server messages that are not answers
 
 
@@ -76,7 +76,7 @@ class NotificationStream:
     request: Json
     heard: tuple[Json, ...] = ()
     answer: Json | None = None
-    ended: bool = False  # without an answer
+    ended: bool = False  # True if the stream ended without an answer
 
     def to_proof(self) -> dict[str, str]:
         """Return the sent and received messages as a finding shows them."""
@@ -91,9 +91,9 @@ class NotificationStream:
 class EventStream:
     """Answer received as server-sent events."""
 
-    ids: bool = False  # an event has an id
-    primed: bool = False  # the first event has an id and no data
-    ended: bool | None = None  # True if the stream ended soon after its answer; None: not observed
+    ids: bool = False  # True if an event has an id
+    primed: bool = False  # True if the first event has an id and no data
+    ended: bool | None = None  # True if the stream ended soon after its answer; None if this was not observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +135,21 @@ class Listing:
     method: str
     items: tuple[Any, ...] = ()
     exchanges: tuple[WireExchange, ...] = ()
-    problem: str = ""  # why the list is not complete
+    problem: str = ""  # why the list is incomplete
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One tool call. `origin` says where the arguments come from, `upstream` what the stub saw of it."""
+    """One tool call. `origin` is the source of the arguments, `requests` are those that the stub received."""
 
     tool: str
     exchange: WireExchange
     origin: Literal["case", "example", "no arguments", "guess"]
-    title: str = ""  # the case's name
-    requests: tuple[Json, ...] = ()  # what reached the stub upstream: method, path, …
-    mismatches: tuple[str, ...] = ()  # what the stub found wrong with it
-    question: str = ""  # the request that reads by its document, although its method does not say so
-    response: Json | None = None  # what the case says that the stub answers
+    title: str = ""  # the name of the case
+    requests: tuple[Json, ...] = ()  # recorded requests to the stub upstream: method, path, …
+    mismatches: tuple[str, ...] = ()  # mismatches that the stub found in the requests
+    question: str = ""  # a request that only reads according to the API document, although its method suggests a change
+    response: Json | None = None  # the stub's response according to the case
 
     @property
     def failed(self) -> bool:
@@ -159,12 +159,12 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedCall:
-    """A right call of an evaluation case, with the model of the API behind the server."""
+    """A correct call of an evaluation case, made with the model of the API."""
 
     case: str
     call: RecordedCall
     faults: tuple[str, ...] = ()  # differences from the case
-    shows_nothing: str = ""  # why a right answer does not show that the tool works; "" where it does
+    shows_nothing: str = ""  # why a correct answer does not prove that the tool works; "" if it does
     slow: bool = False  # no answer came in time, which may be the machine's fault
 
 
@@ -195,15 +195,15 @@ class ApiFailure:
 
 @dataclass(frozen=True, slots=True)
 class FailureOutcome:
-    """One call while the API failed in one way, and the next one, when it was well again."""
+    """A call during one failure of the API, and the next call after the API recovered."""
 
     failure: ApiFailure
     tool: str
-    method: str  # of the documented request
+    method: str  # HTTP method of the documented request
     exchange: WireExchange
-    requests: tuple[str, ...] = ()  # the methods of what reached the API
-    elsewhere: int = 0  # requests that reached the host to which a redirect leads
-    grown: int | None = None  # megabytes that the process's highest use of memory grew by; None: not measured
+    requests: tuple[str, ...] = ()  # HTTP methods of the requests that reached the API
+    elsewhere: int = 0  # number of requests that followed the redirect to another host
+    grown: int | None = None  # growth of the process's peak memory in megabytes; None if it was not measured
     again: WireExchange = field(default_factory=lambda: WireExchange({}))
 
     @property
@@ -213,7 +213,7 @@ class FailureOutcome:
 
     @property
     def said(self) -> str:
-        """The text that the model got."""
+        """Return the text that the model received."""
         return answer_text(self.exchange)
 
     def to_json(self) -> Json:
@@ -232,7 +232,7 @@ class FailureOutcome:
 
 
 def answer_text(exchange: WireExchange) -> str:
-    """Return the text that a model gets: of the result, or the message of the protocol error, or why there is neither."""
+    """Return the text that a model receives: the result, the protocol error, or the reason for neither."""
     if exchange.error is not None:
         return str(exchange.error.get("message", ""))
     content = (exchange.result or {}).get("content")
@@ -242,13 +242,13 @@ def answer_text(exchange: WireExchange) -> str:
 
 
 def sent_arguments(call: RecordedCall) -> Json:
-    """Return the arguments of a call that was made."""
+    """Return the arguments that a call sent."""
     arguments = call.exchange.params.get("arguments")
     return arguments if isinstance(arguments, dict) else {}
 
 
 def _named_call(sent: Any) -> Json:
-    """Return the called tool and arguments in a message, or the values in their place; {} if it is not a call."""
+    """Return tool name and arguments in a call message; {} if it is not a call."""
     if isinstance(sent, str):
         try:
             sent = json.loads(sent)
@@ -280,70 +280,70 @@ class Evidence:
     sessions: list[Session] = field(default_factory=list)
     handshakes: dict[str, WireExchange] = field(default_factory=dict)
     discover: WireExchange | None = None
-    revisions: tuple[str, ...] = ()  # what the server turned out to speak, oldest first
+    revisions: tuple[str, ...] = ()  # protocol revisions that the server supports, oldest first
     lifecycles: set[Lifecycle] = field(default_factory=set)
     capabilities: dict[str, Any] = field(default_factory=dict)
-    probes: dict[str, WireExchange] = field(default_factory=dict)  # by the name of the probe
+    probes: dict[str, WireExchange] = field(default_factory=dict)  # by name of the probe
     lists: dict[str, Listing] = field(default_factory=dict)
     further: list[WireExchange] = field(default_factory=list)  # prompts and resources after the first
     calls: list[RecordedCall] = field(default_factory=list)
-    others: list[RecordedCall] = field(default_factory=list)  # calls of the same tools with other arguments
-    wrong: list[RecordedCall] = field(default_factory=list)  # with arguments that break the schema; `title` says how
-    changed: list[RecordedCall] = field(default_factory=list)  # calls by cases, with other answers of the API
+    others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
+    wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` says how
+    changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
     streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
-    older: list[RecordedCall] = field(default_factory=list)  # in sessions of older revisions (`title`)
+    older: list[RecordedCall] = field(default_factory=list)  # calls in older revisions; `title` is the revision
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
-    evaluated: list[EvaluatedCall] = field(default_factory=list)  # the right calls of evaluation cases
-    persons: list[AskedPerson] = field(default_factory=list)  # tools that ask first; `calls` has the agreed ones
+    evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
+    persons: list[AskedPerson] = field(default_factory=list)  # tools that ask a person; `calls` has confirmed ones
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
-    secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
-    package: PackageFacts | None = None  # of a server in a workspace
-    missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
-    http: dict[str, HttpAnswer] = field(default_factory=dict)  # by the name of the probe; only at a URL
-    canaries: list[CanaryResult] = field(default_factory=list)  # only without a stub upstream
-    failures: list[FailureOutcome] = field(default_factory=list)  # what happened while the API failed
-    drift: tuple[str, ...] | None = None  # differences from the adopted server; None for others
+    secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
+    package: PackageFacts | None = None  # set for servers in a workspace
+    missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * means all others
+    http: dict[str, HttpAnswer] = field(default_factory=dict)  # by name of the probe; only for servers at a URL
+    canaries: list[CanaryResult] = field(default_factory=list)  # empty if there is a stub upstream
+    failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
+    drift: tuple[str, ...] | None = None  # differences from the adopted server; None if the server is not adopted
     drift_offer: str = ""  # the hash of the current offer
-    limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`
+    limits: Mapping[str, float] = field(default_factory=dict)  # limits of the policy, by the names in `gates.COSTS`
 
     @property
     def traffic(self) -> list[WireExchange]:
-        """Every request in a session, in order."""
+        """Return all requests of all sessions, in order."""
         return [exchange for session in self.sessions for exchange in session.exchanges]
 
     @property
     def server_messages(self) -> list[ServerMessage]:
-        """Every notification and request of the server, except on notification streams."""
+        """Return all notifications and requests of the server, except on notification streams."""
         return [message for session in self.sessions for message in session.messages]
 
     @property
     def tools(self) -> tuple[Any, ...]:
-        """The listed tools as they came; not every one need be an object."""
+        """Return the listed tools as received; entries may be invalid."""
         listing = self.lists.get("tools/list")
         return listing.items if listing else ()
 
     @property
     def named_tools(self) -> tuple[tuple[str, Json], ...]:
-        """(name, tool) of every listed tool that is an object with a text as name."""
+        """Return (name, tool) of each listed tool that is an object with a string name."""
         return tuple(
             (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         )
 
     @property
     def output_schemas(self) -> dict[str, Any]:
-        """The outputSchema of each named tool that has one."""
+        """Return the outputSchema of each named tool that has one."""
         return {name: tool["outputSchema"] for name, tool in self.named_tools if "outputSchema" in tool}
 
     @property
     def answers(self) -> tuple[RecordedCall, ...]:
-        """The calls by cases or arguments that were made up, and those of evaluation cases."""
+        """Return the calls from cases and made-up arguments, and those of evaluation cases."""
         evaluated = (one.call for one in self.evaluated)
         return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
 
     @property
     def called(self) -> tuple[Json, ...]:
-        """Every `tools/call` that was sent; `tool` is "" where the request named none."""
+        """Return each `tools/call` that was sent; `tool` is "" if the request has no name."""
         sent: list[WireExchange | HttpAnswer] = [*self.traffic, *self.http.values()]
         sent += [one.call.exchange for one in self.evaluated]
         sent += [call.exchange for one in self.persons for call in (one.unasked, one.agreed, one.declined)]
@@ -352,7 +352,7 @@ class Evidence:
 
     @property
     def untried(self) -> dict[str, str]:
-        """Tool → why nothing shows that it works: it was not called, or an evaluation case called it and shows nothing."""
+        """Return tool → why nothing proves that it works: not called, or its evaluation case proves nothing."""
         shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}
         reasons = {
             one.call.tool: one.shows_nothing or "its evaluation case was not answered rightly" for one in self.evaluated
@@ -364,7 +364,7 @@ class Evidence:
         return self.missing.get(what) or self.missing.get("*", "it was not observed")
 
     def parameters(self) -> Iterator[tuple[str, str, Any]]:
-        """(tool, property, schema) of every property at the root of an inputSchema."""
+        """Yield (tool, property, schema) of each top-level property of an inputSchema."""
         for name, tool in self.named_tools:
             for key, value in properties_of(tool.get("inputSchema")).items():
                 yield name, key, value

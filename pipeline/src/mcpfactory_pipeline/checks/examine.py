@@ -31,19 +31,19 @@ from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal servers give equal reports
+CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # constant, so that equal servers give equal reports
 _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
-_A_CASE: Final = 2.0  # seconds that an evaluation case takes, with its processes
-_ITS_STARTS: Final = 12  # times as long as the first answer took, where that is more: on a busy machine
-_A_CALL: Final = 0.03  # seconds; a server of ten thousand tools is given the time to answer for each
+_A_CASE: Final = 2.0  # seconds for one evaluation case and its processes
+_ITS_STARTS: Final = 12  # multiple of the first answer's duration that a case gets on a slow machine
+_A_CALL: Final = 0.03  # seconds for each listed tool, so that a server with 10,000 tools gets enough time
 
 
 async def validate(
     target: ValidationTarget,
     *,
-    timeout: float = 60.0,  # noqa: ASYNC109  # part of the result: what there was no time for is reported
+    timeout: float = 60.0,  # noqa: ASYNC109  # the limit is part of the result: the report lists unfinished checks
     waivers: Sequence[Waiver] = (),
-    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - it is frozen
+    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - frozen, so safe as a default
     today: date | None = None,
     evaluations: Evaluations | None = None,
 ) -> Report:
@@ -60,7 +60,7 @@ async def validate(
 async def observe(
     target: ValidationTarget,
     *,
-    timeout: float = 60.0,  # noqa: ASYNC109  # as above
+    timeout: float = 60.0,  # noqa: ASYNC109  # the limit is part of the result: the report lists unfinished checks
     connect: Connect | None = None,
     evaluations: Evaluations | None = None,
 ) -> tuple[Evidence, dict[str, str]]:
@@ -127,7 +127,7 @@ async def observe(
 
 
 def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], file: Path | None) -> None:
-    """Refuse calls that somebody gave of tools that the server does not list: they would be left out in silence."""
+    """Refuse example calls of tools that the server does not list; otherwise they would be skipped silently."""
     known = {name for name, _ in evidence.named_tools}
     strange = sorted({str(one["tool"]) for one in examples} - known)
     if known and strange:
@@ -138,19 +138,19 @@ def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], fi
 
 
 def _place(target: ValidationTarget) -> Path | None:
-    """Return the folder where the search for the server's report begins."""
+    """Return the folder where the search for the server's report starts."""
     return target.cases.parent if target.cases is not None else target.cwd
 
 
 def _environ(target: ValidationTarget) -> dict[str, str]:
-    """Return the canary under every name that wants a secret, a dummy under every other one, and what the caller gives."""
+    """Return variables: the canary for secrets, dummies for others, and the caller's values."""
     wanted = required_variables(_place(target))
     dummies = {name: CANARY if secret else "dummy" for name, secret in wanted.items()}
     return {"MCPFACTORY_CANARY": CANARY} | dummies | dict(target.environ)
 
 
 def _guarded(secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return the values whose appearance in any output is a leak: the canary, and values with secret-like names."""
+    """Return the values that must not appear in any output: the canary, and values with secret-like names."""
     words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
     return {
         name: value for name, value in secrets.items() if value == CANARY or any(word in name.upper() for word in words)

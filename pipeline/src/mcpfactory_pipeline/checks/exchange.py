@@ -1,4 +1,4 @@
-"""Exchanges with a server under validation: how it is reached, the protocol revisions, params of requests, and recorded messages."""
+"""Exchanges with a server under validation: target, protocol revisions, request params, and recorded messages."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ class ValidationTarget:
 HANDSHAKES: Final = tuple(sorted(LEGACY))
 MODERNS: Final = tuple(sorted(MODERN))
 LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
-FIRST_MODERN: Final = min(MODERNS)  # first one with the current lifecycle
-LATEST_MODERN: Final = max(MODERNS)  # what a server is asked in first
-STRUCTURED: Final = R2025_06_18.name  # outputSchema and structuredContent
-COMPLETIONS: Final = R2025_03_26.name  # the capability; the method is older
-STREAMABLE: Final = R2025_03_26.name  # the HTTP transport of today
-DIALECT: Final = R2025_11_25.name  # which JSON Schema it is where nothing says so
-_MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # of entries
+FIRST_MODERN: Final = min(MODERNS)  # first revision with the per-request lifecycle
+LATEST_MODERN: Final = max(MODERNS)  # revision that a server is tried with first
+STRUCTURED: Final = R2025_06_18.name  # first revision with outputSchema and structuredContent
+COMPLETIONS: Final = R2025_03_26.name  # first revision with this capability; the method is older
+STREAMABLE: Final = R2025_03_26.name  # first revision with the streamable HTTP transport
+DIALECT: Final = R2025_11_25.name  # first revision that defines the default JSON Schema dialect
+_MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # in entries
 BATCHED: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
 CACHEABLE: Final = LATEST.cacheable
 
@@ -122,8 +122,8 @@ def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
 
-TRIM: Final = 2_000  # characters of one message that a report shows; whole tool lists would make reports unreadable
-MAX_DEPTH: Final = 200  # no message nested deeper becomes evidence, so that what reads evidence may recurse
+TRIM: Final = 2_000  # characters of a message that a report shows; tool lists would make reports unreadable
+MAX_DEPTH: Final = 200  # messages nested deeper are rejected, so that code that reads evidence can recurse
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class WireExchange:
 
     @property
     def result(self) -> Json | None:
-        """The JSON-RPC result of the answer when it is an object, or None."""
+        """The JSON-RPC result of the answer if it is an object, or None."""
         result = (self.received or {}).get("result")
         return result if isinstance(result, dict) else None
 
@@ -199,7 +199,7 @@ class WireExchange:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """Return the text of a result as a model reads it."""
+    """Return the text of a result as models read it."""
     blocks = result.get("content")
     found = blocks if isinstance(blocks, list) else []
     return "\n".join(str(block["text"]) for block in found if isinstance(block, dict) and "text" in block)
@@ -222,7 +222,7 @@ def _children(value: Any) -> list[Any]:
 
 
 def mask(value: Any, secrets: Mapping[str, str]) -> Any:
-    """`value` with every secret's value replaced by its name, in texts at any depth, keys included."""
+    """Return `value` with each secret's value replaced by its name, in strings at any depth, including keys."""
     if isinstance(value, str):
         for name, secret in secrets.items():
             value = value.replace(secret, f"[{name}]")
@@ -235,7 +235,7 @@ def mask(value: Any, secrets: Mapping[str, str]) -> Any:
 
 
 def trim(message: Any) -> Any:
-    """Return a short `message` unchanged, else its beginning as text and the length of the rest."""
+    """Return a short `message` unchanged; of a long one, the start as text and the length of the rest."""
     text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     if len(text) <= TRIM:
         return message

@@ -53,7 +53,7 @@ table{border-collapse:collapse}td,th{text-align:left;padding:.2rem .8rem .2rem 0
 
 
 def to_html(report: Report) -> str:
-    """Return the whole report as a page; every text of the server is escaped, and the page's policy allows nothing but its style."""
+    """Return the report as an HTML page. Server texts are escaped, and the page's policy allows only its style."""
     title = _escape_html(f"{report.server.get('name') or report.target}: {report.score}/100")
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     return (
@@ -148,7 +148,7 @@ def _escape_html(text: str) -> str:
     return html.escape(printable(text))
 
 
-# XML 1.0 §2.2: these characters cannot be in a document, not even as references.
+# Characters that XML 1.0 (§2.2) forbids, even as references.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -230,7 +230,7 @@ def _xml_text(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", printable(text))
 
 
-_LEVELS: Final = {5: "error", 3: "error", 2: "warning", 1: "note"}  # §3.27.10
+_LEVELS: Final = {5: "error", 3: "error", 2: "warning", 1: "note"}  # severity → SARIF level (§3.27.10)
 
 
 def to_sarif(report: Report) -> str:
@@ -302,7 +302,7 @@ def _sarif_result(report: Report, index: Mapping[str, int], finding: Finding) ->
     return _about(report, index, finding.rule, finding.where) | {
         "level": level,
         "message": {"text": text},
-        "suppressions": [],  # §3.27.23: all results have some, or none has
+        "suppressions": [],  # all results must have this field, or none (§3.27.23)
         "properties": properties,
     }
 
@@ -323,7 +323,7 @@ def _suppressed(report: Report, index: Mapping[str, int], known: Mapping[str, Ru
 
 
 def _about(report: Report, index: Mapping[str, int], rule: str, where: str) -> dict[str, Any]:
-    """Return the common fields of findings and suppressions; the fingerprint (§3.27.17) is the same in every run."""
+    """Return the common fields of findings and suppressions; the fingerprint (§3.27.17) is stable across runs."""
     digest = hashlib.sha256(f"{rule}\n{where}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return {
         "ruleId": rule,
@@ -359,17 +359,17 @@ def _location(report: Report, where: str) -> dict[str, Any]:
     return location
 
 
-_WIDTH: Final = 7  # of one character in pixels, with room to spare: the viewer's font decides
+_WIDTH: Final = 7  # pixels per character; generous, because the viewer chooses the font
 _COLOURS: Final = (
     (95, "#2e7d32"),
     (80, "#5d7a00"),
     (0, "#8a5a00"),
-)  # white text on each has a contrast of at least 4.5
+)  # white text on each color has a contrast of at least 4.5:1
 _BAD: Final = "#b3261e"
 
 
 def to_badge(report: Report) -> str:
-    """`mcp | 97/100` (`, 2 waived`), `mcp | not shown to work` or `mcp | not promotable`; the colour says the same as the words."""
+    """Return a badge: `mcp | 97/100` (`, 2 waived`), `mcp | not shown to work` or `mcp | not promotable`."""
     waived = f", {len(report.waived)} waived" if report.waived else ""
     words = f"{report.score}/100{waived}" if report.passed else report.verdict_words
     colour = _COLOURS[-1][1] if report.verdict == "not shown" else _BAD
@@ -387,7 +387,7 @@ def to_badge(report: Report) -> str:
     )
 
 
-_MOST: Final = 20  # findings that a summary shows; the others are in the other formats
+_MOST: Final = 20  # findings that a summary shows; the other formats have all
 _PROOF: Final = 1_500  # characters of one proof
 _SIGNS: Final = re.compile(r"([\\`*_{}\[\]<>|#@!~])")
 
@@ -443,14 +443,14 @@ def _markdown_lines(report: Report) -> Iterator[str]:
 
 
 def _escape_markdown(text: object) -> str:
-    """Text that cannot be markup, a mention or the end of a table's cell."""
+    """Return text that cannot act as markup, a mention or a table separator."""
     escaped = _SIGNS.sub(r"\\\1", " ".join(printable(str(text)).split()))
     return escaped.replace("\\@", "&#64;").replace("\\<", "&lt;").replace("\\#", "&#35;").replace("://", "&#58;//")
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One form: what it is for, the file name that it has when none is given, and what writes it."""
+    """A report format: its purpose, default file name and writer."""
 
     purpose: str
     file: str
@@ -476,5 +476,5 @@ _SUFFIXES: Final = {PurePath(form.file).suffix: name for name, form in FORMATS.i
 
 
 def format_of(file: str) -> str | None:
-    """Return the format that a file's name speaks of (`report.sarif` → sarif); None when it speaks of none."""
+    """Return the format for a file name (`report.sarif` → sarif); None if it is unknown."""
     return _SUFFIXES.get(PurePath(file).suffix.lower())

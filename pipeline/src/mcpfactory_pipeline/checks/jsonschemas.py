@@ -20,11 +20,11 @@ from referencing.jsonschema import DRAFT202012
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 from mcpfactory_runtime.schemas.walk import APPLICATORS, children, pointer
 
-MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs some five Python frames a level
+MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs five Python frames per level
 
 _UNKNOWN: Final[Any] = None  # returned by the library for an unknown dialect, despite its stubs
 
-_TEXTS: Final = frozenset({"description", "title"})  # one is as good as another
+_TEXTS: Final = frozenset({"description", "title"})  # blanked, because they do not affect validity
 
 
 def known_dialect(schema: Mapping[str, Any]) -> bool:
@@ -33,14 +33,14 @@ def known_dialect(schema: Mapping[str, Any]) -> bool:
 
 
 def schema_error(schema: Any) -> str:
-    """Why `schema` is not a valid schema of its dialect (2020-12 unless it says otherwise); "" when it is."""
+    """Return why `schema` is not a valid schema of its dialect (default 2020-12); "" if it is valid."""
     if is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     return _error_in(_dialect(schema), schema, "")
 
 
 def _error_in(dialect: Any, schema: Any, place: str) -> str:
-    """Return the error of a schema at a place; what it names is checked by itself, as the tools of an API have much in common."""
+    """Return the error of a schema at a place; referenced definitions are checked separately and cached."""
     outer = dict(schema) if isinstance(schema, dict) else schema
     if isinstance(schema, dict):
         for steps, part in children(schema):
@@ -56,7 +56,7 @@ def _error_in(dialect: Any, schema: Any, place: str) -> str:
                 outer[keyword] = ""
     try:
         found = _known_error(dialect, json.dumps(outer))
-    except (TypeError, ValueError):  # no JSON: it came from no server
+    except (TypeError, ValueError):  # not JSON, so it was not sent by a server
         found = _found_error(dialect, outer)
     return _sentence(place + found[0], found[1]) if found else ""
 
@@ -75,7 +75,7 @@ def _found_error(dialect: Any, schema: Any) -> tuple[str, str] | None:
 
 
 def instance_error(instance: Any, schema: Any) -> str:
-    """Why `instance` does not match `schema`; "" when it does. A schema that cannot be used is also an error."""
+    """Return why `instance` does not match `schema`; "" if it does. An unusable schema is also an error."""
     if is_nested_deeper(instance, MAX_DEPTH) or is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     try:
@@ -117,7 +117,7 @@ def _resolves(resolver: Any, reference: str) -> bool:
         ValueError,
         TypeError,
         AttributeError,
-    ):  # malformed schemas reach the library's own assumptions
+    ):  # malformed schemas violate the library's assumptions
         return False
     return True
 

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.build.wheels import backend_of, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate
 
 _LICENCES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
-_LARGEST_README: Final = 1_000_000  # bytes of a README that are read
+_LARGEST_README: Final = 1_000_000  # maximum size in bytes of a README or module that is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ def inspect_package(
 
 
 def _unwritten(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the functions with a decorator `….tool` that only raise NotImplementedError, or hold nothing but `...` or `pass`."""
+    """Yield functions with a decorator `….tool` whose body is only `...`, `pass` or `raise NotImplementedError`."""
     for file in sorted((folder / "src").rglob("*.py")):
         if "_generated" in file.parts or not file.resolve().is_relative_to(folder.resolve()):
             continue
         try:
             tree = ast.parse(file.read_bytes()) if file.stat().st_size <= _LARGEST_README else ast.Module([], [])
         except (OSError, ValueError, SyntaxError, RecursionError):
-            continue  # the import of such a module fails, and startup.starts says so
+            continue  # such a module cannot be imported, which startup.starts reports
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_tool(node) and _is_bare(node):
                 yield node.name, f"{file.relative_to(folder).as_posix()}:{node.lineno}"
@@ -133,7 +133,7 @@ def _entry_point_problem(source: Path, target: str) -> str:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Every name that a module binds at its top, in branches as well."""
+    """Return each name that a module binds at its top level, including in branches."""
     found: set[str] = set()
     for node in ast.walk(tree):
         match node:

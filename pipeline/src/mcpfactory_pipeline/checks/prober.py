@@ -62,10 +62,10 @@ from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-_ANSWER: Final = 10.0  # seconds that one answer may take
-_SLOWER: Final = 10  # an answer may take this many times as long as the first one, if that is longer
-_STARTS: Final = 10  # the time limit grows by this many times the duration of the first answer
-_TIRED: Final = 2.0  # seconds for one answer after three requests got none
+_ANSWER: Final = 10.0  # seconds for one answer
+_SLOWER: Final = 10  # multiple of the first answer's duration that an answer may take, if that is longer
+_STARTS: Final = 10  # multiple of the first answer's duration that is added to the time limit
+_TIRED: Final = 2.0  # seconds for one answer after three requests without one
 _CANARY: Final = 3.0  # seconds for the answer to a canary
 _OVER: Final = "the time for the examination was over"
 
@@ -110,14 +110,14 @@ class ServerProber:
         self._deadline = time.monotonic() + timeout
         self._ids = itertools.count(1)
         self._unanswered = 0
-        self._pace = 0.0  # seconds that the first answer took, with the start of the process
-        self._modern = LATEST_MODERN  # the per-request revision that is spoken
-        self._speaks: Lifecycle = "legacy"  # in the current session
+        self._pace = 0.0  # seconds until the first answer, including the start of the process
+        self._modern = LATEST_MODERN  # the per-request revision in use
+        self._speaks: Lifecycle = "legacy"  # lifecycle of the current session
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
-        self._url = target.url or ""  # after redirects
+        self._url = target.url or ""  # URL after redirects
 
     async def run(self) -> None:
-        """Send all messages, until the time is over."""
+        """Send all messages within the time limit."""
         evidence = self.evidence
         await self._newest_handshake()
         if evidence.sessions and evidence.sessions[0].answered:
@@ -169,14 +169,14 @@ class ServerProber:
                     await self._send_all(conversation, "batches")
 
     async def _unknown_revision(self) -> None:
-        """Send an unknown revision, then messages that no client sends, each followed by a ping."""
+        """Send an unknown revision, then invalid messages, each followed by a ping."""
         async with self._session("unknown revision") as conversation:
             if conversation is None:
                 return
             await self._probe_all(conversation, "unknown revision")
             if self._seconds_left() <= 0:
                 return
-            if self.evidence.probes["unknown-version"].result is None:  # it refused, as it may
+            if self.evidence.probes["unknown-version"].result is None:  # it may refuse
                 hello = await self._ask(conversation, self._message("initialize", initialize_params()))
                 if hello.result is None:
                     return
@@ -220,7 +220,7 @@ class ServerProber:
             await self._listen(conversation, result)
 
     async def _listen(self, conversation: Conversation, result: Json) -> None:
-        """Open two streams of notifications with different filters, then one with none that can be read."""
+        """Open two notification streams with different filters, then one with an invalid filter."""
         evidence = self.evidence
         if self._seconds_left() <= 0:
             evidence.missing["listen"] = evidence.missing["listen-malformed"] = _OVER
@@ -279,7 +279,7 @@ class ServerProber:
             await self._send_canaries(self._canaries, conversation)
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
-        """Send the probes of a session that suit the server."""
+        """Send the probes of a session that apply to the server."""
         evidence = self.evidence
         for probe in PROBES.values():
             if probe.session != session or probe.lifecycle not in ("", *evidence.lifecycles):
@@ -318,7 +318,7 @@ class ServerProber:
         patience = max(min(_ANSWER, self._seconds_left()), 0.5)
         text = probe.raw if isinstance(probe.raw, str) else json.dumps(probe.raw)
         answer, alive = await conversation.send_raw(text, after, patience, wait=probe.answered)
-        if alive.received is None and probe.session != "malformed":  # that finding needs no example
+        if alive.received is None and probe.session != "malformed":  # findings about malformed messages need no example
             alive = replace(alive, problem=f"{alive.problem} (after {printable(text)})")
         self.evidence.probes[probe.name] = answer
         if probe.after:
@@ -326,7 +326,7 @@ class ServerProber:
         return alive.received is not None
 
     async def _send_canaries(self, canaries: Canaries, conversation: Conversation) -> None:
-        """Call tools that answered before, and read resources, with a canary as a value."""
+        """Call tools that answered before, and read resources, with canaries as values."""
         evidence = self.evidence
         made = {call.tool: sent_arguments(call) for call in evidence.calls if not call.failed}
         named = evidence.named_tools
@@ -352,7 +352,7 @@ class ServerProber:
         return any(one.taken and (one.probe.kind, one.probe.place) == about for one in self.evidence.canaries)
 
     async def _read_on(self, conversation: Conversation) -> None:
-        """Get the prompts and read the resources after the first ones; once, in whichever lifecycle comes first."""
+        """Get the prompts and read the resources after the first ones, in the first lifecycle only."""
         further = self.evidence.further
         for method, params in [] if further else further_reads(self.evidence):
             if self._seconds_left() <= 0:
@@ -367,7 +367,7 @@ class ServerProber:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
-        unshown: list[PlannedCall] = []  # no value of the API's answer reached the model
+        unshown: list[PlannedCall] = []  # repeats of calls whose answers showed nothing of the API's response
         for planned in plan:
             last = evidence.calls[-1].exchange if evidence.calls else None
             if last is not None and last.problem.startswith("the server"):
@@ -376,7 +376,7 @@ class ServerProber:
             if self._seconds_left() <= 0:
                 evidence.uncalled[planned.tool] = evidence.missing["tools/call"] = _OVER
                 continue
-            token = f"mcpfactory-progress-{next(self._ids)}"  # clients ask for progress
+            token = f"mcpfactory-progress-{next(self._ids)}"  # progress is only sent if a token asks for it
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
             evidence.calls.append(call)
             self._planned.append((planned, call))
@@ -398,7 +398,7 @@ class ServerProber:
         return answered and not made[-1].exchange.problem and self._seconds_left() > 0
 
     async def _call_older(self, conversation: Conversation, revision: str) -> None:
-        """Call again what returned kinds of content that the revision does not have."""
+        """Repeat calls that returned kinds of content that the revision does not have."""
         for planned, call in self._planned:
             if foreign_kinds(call.exchange, revision) and self._seconds_left() > 0:
                 made = await self._call(conversation, planned)
@@ -411,7 +411,7 @@ class ServerProber:
     # --- messages and sessions ---
 
     def _message(self, method: str, params: Json | None = None, probe: Probe | None = None) -> Json:
-        """Return a request in the lifecycle of the session, with what a probe changes."""
+        """Return a request in the session's lifecycle, modified by `probe`."""
         params = params or {}
         if self._speaks == "modern":
             meta = {**params.get("_meta", {}), **modern_meta(self._modern), **(probe.meta if probe else {})}
@@ -419,14 +419,14 @@ class ServerProber:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
 
     async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
-        """Ask, and wait as long as this server takes on this machine: what took it a second may take it ten."""
+        """Send a message, and wait for the answer up to a limit that grows with the duration of the first answer."""
         patience = max(patience, _SLOWER * self._pace)
         if self._unanswered >= 3:
             patience = min(patience, _TIRED + _SLOWER * self._pace)
         exchange = await conversation.ask(message, max(min(patience, self._seconds_left()), 0.5))
         self._unanswered += exchange.received is None
         if self._pace == 0 and exchange.received is not None:
-            # The first answer shows how slow server and machine are: the whole examination gets that much more time.
+            # The first answer shows the speed of server and machine, so the time limit grows with it.
             self._pace = exchange.milliseconds / 1000
             self._deadline += _STARTS * self._pace
         return exchange

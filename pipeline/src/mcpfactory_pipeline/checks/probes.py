@@ -26,7 +26,7 @@ from mcpfactory_runtime.types import Json
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt of this name
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
-# A future revision: no client of the per-request lifecycle names an earlier one than `MODERNS`.
+# A future revision, because servers may treat all versions before `MODERNS` as legacy clients.
 LATER_REVISION: Final = "2999-01-01"
 NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"
 _FURTHER_READS: Final = 30  # prompts, and as many resources, to read after the first ones
@@ -36,12 +36,12 @@ Expectation = Callable[[WireExchange, str], Iterator[Fault]]
 
 ProbeSession = Literal[
     "handshake",  # the newest handshake revision, before anything else
-    "lists",  # the first session, after its lists
+    "lists",  # the first session, after its lists were read
     "per-request",
     "unknown revision",
     "strays",  # invalid messages, in the session of the unknown revision
     "before the handshake",
-    "batches",  # the revision that has batches
+    "batches",  # a revision with batches
     "batch initialize",
     "malformed",
 ]
@@ -175,7 +175,7 @@ def _first_resource(evidence: Evidence) -> Json | None:
 
 
 def _prompt_params(name: str, arguments: list[Json]) -> Json:
-    """Return the params to get a prompt: a word for each required argument."""
+    """Return the params for a prompt, with a word for each required argument."""
     return {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
 
 
@@ -231,7 +231,7 @@ _UNKNOWN: Final = {"name": NOTHING, "arguments": {}}
 _UNKNOWN_MEMBERS: Final = {"mcpfactoryUnknown": 1, "_meta": {"mcpfactory.example/unknown": {"a": 1}}}
 _UNKNOWN_COMPLETION: Final = {"ref": {"type": "ref/prompt", "name": NOTHING}, "argument": {"name": "a", "value": ""}}
 _NO_REVISION: Final = {key: value for key, value in initialize_params().items() if key != "protocolVersion"}
-_NEVER_ASKED: Final = "mcpfactory-never-asked"  # id of no request
+_NEVER_ASKED: Final = "mcpfactory-never-asked"  # an id that no request uses
 _NOTIFICATION: Final = {"jsonrpc": "2.0", "method": "notifications/mcpfactory/nothing"}
 _CANCELLATION: Final = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": _NEVER_ASKED}}
 _RESPONSE: Final = {"jsonrpc": "2.0", "id": _NEVER_ASKED, "result": {}}
@@ -324,7 +324,7 @@ def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
 
 
 def stream_filters(evidence: Evidence, capabilities: Any) -> tuple[Json, Json]:
-    """Return the filters of two streams, which have nothing in common; each asks for something that the server declares, if anything."""
+    """Return disjoint filters for two streams; each requests a kind that the server declares, if any."""
     watched = _subscribable(evidence, capabilities if isinstance(capabilities, dict) else {})
     return (
         {"toolsListChanged": True, **({"resourceSubscriptions": [watched["uri"]]} if watched else {})},
@@ -338,7 +338,7 @@ def newest_common(discover: WireExchange) -> str:
     data = (discover.error or {}).get("data")
     if supported is None and isinstance(
         data, dict
-    ):  # of the error for a version that it does not have (basic/versioning)
+    ):  # `data` of the unsupported-version error lists versions (basic/versioning)
         supported = data.get("supported")
     return max((name for name in MODERNS if isinstance(supported, list) and name in supported), default="")
 
@@ -372,7 +372,7 @@ async def list_pages(method: str, ask: Callable[[str, Json], Awaitable[WireExcha
             problem = exchange.problem or f"{method} was not answered with a list of {LISTS[method]}"
             break
         if page not in [(earlier.result or {}).get(LISTS[method]) for earlier in exchanges[:-1]]:
-            items += page  # a server that ignores the cursor sends the same page for ever
+            items += page  # a server that ignores the cursor repeats the same page
         cursor = (exchange.result or {}).get("nextCursor")
         if cursor is None:
             break

@@ -28,9 +28,9 @@ _DROPPED: Final = frozenset(
 )
 _TELLING: Final = ("key", "token", "secret", "password", "signature", "credential", "auth")
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
-_LARGEST: Final = 5_000_000  # bytes of a body
+_LARGEST: Final = 5_000_000  # maximum size of a body in bytes
 _SHORTEST: Final = 4  # characters; shorter values also occur in ordinary text, so they are not treated as secrets
-_PATIENCE: Final = 60.0  # seconds
+_PATIENCE: Final = 60.0  # seconds for a request to the API
 
 
 def recording_path(file: Path) -> Path:
@@ -118,12 +118,12 @@ class RequestRecorder:
         return status, kind, content
 
     def _root(self, target: str) -> tuple[SplitResult, str, str]:
-        """Return the upstream, the target there, and the path that a case has for it."""
+        """Return the upstream, the target there, and the path for cases."""
         path = target.partition("?")[0]
         return self._upstream, target, path.removeprefix(self._upstream.path.rstrip("/"))
 
     def _beside(self, target: str) -> tuple[SplitResult, str, str]:
-        """Return the same for the server that the first folder names."""
+        """Return the same for the additional server that the first path segment names."""
         path = target.partition("?")[0]
         name = path.removeprefix("/").partition("/")[0]
         if name not in self._servers:
@@ -181,10 +181,10 @@ class RequestRecorder:
                 if self.command != "HEAD":
                     self.wfile.write(content)
 
-            do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _forward  # noqa: N815 - names of http.server
+            do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _forward  # noqa: N815 - names required by http.server
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
-                """Say nothing: a request line may hold a secret."""
+                """Log nothing, because request lines may contain secrets."""
 
         return Handler
 

@@ -13,16 +13,15 @@ from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
 
 _EVIDENCE_LINES: Final = 12
-_FOLLOWS: Final = 5  # lines of what follows from a finding
-_NAMED: Final = 12  # rules that do not apply, before they are counted
+_FOLLOWS: Final = 5  # consequences of a finding that the report lists
+_NAMED: Final = 12  # rules that do not apply and are named; more are counted
 _LINE: Final = 400  # characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
     "calls of tools without readOnlyHint (--allow-calls)"
 )
-PLACES_SHOWN: Final = 3  # where a finding was, before "and n more"
-# Increase it whenever a rule is added or removed, or its weight, gate or applicability changes (a test compares the
-# table with this number).
+PLACES_SHOWN: Final = 3  # places of a finding that are listed before "and n more"
+# Increase this if a rule is added or removed, or its weight, gate or applicability changes. A test enforces it.
 RULES_VERSION: Final = 14
 
 Verdict = Literal["passed", "not shown", "refused"]
@@ -48,7 +47,7 @@ class Finding(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A rule that applies and could not be checked; it counts as not passed."""
+    """A rule that applies but could not be checked; it counts as not passed."""
 
     rule: str
     reason: str
@@ -115,21 +114,21 @@ class Report:
 
     @property
     def failed_gates(self) -> tuple[str, ...]:
-        """The ids of the gates that are closed, in the order of the table."""
+        """The ids of the closed gates, in table order."""
         closed = [finding.rule for finding in self.findings if finding.gate]
         closed += [unchecked.rule for unchecked in self.not_checked if unchecked.gate]
         return tuple(dict.fromkeys(closed))
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict: every gate open, one closed by a finding, or the closed ones merely unchecked."""
+        """Return the verdict: all gates open, one closed by a finding, or closed ones only unchecked."""
         if self.passed:
             return "passed"
         return "refused" if any(finding.gate for finding in self.findings) or not self.not_checked else "not shown"
 
     @property
     def verdict_words(self) -> str:
-        """The verdict in the words of reports: `promotable`, `not shown to work` or `not promotable`."""
+        """Return the verdict as text: `promotable`, `not shown to work` or `not promotable`."""
         return {"passed": "promotable", "not shown": "not shown to work", "refused": "not promotable"}[self.verdict]
 
     @property
@@ -139,7 +138,7 @@ class Report:
         return f", {pluralize(len(self.waived), 'finding')} waived by {pluralize(used, 'waiver')}" if used else ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON: no clock, no machine, so that equal servers give equal reports."""
+        """Return the report as JSON, without times and machine names, so that equal servers give equal reports."""
         return {
             "report": 1,
             "rules_version": self.rules_version,
@@ -209,7 +208,7 @@ class Report:
 
 
 def group_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Group findings that differ only in their location: a hundred tools without description are one thing to do."""
+    """Group findings that differ only in location, such as 100 tools without a description."""
     alike: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
         alike.setdefault((finding.rule, finding.message, finding.severity), []).append(finding)

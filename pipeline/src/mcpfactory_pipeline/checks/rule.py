@@ -116,7 +116,7 @@ class Rule:
 
 
 class RuleFields(TypedDict, total=False):
-    """The fields of `Rule` that a decorator takes by name."""
+    """Fields of `Rule` that are keyword arguments of a decorator."""
 
     statement: Required[str]
     source: Required[str]
@@ -128,7 +128,7 @@ class RuleFields(TypedDict, total=False):
 
 
 class RuleTable(list[Rule]):
-    """Rules in the order of their checks; `since` applies to those that have none."""
+    """Rules in the order of their checks; `since` applies to rules without one."""
 
     def __init__(self, *, since: str = "") -> None:
         self._since = since
@@ -141,7 +141,7 @@ class RuleTable(list[Rule]):
 
     def rule(
         self,
-        id: str,  # noqa: A002 - the field of `Rule`
+        id: str,  # noqa: A002 - the name of the field of `Rule`
         severity: Severity,
         *,
         over: Scope[Any] | None = None,
@@ -157,7 +157,7 @@ class RuleTable(list[Rule]):
 
         return decorate
 
-    def row(self, id: str, severity: Severity, *, over: Expected[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - as above
+    def row(self, id: str, severity: Severity, *, over: Expected[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - the name in `Rule`
         """Add a rule that its scope checks."""
         self.rule(id, severity, over=over, **fields)(over.faults)
 

@@ -15,7 +15,7 @@ from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 
 Origin = Literal["example", "no arguments", "guess"]
 
-_MAX_DEPTH: Final = 60  # of a schema that values are made from
+_MAX_DEPTH: Final = 60  # maximum depth of schemas that values are generated for
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
 _PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
@@ -61,7 +61,7 @@ def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dic
 
 
 def other_values(value: Any, *, turn: int) -> Any:
-    """Return JSON of the same shape with other values: far from those that were there, and for each `turn` (0, 1) on another side of them."""
+    """Return JSON of the same shape with different values; `turn` (0, 1) selects one of two sets."""
     if isinstance(value, dict):
         return {key: other_values(one, turn=turn) for key, one in value.items()}
     if isinstance(value, list):
@@ -74,7 +74,7 @@ def other_values(value: Any, *, turn: int) -> Any:
 
 
 def _others(schema: Any, value: Any) -> tuple[Any, ...]:
-    """Two more values for a property that says no more of its values than the type; () for every other one."""
+    """Return two more values for a property whose schema gives only a type; otherwise ()."""
     if not isinstance(schema, dict) or schema.keys() - _FREE:
         return ()
     if schema.get("type") == "string" and isinstance(value, str):
@@ -105,7 +105,7 @@ class Arrival:
 
 
 def answered_value(call: RecordedCall) -> Any:
-    """Return the JSON that the API answered to a call; None where it answered something else, or in several steps."""
+    """Return the JSON that the API answered to a call; None for other answers, or several requests."""
     response = call.response if call.requests else None
     if not isinstance(response, dict) or not str(response.get("content_type", "")).endswith(("/json", "+json")):
         return None
@@ -128,7 +128,7 @@ def arrival(call: RecordedCall) -> Arrival:
     inner = structured.get("result") if isinstance(structured, dict) and not isinstance(body, dict) else structured
     got = {*_leaves(inner), *_leaves(_as_json(text))}
     lost = sorted(leaf for leaf in wanted - got if not _is_said(leaf[1], text))
-    places = {there for there, _ in got if there}  # a text as a whole says nothing of where a value would be in it
+    places = {there for there, _ in got if there}  # an unstructured text has only the place ""
     return Arrival(len(wanted), tuple(path for path, _ in lost), tuple(path for path, _ in lost if path in places))
 
 
@@ -162,7 +162,7 @@ def _as_json(text: str) -> Any:
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """(path, text) of every plain value; items of a list share a path, as an order may be changed on purpose."""
+    """Yield (path, text) of each plain value; items of a list share a path, because tools may reorder them."""
     todo = [(path, value)]
     while todo:
         at, one = todo.pop()

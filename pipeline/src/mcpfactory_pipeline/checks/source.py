@@ -25,10 +25,10 @@ from mcpfactory_pipeline.workspace.workspace import CALLS, Workspace, WorkspaceS
 
 Place = tuple[str, int]  # file below the workspace, line
 
-_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # one tool a line
-_LARGEST: Final = 2_000_000  # bytes of a hand-written module that is searched
-_REGISTERS: Final = ("tool", "add_tool")  # methods of a server that take a tool
-# What findings of the family `packaging` are about, and which file that is.
+_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # the manifest has one tool per line
+_LARGEST: Final = 2_000_000  # maximum size in bytes of a hand-written module that is searched
+_REGISTERS: Final = ("tool", "add_tool")  # methods of a server that register a tool
+# Subject of findings of the family `packaging` → the file to blame.
 _FILES: Final[Mapping[str, str]] = {
     "README": "README.md",
     "project": "pyproject.toml",
@@ -62,7 +62,7 @@ def source_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, P
 
 
 def registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield (name, line) of what a module registers as a tool: `@server.tool`, `@server.tool("name")`, `server.tool(function, name="name")`."""
+    """Yield (name, line) of each tool that a module registers with `@server.tool` or `server.tool(function)`."""
     functions = dict(_functions(tree))
     decorating: set[int] = set()
     for node in ast.walk(tree):
@@ -80,7 +80,7 @@ def registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def _parsed(file: Path) -> ast.Module | None:
-    """Return a hand-written module; None for a generated one, and for what cannot be read."""
+    """Return a hand-written module; None if it is generated or unreadable."""
     try:
         if "_generated" in file.parts or file.stat().st_size > _LARGEST:
             return None
@@ -120,8 +120,8 @@ def _given_name(call: ast.Call) -> str:
     return next((one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)), "")
 
 
-# All tools, in the standard dialect: there are cases for every one. Servers of a template answer from their example, for the data that they are
-# for is not here.
+# All tools in the standard dialect, because each has cases. Servers from templates return their example data,
+# because the real data is not available here.
 FULL_TOOL_SET: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard", "MCPFACTORY_DEMO": "1"}
 
 
@@ -129,7 +129,7 @@ async def validate_source(
     workspace: Workspace,
     name: str,
     *,
-    timeout: float = 60.0,  # noqa: ASYNC109 - as `validate`
+    timeout: float = 60.0,  # noqa: ASYNC109 - seconds, as for `validate`
     api_timeout: float = 1.5,
     limits: Mapping[str, float] | None = None,
 ) -> Report:
@@ -162,13 +162,13 @@ async def _own_target(server: WorkspaceServer) -> ValidationTarget:
 
 
 async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> ValidationTarget:
-    """One that others wrote is judged from outside, as its stage does: by calls that a person gave, and not by how it is packed."""
+    """Return an adopted server's target: calls that a person gave, without checks of its package."""
     calls = server.folder / CALLS
     examples = calls if calls.is_file() else None
     try:
         drift, offer = await look_now(adopted, server.folder, server.folder / LOCKS["url"])
     except (ServerError, ProgramRefusedError, OSError):
-        drift, offer = None, ""  # unknown; the rules check if it answers
+        drift, offer = None, ""  # the state is unknown; the rules only check if it answers
     about: dict[str, Any] = {"examples": examples, "drift": drift, "drift_offer": offer}
     if adopted.url:
         return ValidationTarget(url=adopted.url, **about)
@@ -177,6 +177,6 @@ async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> Validati
 
 
 def with_locations(report: Report, root: Path, folder: Path) -> Report:
-    """Return a report with the files and lines that its findings are about, of the server in `folder`."""
+    """Return the report with the file and line of each finding, for the server in `folder`."""
     names = [tool["name"] for tool in report.listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
     return replace(report, locations=source_places(root, folder, names))

@@ -24,7 +24,7 @@ from mcpfactory_runtime.errors import Exit
 
 
 class WaiverArgumentError(ConfigError):
-    """A day or a reason that a waiver cannot have."""
+    """Invalid day or reason of a waiver."""
 
     exit_code = Exit.USAGE
 
@@ -81,7 +81,7 @@ def waive(
 
 
 def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[KnownDrift, ...]:
-    """Return the known drift of a server that a waiver of it would cover; nothing for other rules."""
+    """Return the known drift that a waiver of this rule would cover; empty for other rules."""
     if rule != DRIFT_RULE:
         return ()
     if tool:
@@ -110,7 +110,7 @@ def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiv
 
 
 def _require_tool(workspace: Workspace, server: WorkspaceServer, tool: str) -> None:
-    """Refuse a tool that the server does not have: it is in no report and no kept list of tools, and its sources do not name it."""
+    """Refuse a tool that is in no report, recorded tool list or source of the server."""
     report = inspection_report(server.folder) or {"tools": []}
     known = {str(one["name"]) for one in report["tools"]} | _kept_names(workspace, server.name)
     if tool.partition(".")[0] not in known and tool not in known and not _in_sources(server.folder / "src", tool):
@@ -118,7 +118,7 @@ def _require_tool(workspace: Workspace, server: WorkspaceServer, tool: str) -> N
 
 
 def _kept_names(workspace: Workspace, server: str) -> set[str]:
-    """Return the tools that the newest candidate listed when it was asked; empty where that is not on this machine."""
+    """Return the tools that the newest candidate listed; empty if its list is not on this machine."""
     try:
         candidate = Store(workspace).state(server).candidate
         contract = stored_contract(workspace.artifacts / server / candidate) if candidate else None

@@ -1,1 +1,1 @@
-"""Web dashboard with the status of every server of a workspace: live on loopback, or as a static, read-only site."""
+"""Web dashboard with the status of each server in a workspace: live on loopback, or as a static, read-only site."""

@@ -28,14 +28,14 @@ from mcpfactory_pipeline.plan.policy import person_key
 from mcpfactory_runtime.urls import split_web_url
 
 TOKEN_VARIABLE: Final = "MCPFACTORY_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
-_MIN_TOKEN: Final = 16  # characters of a token
+_MIN_TOKEN: Final = 16  # minimum length of a token in characters
 _HINT: Final = "python -c 'import secrets; print(secrets.token_urlsafe())' makes one"
-_SESSION_SECONDS: Final = 8 * 3600.0  # seconds of a session
-_TICKET_SECONDS: Final = 600.0  # seconds in which an action is confirmed
+_SESSION_SECONDS: Final = 8 * 3600.0  # seconds until a session expires
+_TICKET_SECONDS: Final = 600.0  # seconds within which an action must be confirmed
 _MAX_SESSIONS: Final = 200
-_MAX_TICKETS: Final = 256  # of one session; the oldest goes. A decision about a whole page of the inbox needs 60
-_MAX_USED: Final = 1024  # tickets of one session of which is known that they were used; the oldest goes
-_TOKEN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"  # noqa: S105 - words
+_MAX_TICKETS: Final = 256  # maximum per session, oldest dropped first; a decision about a full inbox page needs 60
+_MAX_USED: Final = 1024  # used tickets remembered per session, so that their reuse is reported; oldest dropped first
+_TOKEN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"  # noqa: S105 - a message
 _PROXY: Final = "the proxy of the dashboard, which logged you in (--proxy-header)"
 
 Clock = Callable[[], float]
@@ -53,7 +53,7 @@ class AccessError(PipelineError):
 
 
 class UsedTicketError(AccessError):
-    """A form came a second time: what it confirms was done, or refused, when it came first."""
+    """A form was submitted twice: its action was already done, or refused, at the first submission."""
 
     title: ClassVar[str] = "Confirmed already"
 
@@ -72,7 +72,7 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, ne
     if file is not None:
         people |= _in_file(file)
     if token := environ.get(TOKEN_VARIABLE, "").strip():
-        others = {name: known for name, known in people.items() if name != owner}  # the owner may also have a line
+        others = {name: known for name, known in people.items() if name != owner}  # the owner may also be in the file
         people = _with(others, owner, token, TOKEN_VARIABLE)
     if not people and needed:
         raise ConfigError(
@@ -88,7 +88,7 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, ne
 
 
 def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[str, str]:
-    """Return the people and one more. Spellings of one name are one person, as for approvals, and have one token."""
+    """Return the people plus one more. Spellings of one name are one person with one token, as for approvals."""
     same = next((one for one in people if person_key(one) == person_key(name)), None)
     if same is not None or not person_key(name):
         who, of = printable(name), f", as {printable(same)} does" if same not in {None, name} else " again"
@@ -152,14 +152,14 @@ class DashboardSession:
 
 
 class DashboardAccess:
-    """The people, and the sessions that they have. Used from one event loop."""
+    """People and their sessions. Used from one event loop."""
 
     def __init__(self, people: Mapping[str, str], clock: Clock = time.monotonic) -> None:
         self._people = {name: _hash(token) for name, token in people.items()}
         self._clock = clock
         self._sessions: dict[str, DashboardSession] = {}
-        self._bearers: dict[str, DashboardSession] = {}  # of programs, by name: they have no cookie
-        self._named: dict[str, DashboardSession] = {}  # of those whom a proxy logged in, by name
+        self._bearers: dict[str, DashboardSession] = {}  # sessions of programs by person; they have no cookie
+        self._named: dict[str, DashboardSession] = {}  # sessions by person whom a proxy authenticated
 
     def login(self, token: str) -> str:
         """Return the secret of a new session.
@@ -187,7 +187,7 @@ class DashboardAccess:
         return found if found is not None and found.until > self._clock() else None
 
     def logout(self, secret: str) -> None:
-        """End a session; its tickets are worth nothing any more."""
+        """End a session; its tickets become invalid."""
         self._sessions.pop(_hash(secret), None)
 
     def bearer(self, token: str) -> DashboardSession:
@@ -200,11 +200,11 @@ class DashboardAccess:
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
 
     def named(self, person: str) -> DashboardSession:
-        """Return the session of somebody whom the proxy logged in; all browsers of one person share it."""
+        """Return the session of a person whom the proxy authenticated; all their browsers share it."""
         session = self._named.pop(person, None) or DashboardSession(person, 0.0, source=_PROXY, proxied=True)
         while len(self._named) >= _MAX_SESSIONS:
             del self._named[next(iter(self._named))]
-        self._named[person] = session  # the last one again: the oldest goes
+        self._named[person] = session  # moved to the end, because the oldest session is dropped first
         return session
 
     def ticket(self, session: DashboardSession, *about: object, seen: Mapping[str, str] | None = None) -> str:
@@ -242,7 +242,7 @@ class DashboardAccess:
 
     def _person(self, token: str) -> str:
         given, found = _hash(token), ""
-        for name, known in self._people.items():  # always all: constant time
+        for name, known in self._people.items():  # compares with all tokens, so that timing reveals nothing
             if hmac.compare_digest(given, known):
                 found = name
         if not found:
@@ -257,10 +257,10 @@ def _hash(secret: str | bytes) -> str:
 
 PROXY_SECRET_VARIABLE: Final = "MCPFACTORY_DASHBOARD_PROXY_SECRET"  # noqa: S105 - the name of a variable
 SECRET_HEADER: Final = "X-MCPFactory-Proxy-Secret"  # noqa: S105 - the name of a header
-_MIN_SECRET: Final = 16  # characters
-_MAX_NAME: Final = 100  # characters of a person's name
+_MIN_SECRET: Final = 16  # minimum length of the secret in characters
+_MAX_NAME: Final = 100  # maximum length of a person's name in characters
 _HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
-# What every browser or proxy sends by itself: a name of a person in these would be somebody else's text.
+# Headers that browsers or proxies send by themselves, and so never contain the person's name.
 _TAKEN: Final = frozenset(
     {
         "accept", "authorization", "connection", "content-length", "content-type", "cookie", "forwarded", "host", "origin", "referer", "user-agent",
@@ -284,7 +284,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxy:
-    """The proxy: in which header it names people, and the hash of the secret that it sends along."""
+    """The proxy: the header that names people, and the hash of the proxy's secret."""
 
     header: str
     secret: str
@@ -357,7 +357,7 @@ def _values(sent: Iterable[tuple[bytes, bytes]], header: str) -> list[bytes]:
 
 
 def _person(header: str, value: bytes) -> str:
-    """Return the name of a person; with a comma it is that of several, of which clients may have written the first."""
+    """Return the person's name; refuse commas, because clients may have added a name before the proxy's."""
     try:
         name = value.decode("utf-8").strip()
     except UnicodeDecodeError:

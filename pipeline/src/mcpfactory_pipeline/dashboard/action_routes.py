@@ -44,21 +44,21 @@ from mcpfactory_pipeline.decisions.precondition import StaleDecisionError
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _COOKIE: Final = "mcpfactory_session"
-_MAX_BODY: Final = 64 * 1024  # bytes of a body
-_BODY_SECONDS: Final = 30.0  # seconds in which a body comes
+_MAX_BODY: Final = 64 * 1024  # maximum size of a body in bytes
+_BODY_SECONDS: Final = 30.0  # seconds until a body must be complete
 _FORM: Final = "The form again"
-_MAX_QUERY: Final = 4000  # characters of what a link fills in
+_MAX_QUERY: Final = 4000  # characters of a query that fills in a form
 _WEIGHED: Final = {
     "approve",
     "reject",
     "promote",
     "rollback",
-}  # actions about a candidate, with what speaks for and against it
-_TRIALS_AT_ONCE: Final = 2  # tools that are tried at a time
+}  # actions about a candidate, whose page shows the facts for and against it
+_TRIALS_AT_ONCE: Final = 2  # tools that can be tried at the same time
 
 
 class ActionRoutes:
-    """The routes of the dashboard that change something. `origin` is where people open it, "" for where it listens."""
+    """Routes of the dashboard that change something. `origin` is its public origin, "" for its own address."""
 
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
         self._root, self.reader, self.access, self._origin = workspace_root, reader, access, origin
@@ -66,7 +66,7 @@ class ActionRoutes:
         self._trials = asyncio.Semaphore(_TRIALS_AT_ONCE)
 
     def routes(self) -> list[Route]:
-        """Return the routes in addition to the pages."""
+        """Return the routes, apart from those of pages."""
         return [
             Route("/login/", self._login_page, methods=["GET"]),
             Route("/login/", self._login, methods=["POST"]),
@@ -112,7 +112,7 @@ class ActionRoutes:
     def behind_login(
         self, page: Callable[[Request, DashboardSession], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Return the endpoint of a page of a session: a person without one is sent to the login, a program refused."""
+        """Return the endpoint of a page that needs a session; without one, people get the login, programs an error."""
 
         async def answer(request: Request) -> Response:
             try:
@@ -126,10 +126,10 @@ class ActionRoutes:
         return answer
 
     def _refuse_foreign_origin(self, request: Request, *, program: bool) -> None:
-        """Refuses a request that another site's page made. Browsers say which it was with every POST; programs need not."""
+        """Refuse requests from pages of other sites. Browsers send the origin of each POST; programs need not."""
         origin = request.headers.get("origin")
         ours = {self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"}
-        if self._origin and not _caller(request).proxied:  # somebody on this machine, past the proxy
+        if self._origin and not _caller(request).proxied:  # a local user who bypasses the proxy
             ours.add(f"{request.url.scheme}://{request.headers.get('host', '')}")
         silent = origin is None and (program or request.method in {"GET", "HEAD"})
         elsewhere = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"} and request.method == "POST"
@@ -173,7 +173,7 @@ class ActionRoutes:
             if wants_json(request):
                 raise
             return HTMLResponse(self._login_form(request, _next_path(given), error), error.status)
-        # One browser is one person: the one before is gone.
+        # End the previous session, so that a browser has only one person.
         self.access.logout(request.cookies.get(_cookie(request), ""))
         answer = RedirectResponse(_next_path(given), 303)
         secure = request.headers.get("origin", "").startswith("https:")
@@ -203,7 +203,7 @@ class ActionRoutes:
         explain: bool = True,
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        """Return the page of an action with a ticket where it can be confirmed; `before` is what its reader saw last."""
+        """Return the page of an action, with a ticket if it can be confirmed; `before` is what its reader saw last."""
         with acting_as(session.actor, source=session.source):
             detail = self.reader.server(name)
             chosen = any(values.get(one) for one in ABOUT)
@@ -220,7 +220,7 @@ class ActionRoutes:
         return replace(view, ticket=ticket)
 
     def _action_response(self, request: Request, view: ActionPage, error: PipelineError | None = None) -> Response:
-        """Return the page of an action; with an `error` it is asked again, as things are otherwise than they were."""
+        """Return the page of an action; with an `error`, ask again, because the facts have changed."""
         status = 409 if error else 200
         if wants_json(request):
             said = {"error": {"message": str(error), "hint": _hint(error)}} if error else {}
@@ -333,7 +333,7 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     try:
         if kind == "application/json":
             found = json.loads(body)
-            json.dumps(found, ensure_ascii=False).encode()  # half a character cannot be kept or shown
+            json.dumps(found, ensure_ascii=False).encode()  # raises for lone surrogates, which cannot be stored
             if isinstance(found, dict):
                 return found
         elif kind == "application/x-www-form-urlencoded":
@@ -385,13 +385,13 @@ def login_path(request: Request) -> str:
 
 
 def _cookie(request: Request) -> str:
-    """Return the name of the session's cookie: browsers keep one for all ports of a host, and another port may be another dashboard."""
+    """Return the session cookie's name, with the port: browsers share cookies between the ports of a host."""
     port = request.url.port
     return f"{_COOKIE}_{port}" if port else _COOKIE
 
 
 def history_of(server: str) -> tuple[str, str]:
-    """Return the way to what happened at a server: its words, and its path."""
+    """Return the link to a server's history: its text and its path."""
     return f"The history of {server}", f"/servers/{server}/#history"
 
 
@@ -408,7 +408,7 @@ def _next_path(given: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CancelPage:
-    """The end of a run before it is complete. `steps` are at work now; `problem` is why it cannot be ended here, with a `hint`."""
+    """Page that cancels a run. `steps` are running; `problem` is why it cannot be canceled here, with a `hint`."""
 
     workspace: str
     run: str
@@ -419,13 +419,13 @@ class CancelPage:
 
 
 class CancelRoutes:
-    """The routes that end a run."""
+    """Routes that cancel a run."""
 
     def __init__(self, acting: ActionRoutes) -> None:
         self._acting = acting
 
     def routes(self) -> list[Route]:
-        """Return the routes in addition to the pages of runs."""
+        """Return the routes, apart from the pages of runs."""
         return [
             Route("/runs/{run}/actions/cancel/", self._acting.behind_login(self._check), methods=["GET"]),
             Route("/runs/{run}/actions/cancel/", self._cancel, methods=["POST"]),

@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-ABOUT: Final = ("channel", "stage")  # fields that an action is about
+ABOUT: Final = ("channel", "stage")  # fields that identify the subject of an action
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _approving(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 
 
 def _channels(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    """All channels; first those for which a candidate is there that they do not offer."""
+    """Return all channels; those first that do not offer an available candidate."""
     return tuple(dict.fromkeys((*decidable(detail), *(channel.name for channel in detail.channels))))
 
 
@@ -112,7 +112,7 @@ _CHOICES: Final[Mapping[str, ActionChoices]] = {
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A form for an operation at one server."""
+    """Form for an operation on one server."""
 
     operation: type[Operation]
     fields: tuple[FormInput, ...]
@@ -165,10 +165,10 @@ def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], 
     steps = wanted.plan(OperationContext(workspace))
     due = [step for step in steps if step.verdict == "run"]
     if start:
-        if not due:  # such a run leaves no trace, so it has no page to go to
+        if not due:  # such a run leaves no events, so it has no page
             return ActionResult(f"{server} has no stage to run, so no run was started")
         return ActionResult(f"a run of {server} has started", run=start(wanted))
-    if held := next((step for step in steps if step.verdict == HELD), None):  # all are, and the first says why
+    if held := next((step for step in steps if step.verdict == HELD), None):  # one held step means all are held
         raise RefusedError(f"{server} is {held.reasons[0]}", hint=f"mcpfactory pipeline revive {server}")
     if not due:
         raise RefusedError(f"{server} has no stage to run", hint='select "Force" below')
@@ -281,7 +281,7 @@ def action_page(
     missing = [one.label for one in inputs if one.required and not one.value]
     result, problem, hint = ActionResult(""), "", ""
     changes: tuple[FactChange, ...] = ()
-    if broken := detail.facts.row.get("problem"):  # nothing of it is known to be so: nothing is decided about it
+    if broken := detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
         problem, hint = broken["message"], broken["hint"]
     elif missing:
         problem = f"{missing[0]} is missing" if explain else ""
@@ -327,7 +327,7 @@ def _inputs(
     values: Mapping[str, str],
     possible: Sequence[Mapping[str, str]],
 ) -> tuple[FormInput, ...]:
-    """Return the fields of the form; of channel and stage only the one that the decision is about."""
+    """Return the form's fields; of channel and stage only the subject of the decision."""
     given = dict(values) if any(values.get(name) for name in ABOUT) else {**next(iter(possible), {}), **values}
     found = []
     for one in action.fields:
@@ -355,7 +355,7 @@ def possible_actions(
     `goes_through` tries a command in the name of a permitted person. Decisions that must be signed are left to a
     terminal; the policy determines these (`decision_refusal`), and they are not tried.
     """
-    if detail.facts.row.get("problem"):  # nothing of it is known to be so
+    if detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
         return {}
     server = detail.facts.name
     if detail.state.retired:

@@ -37,9 +37,9 @@ from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor,
 from mcpfactory_pipeline.dashboard.runs import RunPage
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
-_ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about every server
-_FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages that follow every server
-_CHUNK: Final = 64 * 1024  # bytes of a log that are sent at once
+_ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about all servers
+_FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages with live updates
+_CHUNK: Final = 64 * 1024  # bytes of a log that are sent in one chunk
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -109,8 +109,8 @@ def _endpoint(
     page: Page, reader: WorkspaceReader, acting: ActionRoutes | None
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
-        # Read before the view is made, so that the view is at least this new. The page of one server needs no data
-        # about many; pages about many use the data read here, so they do not report it as a change.
+        # Read before the view is built, so that the view is at least this new. The page of one server does not need it;
+        # pages about many use this data, so it is not reported as a change to them.
         if page.name in _ABOUT_MANY:
             reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen
@@ -142,7 +142,7 @@ def _events(
     reader: WorkspaceReader, followers: Followers, page: Page | None
 ) -> Callable[[Request], Awaitable[Response]]:
     async def follow(request: Request) -> Response:
-        if request.method == "HEAD":  # its answer has no body, and would not end before the stream does
+        if request.method == "HEAD":  # HEAD has no body, and a stream would keep the request open
             return Response(media_type="text/event-stream")
         values, number = dict(request.path_params), request.query_params.get("page", "")
         position = request.headers.get("last-event-id") or request.query_params.get("from", "")
@@ -155,7 +155,7 @@ def _events(
 
 
 class _HostGuard:
-    """Refuses foreign hosts and what says without right who it is, and gives every answer the security headers."""
+    """Middleware that refuses foreign hosts and forged proxy headers, and adds security headers to each response."""
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str], proxy: TrustedProxy | None, public: SplitResult) -> None:
         self._app = app
@@ -175,7 +175,7 @@ class _HostGuard:
             await send(message)
 
         host = Headers(scope=scope).get("host", "")
-        if self._public.netloc and host.lower() == self._public.netloc:  # the proxy before us speaks TLS, and we do not
+        if self._public.netloc and host.lower() == self._public.netloc:  # the proxy terminates TLS
             scope["scheme"] = self._public.scheme
         if _host(host) not in self._hosts:
             words = "this dashboard does not answer under this name\nhint: open http://127.0.0.1, or start it with --public-url URL\n"
@@ -223,10 +223,10 @@ async def _asset(request: Request) -> Response:
     return Response(asset(name), media_type=ASSETS[name], headers={"Cache-Control": "no-cache"})
 
 
-_VALUE: Final = 200  # characters of one value of a query: what is longer names nothing that there is
+_VALUE: Final = 200  # maximum length in characters of a query value; no valid name is longer
 _VALUES: Final = 20
 
-# The first that fits. What is not among them is our own trouble.
+# The first match wins. Other errors are internal.
 _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
     (NotFoundError, 404),
     (PromotionError, 409),
@@ -236,13 +236,13 @@ _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
 
 
 def short_query(request: Request) -> dict[str, str]:
-    """Return the query of a request, cut to what a page may repeat: it stands in fields and links of the page. Spaces around a value do not count."""
+    """Return the query of a request, stripped and truncated, because pages repeat it in fields and links."""
     return {name[:_VALUE]: value[:_VALUE].strip() for name, value in list(request.query_params.items())[:_VALUES]}
 
 
 async def problem_response(request: Request, error: Exception) -> Response:
-    """Return the answer to a request that could not be fulfilled."""
-    assert isinstance(error, PipelineError)  # registered for nothing else
+    """Return the response for a request that failed."""
+    assert isinstance(error, PipelineError)  # registered for this class only
     if isinstance(error, AccessError):
         status, title = error.status, error.title
     else:
@@ -256,14 +256,14 @@ async def problem_response(request: Request, error: Exception) -> Response:
 
 
 async def not_found_response(request: Request, _error: Exception) -> Response:
-    """Return the answer where there is nothing."""
+    """Return the 404 response."""
     return error_response(
         request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the inbox."
     )
 
 
 async def not_allowed_response(request: Request, _error: Exception) -> Response:
-    """Return the answer to a method that a path does not take, with those that it does (RFC 9110 §10.2.1)."""
+    """Return the 405 response with the permitted methods (RFC 9110 §10.2.1)."""
     here = (
         one for one in request.app.routes if isinstance(one, Route) and one.matches(request.scope)[0] is not Match.NONE
     )
@@ -282,7 +282,7 @@ async def gone_response(_request: Request, _error: Exception) -> Response:
 def error_response(
     request: Request, status: int, title: str, message: str, hint: str, *, ways: Sequence[tuple[str, str]] = ()
 ) -> Response:
-    """Return a problem, in the form that is wanted; `ways` are links from there (words, path)."""
+    """Return an error page or problem JSON, as requested; `ways` are links (text, path)."""
     if wants_json(request):
         return JSONResponse({"error": {"message": message, "hint": hint}}, status)
     return HTMLResponse(render_problem(title, message, hint, request.url.path, ways), status)

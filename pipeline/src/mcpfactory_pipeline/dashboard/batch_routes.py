@@ -58,7 +58,7 @@ class BatchRoutes:
         given = await read_body(request)
         reason = checked_reason(str(given.get("reason", "")).strip())
         asked = [(choice, choice.values(action, reason), ticket) for choice, ticket in confirmed(given)]
-        # All tickets before anything is done: a form that was sent before, or is not ours, does nothing at all.
+        # Use all tickets before any decision, so that a repeated or forged form changes nothing.
         after = [history_of(name) for name in dict.fromkeys(choice.server for choice, _, _ in asked)]
         seen = [
             self._acting.use_ticket(
@@ -94,9 +94,9 @@ class BatchRoutes:
         for server, values in calls:
             try:
                 told.append(self._acting.perform(session, server, action, values).message)
-            except PipelineError as error:  # the others go through all the same
+            except PipelineError as error:  # the other decisions still go through
                 told.append(error)
-            except OSError as error:  # such as a full disk; still report earlier decisions
+            except OSError as error:  # for example a full disk; still report earlier decisions
                 told.append(PipelineError(f"{server}: the decision could not be saved: {error.strerror or error}"))
         return told
 
@@ -113,7 +113,7 @@ class BatchRoutes:
     ) -> ActionPage:
         try:
             view = self._acting.page(session, choice.server, action, values, explain=explain, before=before)
-        except PipelineError as trouble:  # a server that is gone, or cannot be read
+        except PipelineError as trouble:  # the server was deleted or is unreadable
             workspace = self._acting.reader.workspace_name()
             about = (workspace, choice.server, action.name, action.title, action.about)
             return ActionPage(

@@ -1,4 +1,4 @@
-"""The board and the graph: servers × stages, what needs a person first, and where all candidates are. Pure: facts in, view out."""
+"""Board and graph: servers × stages, problems first, and the positions of all candidates. Pure: facts in, view out."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from mcpfactory_pipeline.dashboard.facts import (
 )
 from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, positions_of, workspace_places
 
-_REASONS: Final = 2  # of one cell that the board shows; the server's page has all
-_SIZE: Final = 40  # rows of a page: with the longest names and reasons still below 100 kB
+_REASONS: Final = 2  # reasons that the board shows per cell; the server's page has all
+_SIZE: Final = 40  # rows per page, so that a page with the longest texts stays below 100 kB
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One stage of one server: its status, and a short result or the reason to run it; "" while it runs."""
+    """One stage of a server: its status, and a short result or the reason to run it; "" while it runs."""
 
     stage: str
     status: ShownStatus
@@ -44,7 +44,7 @@ class ChannelCell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One server. `waiting` is how many things of it are in the inbox."""
+    """One server. `waiting` is the number of its items in the inbox."""
 
     name: str
     status: ShownStatus
@@ -70,7 +70,7 @@ class ServerCount:
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """The board. `servers` are those of this page, after filtering; `counts` are of all servers of the workspace."""
+    """The board. `servers` are those of this page, after filtering; `counts` include all servers of the workspace."""
 
     workspace: str
     stages: tuple[str, ...]
@@ -88,7 +88,7 @@ class BoardPage:
 
 @dataclass(frozen=True, slots=True)
 class _ServerSummary:
-    """Server data for counts, filters, sorting and grouping; full rows are made only for the displayed servers."""
+    """Server data for counts, filters, sorting and grouping; full rows are only made for displayed servers."""
 
     server: ServerFacts
     status: Status
@@ -106,7 +106,7 @@ SORTS: Final[dict[str, Callable[[_ServerSummary], Any]]] = {
     "waiting": lambda brief: len(brief.server.items),
 }
 
-# What rows can be grouped by.
+# Criterion → the group of a server.
 GROUPS: Final[dict[str, Callable[[ServerFacts], str]]] = {
     "template": lambda server: server.template or "no template",
     "prefix": lambda server: server.name.replace("_", "-").partition("-")[0],
@@ -151,7 +151,7 @@ def board(
 
 
 def cells_of(row: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return the stages of a status row, in their order."""
+    """Return the stages of a status row, in order."""
     at_work = row.get("at_work", ())
     return tuple(_cell(name, stage, running=name in at_work) for name, stage in row.get("stages", {}).items())
 
@@ -228,7 +228,7 @@ def _ordered(names: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OutsideCount:
-    """The number of servers that the graph leaves out: unreadable and retired ones."""
+    """The numbers of unreadable and retired servers, which the graph omits."""
 
     status: ShownStatus
     number: int
@@ -236,7 +236,7 @@ class OutsideCount:
 
 @dataclass(frozen=True, slots=True)
 class GraphPage:
-    """The page. `counted` says that chips are numbers of servers; `shown` of `total` servers have a name that contains `query`."""
+    """The page. `counted`: chips are numbers of servers. `shown` of `total` servers have names that contain `query`."""
 
     workspace: str
     total: int
@@ -250,7 +250,7 @@ class GraphPage:
 
 
 def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
-    """Return the picture of a workspace. `query` keeps servers whose name contains it."""
+    """Return the graph of a workspace. `query` keeps servers whose name contains it."""
     kept = [one for one in facts.servers if query.casefold() in one.name.casefold()]
     nodes = graph_of(facts.stages, None, facts.channels)
     positions = [

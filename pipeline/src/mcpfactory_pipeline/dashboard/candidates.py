@@ -16,7 +16,7 @@ from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, approvers_since, rollbacks
 
-_SHOWN: Final = 12  # characters of a hash, where the whole would say no more
+_SHOWN: Final = 12  # characters of a hash that are enough to identify it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One candidate. `made_from` says what went in; `at`, `actor` and `run` when it was built first and by whom, where history knows."""
+    """One candidate, its sources (`made_from`), and `at`, `actor` and `run` of its first build, if known."""
 
     id: str
     version: str
@@ -72,12 +72,12 @@ class CandidateView:
 
 
 def candidates_of(state: ServerState, history: Sequence[Event]) -> tuple[CandidateView, ...]:
-    """Return the candidates that are kept, newest first."""
+    """Return the stored candidates, newest first."""
     decided = {
         (event["event"], event.get("channel"), event.get("candidate"), event["actor"]): event for event in history
     }
     back = rollbacks(history)
-    # The first build event counts: building the same bytes again does not create another candidate.
+    # The first build event counts, because building the same bytes again does not create another candidate.
     built = {str(event["candidate"]): event for event in reversed(history) if event.get("built")}
     known = sorted(state.candidates.items(), key=lambda item: item[1].number, reverse=True)
     return tuple(
@@ -110,7 +110,7 @@ def candidates_of(state: ServerState, history: Sequence[Event]) -> tuple[Candida
 
 
 def facts_of(summary: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """Return the scalars and lists of a summary as text; nested objects are left to the caller."""
+    """Return the scalars and lists of a summary as text; nested objects are omitted."""
     return tuple(
         Fact(
             str(key).replace("_", " "),
@@ -139,7 +139,7 @@ def _decisions(
     history: Sequence[Event],
     back: Mapping[tuple[str, str], Event],
 ) -> Iterator[tuple[str, DecisionView]]:
-    """Yield the decisions about a candidate, each with the ID of its event, "" if the history does not have it."""
+    """Yield the decisions about a candidate, each with the ID of its event ("" if it is not in the history)."""
     for what, said in (("approved", candidate.approvals), ("rejected", candidate.rejections)):
         for channel, people in said.items():
             rolled_back = what == "approved" and (channel, name) in back
@@ -154,8 +154,8 @@ def _decisions(
             yield str(event["id"]), DecisionView("rolled back", channel, actor_of(event), why, str(event["at"]))
 
 
-_MAX_FINDINGS: Final = 20  # findings of a page; the report has all
-_ROOM: Final = 16_000  # bytes of evidence on a page
+_MAX_FINDINGS: Final = 20  # findings per page; the report has all
+_ROOM: Final = 16_000  # bytes of evidence per page
 _PLACES: Final = 12
 _TEXT: Final = 300  # characters of one text
 
@@ -170,7 +170,7 @@ class EvidenceView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """Findings that differ only in where they are: `number` of them, the first `places`. `evidence` is that of the first."""
+    """Findings that differ only in location: `number` of them, the first `places`, and the `evidence` of the first."""
 
     rule: str
     severity: int
@@ -201,7 +201,7 @@ def findings_of(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...
 
 
 def pretty(value: object) -> str:
-    """Return a value as text that reads well."""
+    """Return a value as readable text."""
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 

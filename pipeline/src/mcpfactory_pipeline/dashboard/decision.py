@@ -27,10 +27,10 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
-# Tries a command: the command that works instead, and the error that refused the first one.
+# Tries a command and returns the command that works, and the error of the first one if it was refused.
 _Advise = Callable[[str], tuple[str, PipelineError | None]]
 
-_CHANGES: Final = 40  # of one kind that are shown
+_CHANGES: Final = 40  # changes of one kind that are shown
 _TEXT: Final = 240  # characters of a change
 _TESTS: Final = (
     ("passed", "tests passed"),
@@ -42,7 +42,7 @@ _TESTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ChangeView:
-    """One change that callers meet: `breaking`, `additive` or `cosmetic`."""
+    """A change that affects callers: `breaking`, `additive` or `cosmetic`."""
 
     kind: str
     code: str
@@ -146,7 +146,7 @@ class DecisionPage:
 
 
 def decidable(detail: ServerDetail) -> Iterator[str]:
-    """Yield the channels for which a candidate of a server is there that they do not offer; none of a retired one."""
+    """Yield the channels that do not offer an available candidate; none for a retired server."""
     for channel in detail.channels if not detail.state.retired else ():
         if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
@@ -273,7 +273,7 @@ def _question(
 
 
 def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """Return why a candidate without a pending decision must not be promoted, and the command that resolves it, "" for none."""
+    """Return why a candidate without a pending decision must not be promoted, and the remedy ("" for none)."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
@@ -322,7 +322,7 @@ def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator
 
 
 def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
-    """Return a change without the name of its tool; a new tool with its description from `manifest`."""
+    """Return a change without the tool's name; a new tool gets its description from `manifest`."""
     tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
     described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
     words = change.message.removeprefix(change.tool).removeprefix(":").strip()
@@ -333,7 +333,7 @@ def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
 
 
 def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
-    """Return findings that are gone, that came, and how many stayed; what they prove themselves with does not count."""
+    """Return findings that are gone, are new, and the number that stayed; evidence is not compared."""
     old, new = (
         [{key: value for key, value in one.items() if key != "evidence"} for one in report.get("findings", ())]
         for report in (before, after)
@@ -400,7 +400,7 @@ def _source(
     for event in history:
         commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))
         if event.get("built") and commit != ABSENT and ("+" in commits.get(candidate, "+") or "+" not in commit):
-            commits[candidate] = commit  # a commit in which all of it is says more than one in which it is not
+            commits[candidate] = commit  # a clean commit is preferred to one with uncommitted changes
     pair = [one for one in (old, new) if one and one.id in commits]
     uncommitted = tuple(one.version for one in pair if "+" in commits[one.id])
     made = [commits[one.id][:12] for one in pair]

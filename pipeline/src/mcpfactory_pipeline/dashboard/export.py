@@ -16,7 +16,7 @@ from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, Links, asset, page_folder, render
 
-_RECORD: Final = "assets/export.json"  # the files of a site
+_RECORD: Final = "assets/export.json"  # lists the files of an exported site
 
 
 def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
@@ -61,7 +61,7 @@ def _write(out: Path, path: str, content: bytes) -> None:
 
 
 def _remove(out: Path, path: str) -> None:
-    """Remove a file of the earlier export, and folders that it leaves empty. The record may be anybody's: nothing outside is touched."""
+    """Remove a file of an earlier export and empty folders; ignore paths outside, because the record is untrusted."""
     file = out / path
     if {"..", ".git"} & set(PurePosixPath(path).parts) or not file.parent.resolve().is_relative_to(out.resolve()):
         return
@@ -81,8 +81,8 @@ def _read_record(file: Path) -> set[str]:
 
 
 def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
-    facts = reader.workspace()  # before anything is written: is there one?
-    yield ".nojekyll", b""  # static hosts that run Jekyll leave out what begins with an underscore
+    facts = reader.workspace()  # raises if there is no workspace, before anything is written
+    yield ".nojekyll", b""  # otherwise hosts with Jekyll omit names that begin with an underscore
     for name in ASSETS:
         yield f"assets/{name}", asset(name)
     servers = [server.name for server in facts.servers]
@@ -91,7 +91,7 @@ def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
         if page not in of_servers:
             for values in page.instances(reader, servers):
                 yield from _instance(reader, page, values)
-    for name in servers:  # one after another: what is known of one is read once
+    for name in servers:  # server by server, so that the data of each is read once
         for page in of_servers:
             for values in page.instances(reader, [name]):
                 yield from _instance(reader, page, values)

@@ -1,4 +1,4 @@
-"""Facts that views are made of, with the words and signs for each status."""
+"""Facts for views, with the text and sign of each status."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ServerFacts:
     tokens: int | None = None
     items: tuple[InboxItem, ...] = ()  # pending items
     owners: tuple[str, ...] = ()
-    logs: tuple[str, ...] = ()  # stages that failed and whose log is on this machine
+    logs: tuple[str, ...] = ()  # failed stages whose log is on this machine
     approved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # channel → approvers of its next candidate
 
 
@@ -64,9 +64,9 @@ class ServerDetail:
     state: ServerState = field(default_factory=lambda: ServerState(""))
     history: Sequence[Event] = ()
     report: Mapping[str, Any] = field(default_factory=dict)  # .mcpfactory/report.json: tools, skipped, environment
-    manifest: Mapping[str, Any] = field(default_factory=dict)  # what `tools/list` is served from
+    manifest: Mapping[str, Any] = field(default_factory=dict)  # manifest.json, from which `tools/list` is answered
     validation: Mapping[str, Any] = field(default_factory=dict)  # the report of the last validation
-    contract: Sequence[Mapping[str, Any]] = ()  # the tools that the newest candidate listed when it was validated
+    contract: Sequence[Mapping[str, Any]] = ()  # tools that the newest candidate listed in its validation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +82,7 @@ class RunFacts:
     workspace: str
     run: str
     events: Mapping[str, Sequence[Event]]
-    running: Mapping[str, Sequence[str]] = field(default_factory=dict)  # server → the stages that are at work now
+    running: Mapping[str, Sequence[str]] = field(default_factory=dict)  # server → stages that are running
     logs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     going: bool = False
     now: float = 0.0
@@ -93,7 +93,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class StoredCandidate:
-    """The data of one candidate on this machine: manifest, validation report and file contents."""
+    """Data of a candidate on this machine: manifest, validation report and file contents."""
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class StoredCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """The path of a stage's log, with the outcome and the run of its last execution. `going`: it runs now."""
+    """Path of a stage's log, with the outcome and run of its last execution. `going` is True while it runs."""
 
     workspace: str
     server: str
@@ -152,12 +152,12 @@ def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
 
 
 def outcome_status(outcome: object) -> Status:
-    """Return the status of an outcome; one that this version does not know is inconclusive."""
+    """Return the status of an outcome; unknown outcomes are inconclusive."""
     return STATUSES.get(str(outcome), STATUSES["inconclusive"])
 
 
 def headline(row: Mapping[str, Any], statuses: Sequence[Status]) -> Status:
-    """Return the status of a whole server: the worst of its stages and holds. One begun and not finished is as far as it came."""
+    """Return a server's overall status: broken, retired, or the worst status of its stages and holds."""
     if row.get("problem"):
         return STATUSES["broken"]
     if row.get("retired"):
@@ -191,13 +191,13 @@ def page_number(wanted: str, pages: int) -> int:
 
 
 def shorten(text: str, size: int) -> str:
-    """Return a text, cut after so many characters."""
+    """Return a text, truncated to `size` characters."""
     return text if len(text) <= size else f"{text[:size]}…"
 
 
 @functools.cache
 def adapter(view: type[Any]) -> TypeAdapter[Any]:
-    """Return the adapter that serializes views of a class to plain data and returns their schema."""
+    """Return the adapter that serializes views of a class, and returns their schema."""
     return TypeAdapter(view)
 
 

@@ -31,9 +31,9 @@ from mcpfactory_pipeline.dashboard.facts import (
     shorten,
 )
 
-_MAX_REPORT: Final = 32 * 1024 * 1024  # bytes of one report that are read
-_MAX_LOG: Final = 12_000  # bytes of one log that are shown, from its end
-# Commands of a terminal, and control characters.
+_MAX_REPORT: Final = 32 * 1024 * 1024  # maximum size in bytes of a report that is read
+_MAX_LOG: Final = 12_000  # bytes from the end of a log that are shown
+# Terminal escape sequences and control characters.
 _COMMANDS: Final = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ "
     r"-/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
@@ -58,7 +58,7 @@ def open_log(file: Path) -> BinaryIO:
 
 
 def plain_text(data: bytes) -> str:
-    """Return whole lines of a log as text without colors and other commands of a terminal. Of a line that was overwritten, as by a progress bar, the last state counts."""
+    """Return whole lines without terminal commands; of an overwritten line (a progress bar), the last state."""
     text = data.decode("utf-8", errors="replace")
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
@@ -78,7 +78,7 @@ def read_log(file: Path) -> str:
 
 
 def read_validation(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the report that the stage `validate` kept below `folder`, where it is still on this machine."""
+    """Return the report that the stage `validate` stored below `folder`, if it is on this machine."""
     for relative in kept:
         file = folder / relative
         if relative.endswith(".json") and file.resolve().is_relative_to(folder.resolve()):
@@ -99,18 +99,18 @@ def _object(data: bytes) -> Mapping[str, Any]:
 Stamps = tuple[FileStamp | None, ...]
 
 _FOLDERS: Final = ("state", "history", "locks", "locks/runs")
-_SUFFIXES: Final = (".json", ".jsonl", ".running")  # a lock that is only held says nothing
+_SUFFIXES: Final = (".json", ".jsonl", ".running")  # lock files are ignored, because they do not change the view
 _IGNORED: Final = frozenset(
     {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 )
 
 
 def workspace_digest(pipeline: Path) -> str:
-    """Hash names, times, sizes and inodes of the files of states, histories and locks: it changes with any of them."""
+    """Return a hash of names, times, sizes and inodes of the state, history and lock files."""
     digest = hashlib.sha256()
     for folder in _FOLDERS:
         digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
-    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # a run that is killed changes no file
+    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # a killed run changes no file
     return digest.hexdigest()[:16]
 
 
@@ -123,7 +123,7 @@ def _entries_of(folder: Path) -> Iterator[tuple[str, FileStamp]]:
 
 
 def channel_pages(channels: Path) -> Iterator[tuple[str, FileStamp | None]]:
-    """Yield the folders of channels on this machine and of the projects in them, each with its stamp."""
+    """Yield the channel folders on this machine and the projects in them, each with its stamp."""
     for channel in _folders_in(str(channels)):
         for folder in (f"{channel}/simple", *_folders_in(f"{channel}/simple")):
             yield folder, file_stamp(folder)
@@ -136,7 +136,7 @@ def _folders_in(folder: str) -> list[str]:
 
 
 def files_below(folder: str) -> Iterator[str]:
-    """Yield a folder, and every folder and file below it; a file that comes or goes changes the stamp of its folder."""
+    """Yield a folder, and each folder and file below it; added and removed files change their folder's stamp."""
     yield folder
     try:
         entries = list(os.scandir(folder))
@@ -157,10 +157,10 @@ def stamps_of(paths: Iterable[str]) -> Stamps:
 
 
 _READ: Final = 4 * 1024 * 1024  # bytes read from the end of a log; longer logs can be downloaded
-_PAGE: Final = 12_000  # characters of a page: below 100 kB with the longest escapes
-_LEAST: Final = 40  # characters that a line counts for at least: its markup takes as much
-_LINE: Final = 1_000  # characters of a line that are shown; a longer line is data and reports nothing
-_QUERY: Final = 200  # characters
+_PAGE: Final = 12_000  # characters per page, so that a page with escapes stays below 100 kB
+_LEAST: Final = 40  # characters that each line counts for, because its markup is that long
+_LINE: Final = 1_000  # characters of a line that are shown; longer lines are data, not messages
+_QUERY: Final = 200  # maximum length of a search text in characters
 _WRONG: Final = re.compile(
     r"\b(?:error|failed|failure|fatal|traceback|exception|assert)\b|^E[ \t]{2,}|^[^\s:]*Error:", re.IGNORECASE
 )

@@ -22,11 +22,11 @@ from mcpfactory_pipeline.plan.policy import person_key
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
 from mcpfactory_pipeline.views.waiting import decided_channel
 
-_SIZE: Final = 60  # items of a page
+_SIZE: Final = 60  # items per page
 
 _AUTHORS: Final = "authors of the server"
 _OPERATORS: Final = "operators of the workspace"
-# Icon and tone of each kind, and whom an item waits for if no policy names people.
+# Icon, tone, and the people who must act if the policy names nobody, by kind.
 _KINDS: Final = {
     "problem": ("alert", "bad", _OPERATORS),
     "failed": ("cross", "bad", _AUTHORS),
@@ -72,7 +72,7 @@ class InboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCandidate:
-    """A candidate that is next for a channel but stays out of it: it was rejected, and no decision is pending."""
+    """A candidate that was rejected for its next channel, without a pending decision."""
 
     server: str
     version: str
@@ -89,7 +89,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class InboxGroup:
-    """Things that wait for one cause, on one page: `number` of them, at different servers or channels."""
+    """Items with one cause, on one page: `number` of them, on different servers or channels."""
 
     cause: str
     kind: str
@@ -122,7 +122,7 @@ class InboxPage:
 
 
 def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str = "", page: str = "1") -> InboxPage:
-    """Return the inbox of a workspace. `query` keeps servers whose name contains it, `kind` things of that kind, `whose` those for that person."""
+    """Return the inbox, filtered by server name (`query`), kind of item, and responsible person (`whose`)."""
     kind, items = kind if kind in KINDS else "", _items(facts)
     numbers = Counter(item.kind for item in items)
     people = _Whom(facts)
@@ -160,7 +160,7 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 
 class _Whom:
-    """For whom things wait: approvers of channels, owners of servers, else a role; and which logs say more."""
+    """The people an item waits for (approvers of channels, owners of servers, else a role), and helpful logs."""
 
     def __init__(self, facts: WorkspaceFacts) -> None:
         self.channels = {channel.name: channel.approvers for channel in facts.channels}
@@ -195,14 +195,14 @@ _NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")  # a version 
 
 
 def _cause(message: str, server: str) -> str:
-    # One pattern for all servers: to make one of each name costs more than all else of the page.
+    # One pattern for all servers, because compiling one per name would dominate the time of the page.
     named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
     named = named.strip(" ;:")
     return shorten(f"a candidate {named}" if named.startswith("is ") else named, _TEXT)
 
 
 def _together(items: Sequence[InboxItem]) -> list[InboxItem]:
-    """Return the items in their order, but those with one cause behind the first of them."""
+    """Return the items in order, but with items of the same cause after the first of them."""
     first: dict[tuple[str, str], int] = {}
     keys = [(item.kind, _cause(item.message, item.server)) for item in items]
     for place, key in enumerate(keys):
@@ -237,14 +237,14 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
     )
 
 
-BATCHED: Final = ("approve", "promote", "reject")  # actions that can be done to several candidates at once
-_MAX: Final = 60  # candidates at once: as many as the inbox shows on a page
-_TOLD: Final = 5  # decisions that the next page names
+BATCHED: Final = ("approve", "promote", "reject")  # actions that can be applied to several candidates at once
+_MAX: Final = 60  # maximum number of candidates per action: one full page of the inbox
+_TOLD: Final = 5  # decisions that the next page lists
 
 
 @dataclass(frozen=True, slots=True)
 class BatchChoice:
-    """A candidate of a server for a channel, and the token of what its reader saw of it (`decisions.precondition`)."""
+    """A candidate for a channel, and the token of the facts that its reader saw (`decisions.precondition`)."""
 
     server: str
     channel: str
@@ -253,7 +253,7 @@ class BatchChoice:
 
     @property
     def mark(self) -> str:
-        """The choice as the value of a field of a form; none of its parts has a space."""
+        """The choice as a form value; its parts contain no spaces."""
         return " ".join((self.server, self.channel, self.candidate, self.precondition))
 
     def values(self, action: Action, reason: str) -> dict[str, str]:
@@ -281,7 +281,7 @@ class BatchPage:
 
     @property
     def ready(self) -> tuple[ActionPage, ...]:
-        """Those that can be confirmed."""
+        """The items that can be confirmed."""
         return tuple(item for item in self.items if item.ready)
 
     @property
@@ -290,7 +290,7 @@ class BatchPage:
         return pluralize(len(self.ready) or len(self.items), "candidate")
 
     def mark(self, item: ActionPage) -> str:
-        """Return one of them as the value of a field of the form."""
+        """Return an item as a form value."""
         return _choice({**item.settled, "server": item.server}).mark
 
 
@@ -308,7 +308,7 @@ def batch_page(
     reason: str = "",
     done: Sequence[str] = (),
 ) -> BatchPage:
-    """Return the page of an action at several servers: of `items`, made from these `choices`."""
+    """Return the page of an action on several servers: `items`, made from these `choices`."""
     return BatchPage(
         workspace=workspace,
         action=action.name,

@@ -28,14 +28,14 @@ from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render_state
 from mcpfactory_pipeline.dashboard.runs import RunPage
 
-_MAX_LOG: Final = 12_000  # bytes of a log that a browser is shown at first, or after it has missed more than these
+_MAX_LOG: Final = 12_000  # bytes of a log that a browser gets first, or after it missed more than that
 _MAX_STEPS: Final = 16  # logs that one page follows
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # all of them end a line of an event stream: a lone \r would end the data
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # each ends a line of an event stream, so a lone \r would end the data
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of the log of a step at work, in whole lines: `text` begins `start` bytes after the beginning of the file."""
+    """New text of a running step's log, in whole lines: `text` starts `start` bytes after the beginning of the file."""
 
     step: str  # server/stage/attempt
     start: int
@@ -43,13 +43,13 @@ class Tail:
 
     @property
     def end(self) -> int:
-        """Return the number of bytes of the file that are known."""
+        """Return the number of bytes that are known so far."""
         return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The current state of a followed page. `state` is the page part to replace, `over` means that it is final."""
+    """The current state of a followed page. `state` is the part to replace; `over` means that it is final."""
 
     state: str
     tails: tuple[Tail, ...] = ()
@@ -57,7 +57,7 @@ class Snapshot:
 
     @property
     def digest(self) -> str:
-        """A short name for the state."""
+        """A short hash of the state."""
         return hashlib.sha256(self.state.encode()).hexdigest()[:16]
 
 
@@ -70,7 +70,7 @@ class Position:
 
     @classmethod
     def read(cls, text: str) -> Position:
-        """From the id of an event; from any other text the beginning."""
+        """Parse the id of an event; any other text means the beginning."""
         digest, _, logs = text.partition(";")
         pairs = [pair.rpartition("@") for pair in logs.split(",")[:_MAX_STEPS] if pair]
         if not all(step and end.isascii() and end.isdecimal() and len(end) < 19 for step, _, end in pairs):
@@ -133,9 +133,9 @@ def read_tail(step: str, file: Path) -> Tail:
 
 
 _INTERVAL: Final = 0.25  # seconds between two polls
-_IDLE_POLLS: Final = 8  # polls without a listener before it ends: people who change pages come back
-_HEARTBEAT: Final = 15.0  # seconds after which a silent connection is given a comment: one that is dead is noticed then
-_MAX_LISTENERS: Final = 500  # listeners
+_IDLE_POLLS: Final = 8  # polls without a listener before polling stops; people who change pages come back
+_HEARTBEAT: Final = 15.0  # seconds of silence before a comment is sent, which detects dead connections
+_MAX_LISTENERS: Final = 500  # maximum number of listeners
 _RENEWED: Final = 2.0  # seconds between updates of the duration of a running run
 _FIRST: Final = b"retry: 1500\n\n"
 
@@ -144,11 +144,11 @@ Poll = Callable[[], Snapshot | None]
 
 
 class TooManyFollowersError(PipelineError):
-    """As many follow as are let in."""
+    """The maximum number of followers is reached."""
 
 
 class _Follower:
-    """One thing that is followed. It polls only while somebody listens."""
+    """A followed page. It polls only while it has listeners."""
 
     def __init__(self, first: Snapshot, poll: Poll, ended: Callable[[], bool]) -> None:
         self.now = first
@@ -166,7 +166,7 @@ class _Follower:
                 idle = 0 if self.listeners else idle + 1
                 if idle > _IDLE_POLLS or self._ended():
                     return
-                with suppress(PipelineError, OSError):  # a file in the middle of a change: the next poll sees it whole
+                with suppress(PipelineError, OSError):  # a file may be half-written; the next poll reads it again
                     if (now := await asyncio.to_thread(self._poll)) is not None:
                         self._publish(now)
         finally:
@@ -196,7 +196,7 @@ class _Follower:
 
 
 class Followers:
-    """Everything that is followed now. `ended` says that the server goes down: then every stream ends."""
+    """All followed pages. `ended` returns True when the server shuts down, which ends every stream."""
 
     def __init__(self, ended: Callable[[], bool] = lambda: False) -> None:
         self._ended = ended
@@ -216,12 +216,12 @@ class Followers:
                 f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",
                 hint="close some, or reload the page to update it",
             )
-        async with self._joining:  # of many who come at once, one polls
+        async with self._joining:  # concurrent requests share one first poll
             follower = self._known.get(name)
             if follower is None or follower.closed:
                 poll = make()
                 first = await asyncio.to_thread(poll)
-                assert first is not None  # a first poll always sees something
+                assert first is not None  # the first poll never returns None
                 follower = self._known[name] = _Follower(first, poll, self._ended)
                 self._start(name, follower)
         return self._listen(follower, Position.read(position))
@@ -248,7 +248,7 @@ class Followers:
 
 
 def watch_workspace(reader: WorkspaceReader) -> Poll:
-    """Sees that some server has another state, or that a run began or ended; what that is, pages say."""
+    """Return a poll that detects changes of a server's state, and the start and end of runs."""
     last = ""
 
     def poll() -> Snapshot | None:
@@ -295,7 +295,7 @@ class RunPoll:
         except NotFoundError:
             if self._last is None:
                 raise
-            return replace(self._last, tails=(), over=True)  # it ended, and nothing had been due
+            return replace(self._last, tails=(), over=True)  # the run ended without any stage to run
         return Snapshot(render_state(view, self._links), self._tails(view), over=not view.going)
 
     def _tails(self, view: RunPage) -> tuple[Tail, ...]:

@@ -1,4 +1,4 @@
-"""The dashboard's API as an OpenAPI document: from the table of pages, the classes of the views and the table of actions."""
+"""The dashboard's API as an OpenAPI document, derived from the tables of pages and actions and the view classes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXT: Final = {"type": "string", "maxLength": 500}
 
 
 def api_document(url: str, *, acting: bool = False) -> dict[str, Any]:
-    """Return the document of the API that answers at `url`; `acting` where people may act there."""
+    """Return the document of the API at `url`; `acting` includes actions."""
     schemas, definitions = _schemas()
     paths = {page.path: {"get": _operation(page, schemas[page.name])} for page in PAGES}
     paths |= _actions(schemas) if acting else {}

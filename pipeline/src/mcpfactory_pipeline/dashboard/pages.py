@@ -1,4 +1,4 @@
-"""The table of pages: path, view, template and parameters of each. Routes, navigation, export and the OpenAPI document follow it."""
+"""Table of pages with path, view, template and parameters, from which routes, navigation, export and OpenAPI derive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Values = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PageParameter:
-    """One parameter of a page: in its path, or in its query with the values that it may have."""
+    """A parameter in the path of a page, or in its query with the permitted values."""
 
     name: str
     about: str
@@ -35,7 +35,7 @@ class PageParameter:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One kind of page. `view` makes its view; `instances` gives the path parameters of all such pages, those about servers of the named ones, for the export."""
+    """A kind of page. `view` builds it; `instances` yields the path parameters of all its pages for the export."""
 
     name: str
     path: str
@@ -50,12 +50,12 @@ class Page:
 
     @property
     def template(self) -> str:
-        """The file in templates/."""
+        """The template's file name in templates/."""
         return f"{self.name}.html"
 
 
 def path_of(page: Page, values: _Values) -> str:
-    """Return the path of one page, with the values of its parameters."""
+    """Return the path of a page with these parameter values."""
     path = page.path
     for name, value in values.items():
         path = path.replace(f"{{{name}}}", value)
@@ -101,7 +101,7 @@ def _server_page(reader: WorkspaceReader, detail: ServerDetail) -> ServerPage:
 
 
 def log_of_stage(facts: LogFacts, query: _Values) -> LogPage:
-    """Return the part of a log that a query asks for."""
+    """Return the requested part of a log."""
     with opened_log(facts) as stream:
         return log_page(facts, stream, query=query.get("q", ""), page=query.get("page", ""))
 
@@ -111,9 +111,9 @@ def _rows(reader: WorkspaceReader) -> tuple[RunRow, ...]:
     while True:
         rows = reader.from_histories("runs", partial(runs_of, at_work=at_work), also=at_work)
         now = reader.steps_at_work()
-        if now <= at_work:  # what ended while the histories were read is at work in them
+        if now <= at_work:  # a stage that ended during the read still counts as running
             return rows
-        at_work = now  # something began meanwhile: its beginning may be in them, and it would have broken off
+        at_work = now  # stages began during the read; without a new read, they would look crashed
 
 
 def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -122,7 +122,7 @@ def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, 
 
 
 def _parts(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
-    for name, events in reader.histories().items():  # also of servers that are no more
+    for name, events in reader.histories().items():  # includes deleted servers
         for run in dict.fromkeys(str(event["run"]) for event in events if event.get("run")):
             yield {"run": run, "name": name}
 

@@ -62,17 +62,17 @@ from mcpfactory_pipeline.workspace.workspace import (
 )
 
 T = TypeVar("T")
-Steps = frozenset[tuple[str, str, str]]  # of runs: run, server, stage
+Steps = frozenset[tuple[str, str, str]]  # (run, server, stage)
 
-_SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
-_WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose logs say why
+_SOAK_STEP: Final = 60  # seconds after which soak time is computed again
+_WRONG: Final = frozenset({"failed", "errored"})  # outcomes that are explained by logs
 _UNFINISHED: Final = frozenset({BEGINS, "stage.interrupted"})  # last events of an unfinished stage
 _STEP_EVENTS: Final = ENDS | {BEGINS}
-_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})  # pages about many servers do not show them
+_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})  # large, and not shown on pages about servers
 
 
 class _KnownServer(NamedTuple):
-    """Facts of a server, and the stamps that the files had when they were read."""
+    """Facts of a server, and the stamps of its files when they were read."""
 
     paths: tuple[str, ...]
     stamps: Stamps
@@ -98,14 +98,14 @@ class WorkspaceReader:
         self._gone: tuple[object, tuple[InboxItem, ...]] = ((), ())
         self._owners: Owners = lambda _server: ()
         self._guard = threading.Lock()  # requests come from several threads
-        self.seen = ""  # the `digest` that the last answer about many servers is not older than
+        self.seen = ""  # `digest` of the workspace before the last read about many servers
 
     def workspace_name(self) -> str:
         """Return the name of the workspace."""
         return Workspace.find(self._root).name
 
     def workspace(self) -> WorkspaceFacts:
-        """All servers, by name."""
+        """Return the facts of all servers, by name."""
         if (last := self._last) is not None and (not self._live or time.monotonic() - last[0] < self._age):
             return last[1]
         seen = self.digest()
@@ -150,7 +150,7 @@ class WorkspaceReader:
 
     def _read_server(self, name: str) -> ServerDetail:
         workspace, inbox = self._open()
-        if name not in self._entries:  # the name comes from a URL: read only folders of servers
+        if name not in self._entries:  # the name comes from a URL, so only known servers are read
             _refuse_unknown(workspace, name)
         with self._guard:
             facts = self._server(workspace, inbox, name)
@@ -176,13 +176,13 @@ class WorkspaceReader:
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
-        """Return the events of every server that is or was, or of one, oldest first, without what only its own page shows."""
+        """Return the events of one or all servers, including deleted ones, oldest first, without large fields."""
         store = Store(self._workspace())
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
 
     def steps_at_work(self) -> Steps:
-        """Return run, server and stage of each running step."""
+        """Return (run, server, stage) of each running step."""
         return steps_at_work(Store(self._workspace()).locks)
 
     def from_histories(self, name: str, make: Callable[[Mapping[str, list[Event]]], T], *, also: Hashable = None) -> T:
@@ -223,7 +223,7 @@ class WorkspaceReader:
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
                 hint="mcpfactory pipeline history NAME lists the runs of a server",
             )
-        # A step that ends while the history is read counts as running, and so does one that starts meanwhile.
+        # A stage that starts or ends during the read counts as running.
         steps = before | self.steps_at_work()
         running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
         logs = _logs(workspace, store, run, server) if server else {}
@@ -265,7 +265,7 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Another text whenever a state, a history or who is at work has changed. Cheap: names, times and sizes of files."""
+        """Return a text that changes with each state, history or running step. Cheap: reads no file contents."""
         return workspace_digest(self._workspace().pipeline)
 
     def forget(self) -> None:
@@ -313,7 +313,7 @@ class WorkspaceReader:
         known = self._entries.get(name)
         if known is not None and known.stamps == stamps_of(known.paths):
             return known.facts
-        # What was read is not older than its stamp: a file that changed meanwhile is read again the next time.
+        # Take the stamps first, so that a file that changes during the read is read again.
         places = tuple(_own_files(workspace, inbox.store, name))
         before = stamps_of(places)
         try:
@@ -322,7 +322,7 @@ class WorkspaceReader:
             items = tuple(inbox.of(server, row, state))
         except NotFoundError:
             raise
-        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
             return ServerFacts(workspace.name, name, broken_row(explain_broken(name, error)))
         facts = ServerFacts(
             workspace.name,
@@ -336,7 +336,7 @@ class WorkspaceReader:
             approved=dict(_approvers(inbox.channels, state)),
             **_size(workspace, server, state),
         )
-        if not row["at_work"]:  # else the process may end without a word
+        if not row["at_work"]:  # not cached while running, because a killed process changes no file
             watched = tuple(map(str, _watched(workspace, server, state)))
             self._entries[name] = _KnownServer((*places, *watched), (*before, *stamps_of(watched)), facts)
         return facts
@@ -360,7 +360,7 @@ def _needs(workspace: Workspace) -> dict[str, Set[str]]:
 
 
 def _refuse_unknown(workspace: Workspace, name: str) -> None:
-    """Raise `NotFoundError` for a name that no server has; what else is wrong with one, its row says."""
+    """Raise `NotFoundError` if no server has the name; other problems are shown in the server's row."""
     try:
         workspace.server(name)
     except NotFoundError:
@@ -399,7 +399,7 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 
 
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield no names where the candidate was in the channel before: some approvals are possibly void."""
+    """Yield approvers per channel; none if the channel offered the candidate before, because approvals may be void."""
     for channel in channels:
         known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
         if known and channel.name not in known.channels and not channel.signed:
@@ -425,7 +425,7 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
 def _contract(
     workspace: Workspace, server: str, candidate: str, *, manifest: bool = False
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the tools of a candidate that is on this machine: those that it listed, or those of its `manifest`."""
+    """Return the tools of a candidate on this machine: those it listed, or those in its `manifest`."""
     folder = workspace.artifacts / server / candidate
     try:
         found = stored_contract(folder, manifest=manifest) if candidate else None
@@ -446,11 +446,11 @@ def _events(store: Store, name: str) -> list[Event]:
     try:
         return store.history(name)
     except PipelineError:
-        return []  # the server's own page says what repairs it
+        return []  # the server's own page explains the repair
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
-    """A later run overwrites the logs; the hash shows if one still belongs to this run."""
+    """Return log paths by stage; the hash shows if a log still belongs to this run, because later runs overwrite it."""
     found = {}
     for event in _events(store, server):
         if event.get("run") != run or event["event"] != "stage.finished":
@@ -465,7 +465,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
 def _kept_logs(
     workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
 ) -> Iterator[str]:
-    """Yield the ids of the events of steps that went wrong, and after which their stage has not begun again: the log that is there is theirs."""
+    """Yield the ids of failed steps whose stage has not started again, so that the existing log is theirs."""
     for server, events in found.items():
         wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
         if wrong:

@@ -56,7 +56,7 @@ _templates = jinja2.Environment(
 )
 _templates.filters["thousands"] = lambda number: f"{number:,}"
 _templates.filters["exact"] = _exact
-_templates.filters["shorten"] = shorten  # Jinja's own leaves out the whole of a last word, however long
+_templates.filters["shorten"] = shorten  # Jinja's `truncate` drops the last word, however long it is
 del _templates.filters["truncate"]
 _templates.globals |= {
     "ACTIONS": ACTIONS,
@@ -76,7 +76,7 @@ _templates.globals |= {
 
 
 def _filled(template: str, **facts: object) -> str:
-    """Write out invisible and reordering characters: every page and page part is rendered here."""
+    """Render a template with invisible and reordering characters escaped; each page and page part is rendered here."""
     return escape_invisible(_templates.get_template(template).render(**facts))
 
 
@@ -94,16 +94,16 @@ class Links:
 
     @property
     def json(self) -> str:
-        """The link to the data of the page itself."""
+        """The link to the data of this page."""
         return "index.json" if self.static else f"?{urlencode({**self.query, 'format': 'json'})}"
 
     @property
     def up(self) -> str:
-        """The way to the root."""
+        """The relative path to the root."""
         return "../" * (self.path.count("/") - 1 + (self.static and self.page > 1))
 
     def to(self, path: str, query: Mapping[str, object] | None = None, *, page: int = 1) -> str:
-        """Return the link to a page. `query` is left out in the export, where a page has one form."""
+        """Return the link to a page. `query` is omitted in the export, where a page has one form."""
         target = f"{self.up}{quote(path.removeprefix('/'))}"
         if self.static:
             return f"{target}{page_folder(page)}index.html"
@@ -111,7 +111,7 @@ class Links:
         return (target or "./") + (f"?{urlencode(wanted)}" if wanted else "")
 
     def to_part(self, target: str) -> str:
-        """Return the link to a path with a query or a part (`/board/?q=x`, `/servers/x/#now`)."""
+        """Return the link to a path with a query or fragment (`/board/?q=x`, `/servers/x/#now`)."""
         path, _, part = target.partition("#")
         path, _, query = path.partition("?")
         if part and path == self.path:
@@ -124,7 +124,7 @@ class Links:
 
 
 def page_folder(page: int) -> str:
-    """Return the folder of a further page of a list in the export, below the first."""
+    """Return the folder of a later page of a list in the export, below the first page."""
     return f"page-{page}/" if page > 1 else ""
 
 
@@ -156,7 +156,7 @@ def render_state(view: RunPage, links: Links) -> str:
 
 
 def render_form(template: str, links: Links, visitor: Visitor, **facts: object) -> str:
-    """Return a page with a form: of the login, or of something to be done."""
+    """Return a page with a form: the login, or an action."""
     return _filled(template, page=None, links=links, static=False, live="", visitor=visitor, **facts)
 
 

@@ -21,13 +21,13 @@ from mcpfactory_pipeline.operations.operation import OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_MAX_RUNS: Final = 4  # runs at a time
-_START_TIMEOUT: Final = 20.0  # seconds until a run notes that it is under way
-_STOP_TIMEOUT: Final = 15.0  # seconds in which a run ends in order
+_MAX_RUNS: Final = 4  # maximum number of simultaneous runs
+_START_TIMEOUT: Final = 20.0  # seconds until a started run must record its start
+_STOP_TIMEOUT: Final = 15.0  # seconds until a stopped run must have ended
 
 
 class RunProcesses:
-    """The runs that were begun here and have not ended."""
+    """Runs that were started here and have not ended."""
 
     def __init__(self, workspace_root: Path) -> None:
         self._root = workspace_root
@@ -82,7 +82,7 @@ class RunProcesses:
 
     @property
     def going(self) -> frozenset[str]:
-        """The ids of those that go on."""
+        """The ids of the active runs."""
         with self._guard:
             return frozenset(self._processes)
 
@@ -102,12 +102,12 @@ class RunProcesses:
         process.terminate()
 
     def _wait(self, run: str, process: subprocess.Popen[bytes]) -> None:
-        process.wait()  # reap the process, or it stays as a zombie
+        process.wait()  # reap the process, otherwise it stays as a zombie
         with self._guard:
             self._processes.pop(run, None)
 
     def close(self) -> None:
-        """End all of them in order: what has finished is kept, what was at work is recorded as interrupted."""
+        """Stop all runs: finished stages are kept, and running ones are recorded as interrupted."""
         with self._guard:
             processes = list(self._processes.values())
         for process in processes:
@@ -120,11 +120,11 @@ class RunProcesses:
 
 
 def main() -> None:
-    """One run."""
+    """Run one run."""
     root, run, wanted = sys.argv[1:]
     try:
         Run.model_validate_json(wanted).carry_out(OperationContext(Workspace.find(Path(root)), run_id=run))
-    except PipelineError as error:  # people read the log
+    except PipelineError as error:  # written to the log, which people read
         sys.exit(f"error: {error}\nhint: {error.hint}")
 
 

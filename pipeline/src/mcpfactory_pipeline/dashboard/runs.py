@@ -15,8 +15,8 @@ from mcpfactory_pipeline.plan.stage import RUN_ENDED
 from mcpfactory_pipeline.state.schema import BEGINS, RUN_DIED, Event
 
 _SILENT: Final = "it was started, and nothing says how it ended"
-_LINES: Final = 60  # runs of a page
-_SERVERS: Final = 12  # of one run on a page: with the longest names and messages still below 100 kB
+_LINES: Final = 60  # runs per page
+_SERVERS: Final = 12  # servers of a run per page, so that a page with the longest texts stays below 100 kB
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class RunWait:
-    """A server for which a run waits, and the run that is at work there, "" where that is not known."""
+    """A server that a run waits for, and the run that holds it ("" if unknown)."""
 
     server: str
     run: str
@@ -130,13 +130,13 @@ def by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str
 
 
 def runs_page(workspace: str, runs: Sequence[RunRow], *, page: str = "1") -> RunsPage:
-    """Return the list of `runs_of`, a page at a time."""
+    """Return one page of the list from `runs_of`."""
     shown, pager = paged(runs, page, _LINES)
     return RunsPage(workspace, pager, shown)
 
 
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
-    """Return the page of a run; with `server`, of its steps at that server, with logs."""
+    """Return the page of a run; with `server`, of its steps on that server, with logs."""
     began, steps, line = _whole_run(facts)
     names, pager = paged(tuple(steps), page, _SERVERS)
     every = [step for some in steps.values() for step in some]
@@ -242,7 +242,7 @@ def _step(
 
 
 def _id(event: Event) -> str:
-    """Ids sort by time, so that a thousand of them need not be read for the first and the last."""
+    """Return the event's id; ids sort by time, so times need not be parsed to find the first and last."""
     return str(event["id"])
 
 
@@ -254,12 +254,12 @@ def _cut_short(servers: Iterable[Iterable[RunStep]]) -> str:
     last = [step for steps in servers for step in {step.stage: step for step in steps}.values()]
     said = [step.message for step in last if step.status.key == "interrupted"]
     cancelled = any(message.startswith(RUN_ENDED) for message in said)
-    died = any(message in {RUN_DIED, _SILENT} for message in said)  # the run died, not only a stage
+    died = any(message in {RUN_DIED, _SILENT} for message in said)  # the whole run died, not only a stage
     return "cancelled" if cancelled else "broke off" if died else ""
 
 
 def _unreached(needs: Mapping[str, Set[str]], servers: Iterable[Iterable[RunStep]]) -> Iterator[str]:
-    ended = [{step.stage: step.status.key for step in steps} for steps in servers]  # by the last attempt
+    ended = [{step.stage: step.status.key for step in steps} for steps in servers]  # the last attempt counts
     for stage, before in needs.items():
         if any(stage not in last and any(last.get(one, "passed") != "passed" for one in before) for last in ended):
             yield stage
@@ -270,11 +270,11 @@ def _worst(steps: Iterable[RunStep]) -> Status:
     return min(last.values(), key=lambda status: status.rank, default=STATUSES["never"])
 
 
-# of a Gantt chart: all of it, what the names have, one row
+# Pixels in the Gantt chart: total width, width of the names, height of a row.
 _WIDTH: Final = 1000.0
 _NAMES: Final = 230.0
 _ROW: Final = 20.0
-_LEAST: Final = 2.0  # the width of a bar that would be too small to be seen
+_LEAST: Final = 2.0  # minimum width of a bar in pixels
 _TICKS: Final = 4
 
 
@@ -294,12 +294,12 @@ class Bar:
     x: float
     y: float
     width: float
-    label: str  # "" where the row above is of the same server
+    label: str  # "" if the row above has the same server
 
 
 @dataclass(frozen=True, slots=True)
 class GanttChart:
-    """A Gantt chart: one row a step."""
+    """A Gantt chart with one row per step."""
 
     width: float
     height: float
@@ -310,7 +310,7 @@ class GanttChart:
 
 
 def gantt(steps: Sequence[RunStep], seconds: float) -> GanttChart:
-    """Return the steps of a run that took so many seconds, from left to right in time."""
+    """Return the chart of a run of `seconds`, with its steps from left to right in time."""
     scale = (_WIDTH - _NAMES) / max(seconds, 0.001)
     bars, before = [], ""
     for number, step in enumerate(steps):

@@ -39,7 +39,7 @@ from mcpfactory_pipeline.workspace.coverage import operation_name
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_runtime.schemas.walk import properties_of
 
-_SIZE: Final = 8  # tools with their schemas of a page
+_SIZE: Final = 8  # tools per page, with their schemas
 _TOOL_TEXT: Final = 2_000  # characters of a description that are shown
 
 
@@ -67,7 +67,7 @@ class ToolView:
 
 @dataclass(frozen=True, slots=True)
 class ToolsPage:
-    """Tools of a server with their schemas. `listed` says whether they are known: others are asked by `inspect`."""
+    """Tools of a server with their schemas. `listed` is False if they are unknown; `inspect` can list them."""
 
     workspace: str
     server: str
@@ -78,7 +78,7 @@ class ToolsPage:
 
 
 def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
-    """Return the tools of a server, in the order in which it lists them."""
+    """Return a page of the server's tools, in the order in which it lists them."""
     tools = tools_of(detail)
     shown, pager = paged(tools, page, _SIZE)
     return ToolsPage(
@@ -87,7 +87,7 @@ def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
 
 
 def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
-    """Every tool of the server's own report, with what its manifest says; without a report those that the newest candidate listed."""
+    """Return the tools in the server's report, with manifest data, or those that the newest candidate listed."""
     if not isinstance(detail.report.get("tools"), list):
         named = [tool for tool in detail.contract if isinstance(tool.get("name"), str)]
         counted = [(tool, count_tokens(tool)) for tool in named]
@@ -128,10 +128,10 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int, *, ow
 
 
 _HISTORY: Final = 30  # events shown; the file has all
-_TOOLS: Final = 40  # tools shown; their own page has all
-_LEFT_OUT: Final = 40  # operations shown
-_TEXT: Final = 240  # characters of one text among many
-_WHOLE: Final = 4_000  # characters of all texts together that are shown in full although they are cut elsewhere
+_TOOLS: Final = 40  # tools shown; a separate page has all
+_LEFT_OUT: Final = 40  # skipped operations shown
+_TEXT: Final = 240  # characters of one text in a list
+_WHOLE: Final = 4_000  # total characters of full texts on a page; truncated texts expand to them
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",
@@ -251,7 +251,7 @@ class OverviewView:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One line of the history. `whole` is all of the detail where that is cut, and not too long for a page; else ""."""
+    """One line of the history. `whole` is the full detail if `detail` is truncated and the page has room; else ""."""
 
     at: str
     actor: str
@@ -310,7 +310,7 @@ class ServerPage:
 
 
 def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iterator[ActionLink]:
-    """Yield a link for each action, and one more if it can be about an approval stage."""
+    """Yield a link for each action, and one more for its approval stage, if any."""
     for name, subjects in possible.items():
         stages = [about for about in subjects if "stage" in about]
         if len(stages) < len(subjects):
@@ -322,7 +322,7 @@ def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iter
 def server_page(
     detail: ServerDetail, possible: Mapping[str, tuple[Mapping[str, str], ...]] = MappingProxyType({})
 ) -> ServerPage:
-    """Return the page of one server; `possible` is what can be done to it (`possible_actions`)."""
+    """Return the page of one server; `possible` are its permitted actions (`possible_actions`)."""
     facts, row, report = detail.facts, detail.facts.row, detail.report
     cells, problem, tools = cells_of(row), row.get("problem") or {}, tools_of(detail)
     findings = findings_of(detail.validation.get("findings", ()))
@@ -489,7 +489,7 @@ def _variable(one: Mapping[str, Any]) -> Fact:
 
 
 def _history(detail: ServerDetail) -> Iterator[HistoryRow]:
-    """Yield the newest events, the newest first. What is cut is there as a whole as far as a page has room for it."""
+    """Yield the newest events, newest first. Truncated texts include the full text while the page has room."""
     room = _WHOLE
     for event in reversed(detail.history[-_HISTORY:]):
         row = _event(event)

@@ -31,8 +31,8 @@ from mcpfactory_runtime.schemas.values import value_from_text
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 
-_TIMEOUT: Final = 20.0  # seconds of a call
-_TEXT: Final = 20_000  # characters of an answer, or of the body of a request, that are shown
+_TIMEOUT: Final = 20.0  # seconds until a call must return
+_TEXT: Final = 20_000  # characters of an answer or a request body that are shown
 _CHOICES: Final = 60
 
 
@@ -200,7 +200,7 @@ def _unused(folder: Path, tool: str) -> str:
 
 
 def _declared(tool: str, arguments: Mapping[str, Any], case: Mapping[str, Any] | None, *, error: bool) -> str:
-    """Return a call as a declared test: the same arguments, the same answer of the API, and a snapshot of what the tool makes of it."""
+    """Return a call as a declared test: its arguments, the API's answer, and a snapshot of the result."""
     test = {
         "name": f"{tool} as tried",
         "tool": tool,
@@ -245,7 +245,7 @@ async def _call(
 
 
 def lenient(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the case of a tool, so that it answers for any arguments: only the request method must match."""
+    """Return a tool's case changed to accept any arguments: only the request method must match."""
     return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
 
 
@@ -322,5 +322,5 @@ def _pretty(value: object) -> str:
 
 
 def _sendable(text: str) -> str:
-    """Return text in which half a character is written as JSON has it: no page could have it."""
+    """Return text with lone surrogates as JSON escapes, because pages cannot contain them."""
     return text.encode(errors="backslashreplace").decode()

@@ -42,7 +42,7 @@ _RECORDED: Final = ("channel", "candidate", "version")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A server whose state is locked during a decision about one of its channels."""
+    """A decision about one of a server's channels, while the server's state is locked."""
 
     workspace: Workspace
     transaction: Transaction
@@ -57,12 +57,12 @@ class Decision:
 
     @property
     def events(self) -> list[Event]:
-        """Every event of the server, this decision's too."""
+        """Return all events of the server, including those of this decision."""
         return [*self.transaction.events, *self.recorded]
 
     @property
     def review(self) -> ChannelReview:
-        """Return the review of candidates for the channel, as of now."""
+        """Return the current review of candidates for the channel."""
         return ChannelReview(
             self.workspace, self.stages, self.channels, self.policy, self.state, lambda: self.events, self.clock()
         )
@@ -247,7 +247,7 @@ def approve(
 
 
 def _refuse_repeated(decision: Decision, candidate: str) -> None:
-    """Refuse a second approval, unless the first one lacks the signature that the channel requires now."""
+    """Refuse a second approval, unless the first lacks the signature that the channel requires now."""
     state, events, channel = decision.state, decision.transaction.events, decision.policy.name
     if decision.policy.signed and actor() in unsigned_approvals(decision.workspace, state, events, channel, candidate):
         return
@@ -411,7 +411,7 @@ def revive(
 
 
 def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -> set[str]:
-    """Return the names under which a channel offers a server, or would offer a candidate."""
+    """Return the project names under which a channel offers a server, or would offer `candidate`."""
     known = state.candidates.get(candidate or state.channels[channel].candidate)
     offered = offered_name(known.files) if known else None
     return {wheel_name(offered)} if offered else set()

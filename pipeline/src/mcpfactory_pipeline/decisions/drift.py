@@ -1,4 +1,4 @@
-"""Drift of adopted servers, and what that means for promotion."""
+"""Drift of adopted servers, and its effect on promotion."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Drift:
     server: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """Return it as plain data."""
+        """Return plain data."""
         return {name: getattr(self, name) for name in ("kind", "message", "means", "command")}
 
 
@@ -64,7 +64,7 @@ def ask_again(server: WorkspaceServer, what: str) -> None:
     """
     if server.adopted is None or not server.adopted.url:
         return
-    from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy, and most servers are at no URL
+    from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy
 
     seen = watch(server)
     if unanswered := next((one for one in seen if one.unanswered), None):
@@ -109,7 +109,7 @@ def _other_waiver(server: WorkspaceServer, known: Sequence[KnownDrift]) -> str:
     )
 
 
-_EARLIER: Final = "offer"  # kind of drift of a channel's offer while the server matches the adopted one
+_EARLIER: Final = "offer"  # the channel's offer drifted, while the server matches the adopted one
 _DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})  # kinds that a decision removes
 
 
@@ -139,7 +139,7 @@ def offered_drift(workspace: Workspace, server: WorkspaceServer, state: ServerSt
 
 
 def drift_sentence(server: WorkspaceServer, drift: Blocker) -> str:
-    """Return one of `channel_drift` as a sentence that names the server."""
+    """Return a result of `channel_drift` as a sentence that names the server."""
     return drift.message if drift.kind == _EARLIER else f"{server.name} is not what was adopted: {drift.message}"
 
 
@@ -173,12 +173,12 @@ def _has_present(server: WorkspaceServer, state: ServerState, channel: str) -> b
 
 
 def _way_of(workspace: Workspace, state: ServerState, policy: ChannelPolicy, candidate: str) -> tuple[str, ...]:
-    from mcpfactory_pipeline.plan.plan import required_checks  # noqa: PLC0415 - with all stages, and few servers need it
-    from mcpfactory_pipeline.stages import workspace_stages  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.plan.plan import required_checks  # noqa: PLC0415 - imports all stages
+    from mcpfactory_pipeline.stages import workspace_stages  # noqa: PLC0415 - imports all stages; few servers need it
 
     server, channels = state.server, read_channels(workspace)
     there, known = state.channels.get(policy.name), state.candidates[candidate]
-    if there and state.candidates[there.candidate].number > known.number:  # built before, and adopted again
+    if there and state.candidates[there.candidate].number > known.number:  # an older candidate that was adopted again
         back = f"mcpfactory pipeline rollback {server} --channel {policy.name} --candidate {candidate} --reason '…'"
         return (back if policy.name in known.channels else f"mcpfactory inbox {server}",)
     blockers = find_blockers(

@@ -42,7 +42,7 @@ def faults(
 
 
 def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Return the servers whose decisions lack a signature that a channel or a stage asks for."""
+    """Return the faults of servers whose decisions lack a signature that a channel or stage requires."""
     channels, stages = read_channels(workspace), workspace_stages(workspace)
     if not any(channel.signed for channel in channels) and not any(s.approval and s.approval.signed for s in stages):
         return []
@@ -74,7 +74,7 @@ def require_integrity(workspace: Workspace, server: str) -> None:
     store = Store(workspace)
     if not store.history_file(server).exists() and store.state_text(server) is None:
         return
-    with store.transaction(server):  # a crashed run leaves an older state file, which this updates
+    with store.transaction(server):  # completes an older state file that a crashed run left
         pass
     refuse_faults(workspace, server)
 
@@ -120,7 +120,7 @@ def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[Br
 
 
 def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
-    """Return the server that was first built under a name; "" if none was, or if unknown."""
+    """Return the server that first built a project of this name; "" if none or unknown."""
     store, built = Store(workspace), []
     for server in servers:
         state = contain(server, partial(store.state, server))
@@ -132,7 +132,7 @@ def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
 
 
 def _distribution_name(workspace: Workspace, server: str) -> str:
-    """Return the normalized name in a server's pyproject.toml; "" if missing: the stage `build` reports why."""
+    """Return the normalized name in a server's pyproject.toml; "" if missing, which the stage `build` reports."""
     try:
         project = tomllib.loads((workspace.root / "servers" / server / "pyproject.toml").read_text(encoding="utf-8"))
         return canonicalize_name(str(project["project"]["name"]))
@@ -172,7 +172,7 @@ def orphans(workspace: Workspace) -> Iterator[Drift]:
 
 
 def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[str, str]]:
-    """Channels whose folder on this machine offers a project of a server, and the project, where the state knows nothing of it."""
+    """Return (channel, project) of each project that a channel on this machine offers but the state does not know."""
     folder = channels_folder(workspace)
     offered = {(channel, project) for channel in state.channels for project in projects_of(state, channel)}
     projects = sorted({project for name in state.candidates for project in projects_of(state, candidate=name)})
@@ -228,7 +228,7 @@ def state_faults(workspace: Workspace, state: ServerState) -> list[str]:
 
 
 def ghost_pages(workspace: Workspace) -> list[tuple[str, str]]:
-    """Return each channel and project of a page that no state names. Pages of servers without a folder are left to `orphans`."""
+    """Return (channel, project) of each page that is in no state. `orphans` handles servers without a folder."""
     pages = {
         (channel, project)
         for channel in _channels(workspace)
@@ -254,7 +254,7 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
 
 
 def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
-    """Return the faults that are not caused by a running promotion: a channel is filled before the state changes."""
+    """Return the faults, except those of a running promotion, which fills the channel before the state changes."""
     if not state_faults(workspace, store.state(server)):
         return []
     with store.unchanging(server):

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def next_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the candidate that the previous channel offers, for the first channel the newest; "" if none."""
+    """Return the candidate that the previous channel offers, or the newest for the first channel; "" if none."""
     candidate = (state.offered(channel.source) if channel.source else state.candidate) or ""
     return candidate if candidate in state.candidates else ""
 
@@ -30,7 +30,7 @@ def is_older(state: ServerState, channel: str, candidate: str) -> bool:
 
 
 def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the candidate in the previous channel; "" if there is none, or the channel offers it, or a newer one."""
+    """Return the previous channel's candidate; "" without one, or if the channel offers it or a newer one."""
     candidate = next_candidate(state, channel) if channel.source else ""
     offered = candidate == state.offered(channel.name)
     return "" if not candidate or offered or is_older(state, channel.name, candidate) else candidate
@@ -38,7 +38,7 @@ def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChannelReview:
-    """The candidates of a server, reviewed for a channel, at one time. `events` returns the server's history."""
+    """The candidates of a server, reviewed for a channel at one time. `events` returns the server's history."""
 
     workspace: Workspace
     stages: Sequence[Stage]

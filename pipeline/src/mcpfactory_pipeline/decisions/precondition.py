@@ -20,7 +20,7 @@ from mcpfactory_pipeline.plan.stage import current_decision
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 
-_DIGITS: Final = 8  # hexadecimal digits of a part in a token
+_DIGITS: Final = 8  # hexadecimal digits of each part of a token
 _NOTHING: Final = "nothing"
 
 
@@ -32,7 +32,7 @@ class DecisionFacts:
 
     @property
     def precondition(self) -> str:
-        """Return the short hashes of all parts, in their order."""
+        """Return the short hashes of all parts, in order."""
         return "".join(hashlib.sha256(words.encode()).hexdigest()[:_DIGITS] for words in self.parts.values())
 
 
@@ -85,7 +85,7 @@ def channel_facts(state: ServerState, channel: ChannelPolicy, candidate: str | N
 
 
 def stage_facts(state: ServerState, stage: str, policy: ApprovalPolicy, shown: Mapping[str, str]) -> DecisionFacts:
-    """Return the facts that a decision about an approval stage depends on: shown files, decisions, policy."""
+    """Return the facts for a decision about an approval stage: shown files, decisions, policy."""
     current = current_decision(state.decisions.get(stage), shown)
     said = [*_said("approved", current.approvals), *_said("rejected", current.rejections)] if current else []
     shows = "; ".join(f"{part} {value}" for part, value in sorted(shown.items()))
@@ -138,7 +138,7 @@ def _offer(release: Release | None) -> str:
 
 
 def _checks(candidate: Candidate | None) -> list[str]:
-    """Return the result of each stage for the bytes; its fingerprint shows if its inputs changed since."""
+    """Return each stage's result for the candidate; its fingerprint shows if its inputs changed since."""
     found = []
     for name, check in sorted(candidate.checks.items()) if candidate else ():
         summary = ", ".join(f"{key} {_plain(value)}" for key, value in sorted(check.get("summary", {}).items()))
@@ -185,11 +185,11 @@ def _plain(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-_WAIVED: Final = 5  # rules that a line names
+_WAIVED: Final = 5  # rules that a line lists
 
 
 def proof_lines(candidate: Candidate) -> list[str]:
-    """Return the lines; none for a candidate that was never tested or validated."""
+    """Return the lines; empty for a candidate that was never tested or validated."""
     tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
     if "tool_tests" in tested:

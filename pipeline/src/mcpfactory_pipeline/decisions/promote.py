@@ -1,4 +1,4 @@
-"""Moving a candidate into a channel: only when the channel's policy allows it, and exactly the bytes that were checked."""
+"""Move a candidate into a channel, only if the channel's policy permits it, and exactly the bytes that were checked."""
 
 from __future__ import annotations
 
@@ -137,9 +137,9 @@ def promote_due(
                     clock=clock,
                 )
             )
-        except (NotFoundError, ConfigError):  # of the channel, which is every server's
+        except (NotFoundError, ConfigError):  # errors about the channel concern all servers
             raise
-        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
             broke = explain_broken(server.name, error)
             done.append({"server": server.name, "channel": channel, "error": broke.message, "hint": broke.hint})
     return done
@@ -188,7 +188,7 @@ def rollback(
 
 
 def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
-    """Return the command that moves a channel back; that which takes the server out of it, where there is nothing to go back to."""
+    """Return the command that moves a channel back, or removes the server from it if there is no earlier candidate."""
     try:
         _earlier_candidate(state, policy, "", _unwanted(state, policy.name, events))
     except PromotionError:
@@ -209,7 +209,7 @@ def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict
 def _earlier_candidate(
     state: ServerState, policy: ChannelPolicy, wanted: str, unwanted: Mapping[str, str]
 ) -> tuple[str, dict[str, str]]:
-    """Return the candidate to go back to, and those that were skipped on the way, with the reasons."""
+    """Return the candidate to go back to, and the skipped ones with the reasons."""
     channel = policy.name
     release = state.channels.get(channel)
     if release is None:

@@ -43,7 +43,7 @@ from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, WorkspaceServer, contain, read_file
 
-_COMMITS: Final = 200  # so many commits of a server are searched for the sources of a candidate
+_COMMITS: Final = 200  # commits of a server that are searched for a candidate's sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _restore_files(
 
 
 def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact) -> str:
-    """Build a candidate again; return the words for where its sources were. Raises `StateError` when that is not possible."""
+    """Rebuild a candidate; return a description of its sources. Raises `StateError` if this is impossible."""
     known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
     wheel = artifact.offered.name
     wanted = known.inputs.get("source", "")
@@ -181,7 +181,7 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
 def _built_again(
     workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, known: Candidate
 ) -> BuiltCandidate:
-    """Build a server from the folder that has its sources, as its kind is built."""
+    """Build a server of any kind from the folder with its sources."""
     kept_apart, config = isolation_settings(workspace.settings.pipeline), read_file(ServerConfig, folder / CONFIG)
     if config.adopted is None:
         backend = str(known.facts.get("backend", ""))
@@ -193,7 +193,7 @@ def _built_again(
 
 @contextlib.contextmanager
 def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
-    """Yield a folder whose sources have the wanted hash, and their origin; None without such sources."""
+    """Yield a folder whose sources have the wanted hash, and a description of their origin."""
     own = own_files(server)
     if _hash(server.folder, own) == wanted:
         yield server.folder, f"servers/{server.name}"
@@ -205,10 +205,10 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
                 continue
             try:
                 with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-                    # The filter is not in Python before 3.11.4; what git itself archived has no path that climbs.
+                    # Python before 3.11.4 has no filter; archives that git made have no path outside the folder.
                     files.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
                     files.extractall(work)  # noqa: S202 - see above
-            except tarfile.TarError:  # a link that leads out of the folder: such sources never became a candidate
+            except tarfile.TarError:  # a link outside the folder; such sources never became a candidate
                 continue
             if _hash(Path(work), own) == wanted:
                 yield Path(work), f"commit {commit[:12]}"

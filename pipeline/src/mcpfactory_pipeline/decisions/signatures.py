@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 SIGNERS: Final = "pipeline/allowed_signers"
 _NAMESPACE: Final = "mcpfactory-decision"
 _SIGNED: Final = ("event", "channel", "candidate", "version", "reason", "actor", "nonce")
-_OF_STAGES: Final = ("stage", "shown", "restart")  # signed where a decision has them
+_OF_STAGES: Final = ("stage", "shown", "restart")  # signed if present
 
 
 def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) -> dict[str, str]:
@@ -65,7 +65,7 @@ def require_key(workspace: Workspace, key: Path | None, about: str, *, signed: b
 
 
 def event_fault(workspace: Workspace, server: str, event: Event) -> str:
-    """Return the fault of a decision's signature; "" if the signature is valid and by its actor."""
+    """Return the fault of a decision's signature; "" if it is valid and belongs to the actor."""
     signature = event.get("signature")
     if not isinstance(signature, str) or not isinstance(event.get("nonce"), str):
         return "is not signed"
@@ -87,7 +87,7 @@ def unsigned_approvals(
 def _unsigned(
     workspace: Workspace, server: str, events: Sequence[Event], about: Mapping[str, Any], people: Iterable[str]
 ) -> dict[str, str]:
-    """Return those of the people who made a decision without a valid signature, each with the fault."""
+    """Return the people who made a decision without a valid signature, each with the fault."""
     uses = Counter(event.get("nonce") for event in events if event.get("nonce"))
     found = {}
     for who in people:
@@ -162,7 +162,7 @@ _HOLDS: Final = ("held", "released", "rolled-back")
 def unsigned_stage_approvals(
     workspace: Workspace, state: ServerState, events: Sequence[Event], stage: Stage
 ) -> dict[str, str]:
-    """Return the approvers of a stage's last output whose signature does not count, each with the fault."""
+    """Return the approvers of a stage's last output whose signature is invalid, each with the fault."""
     made = state.decisions.get(stage.name)
     about = {"event": "approved", "stage": stage.name, "shown": dict(made.shown)} if made else {}
     return _unsigned(workspace, state.server, events, about, made.approvals) if made else {}
@@ -171,7 +171,7 @@ def unsigned_stage_approvals(
 def without_unsigned(
     workspace: Workspace, state: ServerState, events: Callable[[], Sequence[Event]], stages: Iterable[Stage]
 ) -> ServerState:
-    """Return the state without the approvals of stages that lack a signature which the stage asks for: they count as none."""
+    """Return the state without stage approvals that lack a required signature."""
     decisions = dict(state.decisions)
     for stage in stages:
         if stage.approval and stage.approval.signed and (made := decisions.get(stage.name)) and made.approvals:

@@ -1,4 +1,4 @@
-"""Decisions about stages of kind approval: each is one event, bound to exactly what the stage showed."""
+"""Decisions about approval stages: each is one event, bound to the exact content that the stage showed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mcpfactory_pipeline.state.timeline import records_about
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-# What an approval stage shows that has a tool list, and the report that has it.
+# Content of an approval stage that has a tool list → the report with the list.
 _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate": f"generate/{contract.FILE}"}
 
 
@@ -61,7 +61,7 @@ class _StageQuestion:
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
         items, tools = shown_items(self.stage, state), self._tools()
-        # Only the list that enough people approved; a file of this machine, as all artifacts are.
+        # Compare only with the last approved list. Like all artifacts, it exists on this machine only.
         approved = self.workspace.artifacts / state.server / "approved" / self.stage.name / contract.FILE
         before = _read_tools(approved)
         said = {**about, "shown": dict(self.shown), "reason": self.reason, **facts}
@@ -97,7 +97,7 @@ class _StageQuestion:
 
 
 def _read_tools(file: Path) -> contract.Contract | None:
-    """Return the tool list in a file; None if it cannot be read: it informs people, and must not block a decision."""
+    """Return the tool list in a file, or None: it informs people, and must not block a decision."""
     try:
         return contract.read_contract(file.read_bytes(), file.name)
     except (OSError, StateError):
@@ -237,7 +237,7 @@ def _refuse(
 
 
 def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) -> None:
-    """Refuse to approve a report whose file here is another one than its stage kept; what is not on this machine is seen elsewhere."""
+    """Refuse to approve a report whose local file differs from the recorded one; missing files are allowed."""
     artifacts = [pair for record in state.stages.values() for pair in record.artifacts.items()]
     recorded = {f"pipeline/artifacts/{state.server}/{path}": value for path, value in artifacts}
     for file in (item["file"] for item in shown_items(stage, state)):
@@ -283,7 +283,7 @@ def stage_blockers(
 
 
 def approve_stage_command(state: ServerState, stage: Stage) -> str:
-    """Return the command that approves what a stage shows now."""
+    """Return the command that approves the content that a stage shows now."""
     about = f" --candidate {state.candidate}" if "candidate" in stage.reads and state.candidate else ""
     signed = stage.approval is not None and stage.approval.signed
     return f"mcpfactory pipeline approve {state.server} --stage {stage.name}{about}{signing_option(signed=signed)}"

@@ -16,42 +16,42 @@ import struct
 import sys
 from typing import Final
 
-OLDEST: Final = 3  # of Landlock's interface: before it, files outside could be cut to nothing
-# System calls, of equal number on every architecture that Python's wheels are made for.
+OLDEST: Final = 3  # oldest usable ABI version of Landlock: earlier versions do not prevent truncation of files outside
+# System call numbers, which are equal on all architectures of Python's wheels.
 _CREATE: Final = 444
 _ADD: Final = 445
 _RESTRICT: Final = 446
-_NO_NEW_PRIVILEGES: Final = 38  # prctl(2)
-_DROP_CAPABILITY: Final = 24  # the same
-_CAPABILITIES: Final = 64  # more than there are
+_NO_NEW_PRIVILEGES: Final = 38  # option of prctl(2)
+_DROP_CAPABILITY: Final = 24  # option of prctl(2)
+_CAPABILITIES: Final = 64  # upper bound for capability numbers
 _NO_CAPABILITIES: Final = (
     struct.pack("=Ii", 0x20080522, 0),
     struct.pack("=6I", *[0] * 6),
-)  # capset(2), of this process
-_READ: Final = 0b1101  # execute, read a file, read a folder
-_FILE: Final = 0b100_0000_0000_0111  # of all rights those that a single file can have
-_ALL: Final = (1 << 15) - 1  # every right over files that version 3 knows
-_SCOPES: Final = 0b11  # abstract sockets and signals, which reach no process outside; from version 6 on
-_SECCOMP: Final = 22  # prctl(2)
-_FILTER: Final = 2  # the same
-_SOCKET: Final = {"x86_64": 41, "aarch64": 198}  # socket(2), where its number is known
-_PAIR: Final = {"x86_64": 53, "aarch64": 199}  # socketpair(2)
-_ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # as seccomp(2) calls them
-_UNIX: Final = 1  # of socket(2)
-_STREAM: Final = 1  # the same
-_TYPES: Final = 0xF  # bits of a socket's type without its flags
-_IO_URING: Final = 425  # opens sockets past every filter of system calls
-_SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # prlimit(2)
-_X32: Final = 0x4000_0000  # this bit selects the same calls by other numbers
-# Rows of a filter: an operation, how many rows to skip when it holds and when it does not, and its operand (linux/bpf_common.h).
-_LOAD: Final = 0x20  # a word of the call, by its offset in struct seccomp_data
+)  # arguments of capset(2) that drop all capabilities of this process
+_READ: Final = 0b1101  # rights: execute, read a file, read a folder
+_FILE: Final = 0b100_0000_0000_0111  # rights that apply to files, not folders
+_ALL: Final = (1 << 15) - 1  # all file rights of ABI version 3
+_SCOPES: Final = 0b11  # abstract sockets and signals must not reach processes outside; from ABI version 6
+_SECCOMP: Final = 22  # option of prctl(2)
+_FILTER: Final = 2  # mode of PR_SET_SECCOMP
+_SOCKET: Final = {"x86_64": 41, "aarch64": 198}  # number of socket(2), by architecture
+_PAIR: Final = {"x86_64": 53, "aarch64": 199}  # number of socketpair(2), by architecture
+_ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # audit numbers that seccomp(2) compares
+_UNIX: Final = 1  # AF_UNIX of socket(2)
+_STREAM: Final = 1  # SOCK_STREAM of socket(2)
+_TYPES: Final = 0xF  # mask of the socket type without flags
+_IO_URING: Final = 425  # blocked, because io_uring opens sockets that system call filters do not see
+_SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # number of prlimit(2), by architecture
+_X32: Final = 0x4000_0000  # bit that selects the same calls by other numbers
+# BPF rows: operation, rows to skip if true, rows to skip if false, operand (linux/bpf_common.h).
+_LOAD: Final = 0x20  # loads a word of struct seccomp_data by its offset
 _MASK: Final = 0x54
 _EQUAL: Final = 0x15
 _HAS_BITS: Final = 0x45
 _ANSWER: Final = 0x06
 _ALLOW: Final = 0x7FFF_0000
 _REFUSE: Final = 0x0005_0000 | errno.EACCES
-_FAILED: Final = 126  # as shells say that a program cannot be started
+_FAILED: Final = 126  # exit code that shells use if a program cannot be started
 
 
 def landlock_version() -> int:
@@ -80,18 +80,18 @@ def restrict(read: list[str], write: list[str]) -> None:
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue
-        allowed = rights if os.path.isdir(path) else rights & _FILE  # noqa: PTH112 - no pathlib before the server's own start
+        allowed = rights if os.path.isdir(path) else rights & _FILE  # noqa: PTH112 - no pathlib yet
         rule = struct.pack("=Qi", allowed, place)
         _checked(libc.syscall(_ADD, ruleset, 1, rule, 0))
         os.close(place)
     _checked(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-    # Root's capabilities lead around Landlock: CAP_PERFMON reads the variables of any process.
+    # Capabilities bypass Landlock: CAP_PERFMON can read the variables of any process.
     for capability in range(_CAPABILITIES):
         libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)
     _checked(libc.capset(*_NO_CAPABILITIES))
     _checked(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
-    if sys.maxsize > 1 << 32 and (program := seccomp_program(os.uname().machine)):  # numbers are those of 64 bits
+    if sys.maxsize > 1 << 32 and (program := seccomp_program(os.uname().machine)):  # a 64-bit process
         code = ctypes.create_string_buffer(program, len(program))
         _checked(
             libc.prctl(_SECCOMP, _FILTER, struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code)), 0, 0)
@@ -117,11 +117,11 @@ def seccomp_program(machine: str) -> bytes:
         (_EQUAL, 4, 0, _SOCKET[machine]),
         (_EQUAL, 5, 0, _PAIR[machine]),
         (_ANSWER, 0, 0, _ALLOW),
-        (_LOAD, 0, 0, 16),  # of prlimit the process: 0 is the caller
+        (_LOAD, 0, 0, 16),  # first argument of prlimit, the process; 0 is the caller
         (_EQUAL, 6, 5, 0),
-        (_LOAD, 0, 0, 16),  # of socket the family
+        (_LOAD, 0, 0, 16),  # first argument of socket, the address family
         (_EQUAL, 3, 4, _UNIX),
-        (_LOAD, 0, 0, 24),  # of socketpair the type
+        (_LOAD, 0, 0, 24),  # second argument of socketpair, the type
         (_MASK, 0, 0, _TYPES),
         (_EQUAL, 1, 0, _STREAM),
         (_ANSWER, 0, 0, _REFUSE),
@@ -141,13 +141,13 @@ def _checked(result: int) -> int:
 
 
 def main() -> None:
-    """Restrict this process, and become the program."""
+    """Restrict this process, and replace it by the program."""
     rules, _, program, *arguments = sys.argv[1:]
     try:
-        with open(rules, encoding="utf-8") as stream:  # noqa: PTH123 - as above
+        with open(rules, encoding="utf-8") as stream:  # noqa: PTH123 - pathlib is not imported before the server's code
             listed = json.load(stream)
         restrict(listed["read"], listed["write"])
-        os.execvp(program, [program, *arguments])  # noqa: S606 - what it is for
+        os.execvp(program, [program, *arguments])  # noqa: S606 - replaces this process by the confined program
     except OSError as error:
         sys.stderr.write(f"error: {program} cannot be started apart from the workspace: {error}\n")
         sys.exit(_FAILED)

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-_FAILED: Final = 126  # as shells say that a program cannot be started
-_OWN: Final = ("PATH",)  # the image has its own
+_FAILED: Final = 126  # exit code that shells use if a program cannot be started
+_OWN: Final = ("PATH",)  # variables that the image sets itself
 
 
 def client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
@@ -31,10 +31,10 @@ def client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[li
 
 
 def main() -> None:
-    """Become the client."""
+    """Replace this process by the container client."""
     command, environ = client_command(sys.argv[1:], os.environ)
     try:
-        os.execvpe(command[0], command, environ)  # noqa: S606 - what it is for
+        os.execvpe(command[0], command, environ)  # noqa: S606 - replaces this process by the container client
     except OSError as error:
         sys.stderr.write(f"error: {command[0]} cannot be started: {error}\n")
         sys.exit(_FAILED)

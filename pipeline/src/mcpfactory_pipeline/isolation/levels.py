@@ -1,4 +1,4 @@
-"""Levels of isolation: environment variables, paths and sandboxes for code of a server."""
+"""Isolation levels: environment variables, paths and sandboxes for a server's code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation import confine, contain
 
-# What a program needs from the caller's environment to work at all. Tokens and passwords of the caller are not among it.
+# Variables that any program needs. None of them holds tokens or passwords of the caller.
 PLAIN: Final = (
     "PATH",
     "LANG",
@@ -34,7 +34,7 @@ PLAIN: Final = (
 
 
 def foreign_path() -> str:
-    """Return `PATH` without the environment that mcpfactory itself runs in: `python` is then that of the machine, with its packages, and not ours."""
+    """Return `PATH` without mcpfactory's own environment, so that `python` is the machine's with its packages."""
     path = os.environ.get("PATH", os.defpath)
     if sys.prefix == sys.base_prefix:
         return path
@@ -65,7 +65,7 @@ def clean_environ(home: Path) -> dict[str, str]:
 _SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
     "/proc", "/sys/devices/system", "/sys/fs/cgroup",
-    # of /etc what libraries read; not passwords, keys, or the settings of package managers
+    # Files of /etc that libraries read; no passwords, keys, or settings of package managers.
     *(f"/etc/{name}" for name in (
         "alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts", "gai.conf",
         "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf",
@@ -74,7 +74,7 @@ _SYSTEM: Final = (
     )),
 )  # fmt: skip
 _STARTS: Final = ("sitecustomize.py", "usercustomize.py")
-# Neither terminals nor shared memory: those of other programs of the user stand in the same folders.
+# No terminals and no shared memory, because other programs of the user share them.
 DEVICES: Final = tuple(f"/dev/{name}" for name in ("full", "null", "random", "urandom", "zero"))
 
 
@@ -92,13 +92,13 @@ def interpreter_paths() -> tuple[str, ...]:
 
 
 def _start_files() -> set[str]:
-    """Return the modules that every start imports, where the standard library links to them: Debian has one in /etc."""
+    """Return modules imported at each start that the standard library links to, such as Debian's in /etc."""
     library = Path(sysconfig.get_path("stdlib"))
     return {str(file.resolve()) for name in _STARTS if (file := library / name).is_symlink()}
 
 
 AUTO: Final = "auto"
-REQUIRED: Final = "required"  # as auto, and never none
+REQUIRED: Final = "required"  # like auto, but fails instead of using no isolation
 _CLIENT: Final = ("HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "CONTAINER_HOST")
 _INSTALL: Final = (
     'install bubblewrap, take a machine with Landlock, or run for people whom you trust with isolation = "none"'
@@ -108,7 +108,7 @@ _PATIENCE: Final = 10.0  # seconds; timeout of the no-op program that probes the
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The program that starts containers, and the image whose C library the interpreter fits."""
+    """The program that starts containers, and an image whose C library is compatible with the interpreter."""
 
     program: str = "docker"
     image: str = "debian:stable-slim"
@@ -214,7 +214,7 @@ def _container(reach: Reach, command: Sequence[str]) -> list[str]:
     return [
         sys.executable, "-I", "-S", contain.__file__, *client, "--",
         reach.container.program, "run", "--rm", "--interactive", "--init", "--network", "host", "--read-only",
-        "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--tmpfs", "/tmp", *user,  # noqa: S108 - a place inside the container
+        "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--tmpfs", "/tmp", *user,  # noqa: S108 - inside the container
         *mounts([path for path in reach.read if Path(path).exists()], ",readonly"),
         *mounts(reach.write, ""),
         "--workdir", reach.write[0],
@@ -274,7 +274,7 @@ class Sandbox:
     environ: Mapping[str, str]
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """Return the command that runs another inside; it gets the variables that it is started with."""
+        """Return the command that runs `command` in the sandbox; its variables are those of its caller."""
         return self.level.command(self.reach, command)
 
 

@@ -20,14 +20,14 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, NamedTuple
 
-_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
-_PR_SET_DUMPABLE: Final = 4  # the same
-_PR_SET_CHILD_SUBREAPER: Final = 36  # the same
+_PR_SET_PDEATHSIG: Final = 1  # option of prctl(2)
+_PR_SET_DUMPABLE: Final = 4  # option of prctl(2)
+_PR_SET_CHILD_SUBREAPER: Final = 36  # option of prctl(2)
 _PROC: Final = Path("/proc")
 _ENDED: Final = (b"Z", b"X")
-_PATIENCE: Final = 10.0  # seconds for processes that were killed to be gone
-_PAUSE: Final = 0.01  # seconds between two looks
-_LOOKS: Final = 3  # looks in a row that find nothing
+_PATIENCE: Final = 10.0  # seconds until killed processes must be gone
+_PAUSE: Final = 0.01  # seconds between two scans
+_LOOKS: Final = 3  # consecutive scans without processes that are required
 
 
 def hide_process() -> None:
@@ -40,7 +40,7 @@ def hide_process() -> None:
 
 
 def adopt_orphans() -> bool:
-    """Have orphans among the descendants of this process become its children; whether the system can do that."""
+    """Make orphaned descendants children of this process; return True if the system supports that."""
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -67,7 +67,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """
     ended: set[int] = set()
     seen: set[int] = set()
-    started: set[int] | None = None  # processes before the first signal: their starter waits for them
+    started: set[int] | None = None  # processes before the first signal; their parent reaps them
     quiet, deadline = 0, time.monotonic() + _PATIENCE
     while quiet < _LOOKS and time.monotonic() < deadline:
         processes = _processes()
@@ -90,7 +90,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
 
 
 def _end_adopted(spare: AbstractSet[int], deadline: float) -> set[int]:
-    """End children of this process, but those to `spare`, as fast as they come, and take them off the list; return whom a signal met."""
+    """End and reap children of this process, except those in `spare`, as they appear; return the signaled ones."""
     met: set[int] = set()
     while (children := _children() - spare) and time.monotonic() < deadline:
         for pid in children:
@@ -118,19 +118,19 @@ def _children() -> set[int]:
 
 
 def descendants(leader: int) -> set[int]:
-    """Return the processes that descend from one and have not ended; none where the system does not say."""
+    """Return the running descendants of a process; empty if the system does not report them."""
     processes = _processes()
     return {pid for pid in _below(processes, leader) if not processes[pid].ended}
 
 
 def end_known(known: AbstractSet[int]) -> None:
-    """Kill those of some processes that still descend from this one; an id that somebody else has by now is left alone."""
+    """Kill the processes that still descend from this one; ids that other processes reuse are not affected."""
     for pid in known & descendants(os.getpid()) if known else ():
         _kill(pid)
 
 
 class _Process(NamedTuple):
-    """A process that is there, or has ended and was not waited for."""
+    """A running process, or a zombie."""
 
     parent: int
     group: int
@@ -138,12 +138,12 @@ class _Process(NamedTuple):
 
 
 def _processes() -> dict[int, _Process]:
-    """Return the processes of this machine, by their ids; none where the system does not say."""
+    """Return the processes of this machine by id; empty if the system does not report them."""
     found: dict[int, _Process] = {}
     with contextlib.suppress(OSError):
-        for name in os.listdir(_PROC):  # noqa: PTH208 - read often
+        for name in os.listdir(_PROC):  # noqa: PTH208 - pathlib is slower
             with contextlib.suppress(OSError, ValueError):
-                with open(f"{_PROC}/{int(name)}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - read often
+                with open(f"{_PROC}/{int(name)}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - pathlib is slower
                     state, parent, group = file.read().rpartition(b")")[2].split()[:3]
                 found[int(name)] = _Process(int(parent), int(group), state in _ENDED)
     return found

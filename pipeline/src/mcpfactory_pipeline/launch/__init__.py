@@ -1,1 +1,1 @@
-"""Starting a server from its sources: the environment that it runs in, the command, and what keeps it from starting."""
+"""Start servers from their sources: environment, command, and explanation of failures."""

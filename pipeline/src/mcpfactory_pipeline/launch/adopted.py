@@ -1,4 +1,4 @@
-"""Start of an adopted server: from its files in the workspace, or from the offer of a channel."""
+"""Start adopted servers from their files in the workspace or from a channel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_KEPT: Final = 2  # folders of earlier sources that stay, for a server may still run from them
+_KEPT: Final = 2  # earlier source folders that are kept, because running servers may still use them
 
 
 def source_command(server: WorkspaceServer) -> list[str]:
@@ -27,7 +27,7 @@ def source_command(server: WorkspaceServer) -> list[str]:
         StageError: an index did not answer.
     """
     adopted, root = server.adopted, server.folder.parents[1]
-    assert adopted is not None  # the caller looked
+    assert adopted is not None  # callers check that the server is adopted
     if adopted.url:
         raise _not_started(server.name, adopted.url)
     own = adopted.folder(root)

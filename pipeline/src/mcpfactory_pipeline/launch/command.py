@@ -20,7 +20,7 @@ from mcpfactory_pipeline.workspace.upstream import reported_variables, server_pr
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.upstream.secrets import SETTINGS, SHARED
 
-# What programs of a person need of the surroundings: where files are, which languages and certificates, the keyring and the browser of a login.
+# Variables that a person's programs need: file locations, locale, certificates, keyring and browser for logins.
 _OF_PROGRAMS: Final = (
     *PLAIN,
     *("HOME", "USER", "LOGNAME", "SHELL", "TERM", "USERNAME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA"),
@@ -50,7 +50,7 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
                 "mcpfactory options",
                 hint=f"add them to start in servers/{server.name}/mcpfactory.toml",
             )
-        from mcpfactory_pipeline.launch.adopted import source_command  # noqa: PLC0415 - heavy, and only such servers need it
+        from mcpfactory_pipeline.launch.adopted import source_command  # noqa: PLC0415 - heavy
 
         return source_command(server)
     return [*package_command(server_python(server, web=web), server.package, server.folder), *arguments]
@@ -72,7 +72,7 @@ def server_environ(server: WorkspaceServer) -> dict[str, str]:
 
 
 def _own_variables(server: WorkspaceServer) -> Iterator[str]:
-    """Yield the names of variables that are for this server: by its report, `[server] environment`, and `[publish.environment]`."""
+    """Yield the variables of the server: from its report, `[server] environment` and `[publish.environment]`."""
     prefix = server_prefix(server)
     yield from (f"{prefix}_{setting}" for setting in SETTINGS)
     for name in (*reported_variables(server), *server.config.server.environment, *server.config.publish.environment):
@@ -81,16 +81,16 @@ def _own_variables(server: WorkspaceServer) -> Iterator[str]:
 
 
 _SCRIPT: Final = Path(start.__file__)
-STARTERS: Final = _SCRIPT.parent  # what `package_command` has to be able to read
+STARTERS: Final = _SCRIPT.parent  # folder that `package_command` must be able to read
 _TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.+)$", re.MULTILINE)
 _TRACE: Final = "Traceback (most recent call last):\n"
 _FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in .+\n {4}(?P<code>.+)$', re.MULTILINE)
 _RAISED: Final = re.compile(r"^[\w.]+(?:: .*)?$", re.MULTILINE)
-_PATIENCE: Final = 15.0  # seconds until a server whose input has ended must have ended
+_PATIENCE: Final = 15.0  # seconds until a server must exit after the end of its input
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:
-    """Return the command that runs the package of the server in `folder` with an interpreter, and explains why it does not start."""
+    """Return the command that runs a server's package with an interpreter, and explains start failures."""
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 
@@ -101,12 +101,12 @@ def read_failure(text: str) -> ServerError | None:
 
 
 def one_line(mistake: ServerError) -> str:
-    """Return a mistake as the message of a stage."""
+    """Return a start failure as a stage's message."""
     return f"{str(mistake).splitlines()[0]}; hint: {mistake.hint}"
 
 
 def client_failure(error: Exception, server: str = "") -> ServerError:
-    """Return a client's error as one for the owner of the server; `server` is its name, where that is known."""
+    """Return a client's error as one for the server's owner; `server` is its name, if known."""
     if (stated := read_failure(str(error))) is not None:
         return stated
     kind, called, name = type(error).__name__, server or "the server", server or "NAME"
@@ -144,7 +144,7 @@ def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None
 
 
 def diagnose_start(python: Path, package: str, folder: Path, *, sandbox: Sandbox) -> ServerError | None:
-    """Start a server that did not start once more, in a sandbox without input, and return what keeps it from it; None where it starts."""
+    """Start a failed server again in a sandbox without input; return the error, or None if it starts."""
     try:
         done = subprocess.run(
             sandbox.command(package_command(python, package, folder)),

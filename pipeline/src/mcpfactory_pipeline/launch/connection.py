@@ -27,7 +27,7 @@ async def connect_server(
     server: WorkspaceServer,
     environ: Mapping[str, str] | None = None,
     *,
-    timeout: float = 60.0,  # noqa: ASYNC109 - of each request; the client's own
+    timeout: float = 60.0,  # noqa: ASYNC109 - seconds for each request; passed to the client
     home: Path | None = None,
     elicitation: Callable[[dict[str, Any]], Any] | None = None,
 ) -> AsyncIterator[Client]:
@@ -54,17 +54,15 @@ async def connect_server(
                 **({"PATH": foreign_path()} if server.adopted else {"PYTHONPATH": str(server.folder / "src")}),
             }
         )
-        async with (
-            connect_stdio(
-                command,
-                env=own | dict(environ or {}),
-                cwd=home,
-                inherit=False,
-                start_new_session=True,  # else it may die of Ctrl-C before we have heard of that, and we would tell its death
-                timeout=timeout,
-                elicitation=elicitation,
-            ) as client
-        ):
+        async with connect_stdio(
+            command,
+            env=own | dict(environ or {}),
+            cwd=home,
+            inherit=False,
+            start_new_session=True,  # otherwise Ctrl-C also ends the server, which we would report
+            timeout=timeout,
+            elicitation=elicitation,
+        ) as client:
             yield client
     except (ConnectionLostError, ProtocolError, TimeoutError) as error:
         raise client_failure(error, server.name) from error
@@ -81,8 +79,8 @@ async def _connected(server: WorkspaceServer, url: str, seconds: float) -> Async
         ) from error
 
 
-_PATIENCE: Final = 60.0  # seconds until the program must have said where it is
-_ENDING: Final = 10.0  # seconds that it has after its input ended
+_PATIENCE: Final = 60.0  # seconds until the program must print its address
+_ENDING: Final = 10.0  # seconds until the program must exit after the end of its input
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,20 +133,20 @@ async def run_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, 
     try:
         try:
             line = await asyncio.wait_for(process.stdout.readline(), _PATIENCE)
-        except (TimeoutError, ValueError):  # silence, or a line without an end
+        except (TimeoutError, ValueError):  # no output, or a line without an end
             line = b""
         yield _read(line)
     finally:
         process.stdin.close()
         try:
             await _wait(process)
-        finally:  # also if this wait is canceled: asyncio warns about a process that was not awaited
-            _kill_group(process.pid)  # the process, or child processes that it left behind
+        finally:  # also after a cancellation, because asyncio warns about processes that were not awaited
+            _kill_group(process.pid)  # kills the process and any child processes that it left
             await _wait(process)
 
 
 async def _wait(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(TimeoutError):  # what left its group may hold its pipes
+    with contextlib.suppress(TimeoutError):  # processes outside the group may hold the pipes
         await asyncio.wait_for(process.wait(), _ENDING)
 
 

@@ -1,4 +1,4 @@
-"""Making the environment of a server, with uv: one process makes it, others that need the same wait."""
+"""Create the environment of a server with uv: one process creates it, and others wait for it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from mcpfactory_pipeline.launch.requirements import (
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")
-_UNUSED: Final = 60 * 86_400  # seconds; an environment that was not used for so long is deleted
-_PATIENCE: Final = 900.0  # seconds for another process that makes the same environment
+_UNUSED: Final = 60 * 86_400  # seconds; environments that were unused for longer are deleted
+_PATIENCE: Final = 900.0  # seconds to wait for another process that creates the same environment
 
 
 def create_environment(
@@ -80,7 +80,7 @@ def _hint(error: Exception, folder: Path) -> str:
 
 
 def _check(needs: Requirements, shown: str) -> None:
-    """Raise `ServerError` for problems that can be found without asking an index."""
+    """Raise `ServerError` for problems that can be found without an index."""
     for text in needs.dependencies:
         try:
             Requirement(text)
@@ -112,7 +112,7 @@ def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: 
         run_uv("venv", "--quiet", "--no-config", str(folder), cwd=Path(work), log=False)
         what = [*_runtime_argument(needs, Path(work)), *_declared(needs, wanted)]
         if what:
-            # Bytecode is compiled once: many machines forbid Python to keep it, and would compile at every start.
+            # Compile bytecode here, because Python often cannot store it later and would compile at every start.
             install = ("pip", "install", "--quiet", "--compile-bytecode", *what)
             try:
                 _install(install, server.folder, venv_python(folder))
@@ -136,7 +136,7 @@ def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
 
 
 def _runtime_argument(needs: Requirements, work: Path) -> list[str]:
-    """Return the runtime that this factory has, as an argument of uv: from its sources where the factory is used from them, so that an edit works."""
+    """Return the runtime as uv's argument: its source folder for an editable factory, so that edits take effect."""
     if not needs.runtime:
         return []
     source = source_folder(RUNTIME)

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements, is_re
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _FORMAT: Final = 1
-_WEB: Final = f"{RUNTIME}[http,auth]"  # also required to serve over HTTP
+_WEB: Final = f"{RUNTIME}[http,auth]"  # extra requirement of servers over HTTP
 
 
 def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callable[[str], None] | None = None) -> Path:
@@ -52,7 +52,7 @@ def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callabl
         )
     if python is not None:
         return python
-    from mcpfactory_pipeline.launch.creation import create_environment  # noqa: PLC0415 - heavy, and seldom needed
+    from mcpfactory_pipeline.launch.creation import create_environment  # noqa: PLC0415 - heavy, and rarely needed
 
     return create_environment(folder, server, needs, wanted, notify)
 
@@ -68,7 +68,7 @@ def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:
 
 
 def environments_folder() -> Path:
-    """Return the folder of environments: in the user's cache folder, so that all workspaces share them."""
+    """Return the environments' folder in the user's cache, which all workspaces share."""
     if chosen := os.environ.get("MCPFACTORY_CACHE_DIR"):
         return Path(chosen) / "environments"
     if sys.platform == "darwin":
@@ -86,11 +86,11 @@ def _wanted(server: WorkspaceServer, *, web: bool) -> tuple[Requirements, tuple[
 
 
 def _find(server: WorkspaceServer, needs: Requirements, wanted: tuple[str, ...]) -> tuple[Path | None, Path, str]:
-    """Return the interpreter that is there, the folder of the environment that would have to be made, and what `.venv` lacks."""
+    """Return the existing interpreter, the folder of the environment to create, and what `.venv` lacks."""
     folder = environments_folder() / _key(needs, wanted)
     lacking, own = "", server.folder / ".venv"
     if venv_python(own).exists():
-        from mcpfactory_pipeline.launch.requirements import unmet_in_venv  # noqa: PLC0415 - few servers have one
+        from mcpfactory_pipeline.launch.requirements import unmet_in_venv  # noqa: PLC0415 - rarely needed
 
         lacking = unmet_in_venv(own, needs, wanted)
         if not lacking:

@@ -17,8 +17,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Final
 
-_CODE: Final = 160  # characters of a line of code, or of a message, that are display_path
-_STEPS: Final = 2  # places that led to the one that failed
+_CODE: Final = 160  # characters of a line of code that are shown; messages get three times as many
+_STEPS: Final = 2  # stack frames shown before the one that failed
 
 # Import name → distribution name, for popular packages where the two differ.
 _DISTRIBUTIONS: Final = {
@@ -29,7 +29,7 @@ _DISTRIBUTIONS: Final = {
     "psycopg2": "psycopg2-binary", "serial": "pyserial", "skimage": "scikit-image", "sklearn": "scikit-learn",
     "slugify": "python-slugify", "yaml": "PyYAML", "zmq": "pyzmq",
 }  # fmt: skip
-# The same name in both, known to be right.
+# Popular packages whose import and distribution names are equal.
 _SAME: Final = frozenset(
     (
         "mcpfactory_runtime",
@@ -105,7 +105,7 @@ class _Sources:
     @staticmethod
     def of_library(file: str) -> bool:
         """Return True if a frame is neither Python's import machinery nor our start script."""
-        return not file.startswith("<frozen ") and os.path.basename(file) not in {"start.py", "runpy.py"}  # noqa: PTH119 - text
+        return not file.startswith("<frozen ") and os.path.basename(file) not in {"start.py", "runpy.py"}  # noqa: PTH119 - no pathlib here
 
     def _own(self, file: str) -> str | None:
         with suppress(ValueError):
@@ -117,17 +117,17 @@ class _Sources:
 
 
 def _installed(file: str) -> str:
-    """Return a library's file below the folder of libraries; "" for any other."""
+    """Return a library's path below site-packages; "" for other files."""
     _, found, inside = file.replace("\\", "/").rpartition("/site-packages/")
     return inside if found else ""
 
 
 def _message(error: BaseException) -> str:
-    """Return the kind of an error and its message, with what Python suggests, as one line."""
+    """Return an error's kind and message, with Python's suggestion, as one line."""
     kind = type(error).__name__
     formatted = traceback.TracebackException.from_exception(error).format_exception_only()
     text = next((part for part in formatted if part.startswith(kind) or f".{kind}" in part), kind)
-    text = re.sub(r" \((?:/|[A-Za-z]:)[^()]*\)$", "", " ".join(text.split()))  # an import names the file, as we do
+    text = re.sub(r" \((?:/|[A-Za-z]:)[^()]*\)$", "", " ".join(text.split()))  # drop the path that import errors append
     return text if len(text) <= 3 * _CODE else f"{text[: 3 * _CODE]}…"
 
 
@@ -139,8 +139,8 @@ def _marked_line(error: SyntaxError) -> list[str]:
 
 
 def _steps(led: list[traceback.FrameSummary]) -> Iterator[traceback.FrameSummary]:
-    """Yield the last places that led there; that `__main__` imports the server says nothing."""
-    yield from [one for one in led if os.path.basename(one.filename) != "__main__.py"][-_STEPS:]  # noqa: PTH119 - text
+    """Yield the last frames before the failing one, without `__main__`, which only imports the server."""
+    yield from [one for one in led if os.path.basename(one.filename) != "__main__.py"][-_STEPS:]  # noqa: PTH119 - no pathlib here
 
 
 # -- hints -------------------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def _own_module(name: str, sources: _Sources) -> str:
 
 
 def _missing_name(error: ImportError, sources: _Sources) -> str:
-    """Something is imported that a module does not have, or the package cannot be run at all."""
+    """Return the hint for a missing name in a module, or a package that cannot be run."""
     found = re.match(r"cannot import name '([^']+)' from (partially initialized module )?'([^']+)'", str(error))
     if found is None:
         if "cannot be directly executed" in str(error):

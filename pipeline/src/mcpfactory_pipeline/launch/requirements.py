@@ -1,4 +1,4 @@
-"""Requirements of a server, and the virtual environments that meet them."""
+"""Requirements of servers, and virtual environments that meet them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Requirements:
 
     @property
     def names(self) -> frozenset[str]:
-        """The distributions that are named."""
+        """Return the required distributions."""
         return frozenset(canonicalize_name(match[1]) for text in self.dependencies if (match := _NAME.match(text)))
 
     @property
@@ -84,7 +84,7 @@ def read_requirements(folder: Path, shown: str) -> Requirements:
 
 
 def _sources(project: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the places that uv takes named distributions from, in place of the index; that of the runtime is the factory's to say."""
+    """Return uv's sources of named distributions, except the runtime's, which the factory sets."""
     table = project.get("tool", {}).get("uv", {}).get("sources", {})
     own = {
         canonicalize_name(name): where
@@ -95,7 +95,7 @@ def _sources(project: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def _root(folder: Path) -> dict[str, Any]:
-    """Return the `pyproject.toml` of the workspace; where it cannot be read, uv has its own say on that."""
+    """Return the workspace's `pyproject.toml`; empty if it is unreadable, which uv reports."""
     try:
         return tomllib.loads((folder.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError, IndexError):
@@ -103,7 +103,7 @@ def _root(folder: Path) -> dict[str, Any]:
 
 
 def _backend_inputs(folder: Path, text: str) -> str:
-    """All that a build backend may find dependencies in."""
+    """Return everything in which a build backend may find dependencies."""
     beside = sorted([*folder.glob("requirements*.txt"), folder / "setup.cfg", folder / "setup.py"])
     return "\n".join([str(folder), text, *(one.read_text(errors="replace") for one in beside if one.is_file())])
 
@@ -165,7 +165,7 @@ def _applies(wanted: Requirement, extras: frozenset[str], environment: Environme
     return any(wanted.marker.evaluate({**values, "extra": extra}) for extra in (extras or {""}))
 
 
-READY: Final = "ready.json"  # written last
+READY: Final = "ready.json"  # written last, so an environment with this file is complete
 _MARKED: Final = 86_400  # seconds; resolution of the last-used time of an environment
 
 

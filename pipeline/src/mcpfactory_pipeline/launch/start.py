@@ -13,17 +13,17 @@ import runpy
 import sys
 from typing import Final
 
-START_FAILED: Final = 6  # as the command line's exit code for the same (docs/reference/exit-codes.md)
+START_FAILED: Final = 6  # the CLI's exit code for the same failure (docs/reference/exit-codes.md)
 
 
 def main() -> None:
-    """Run the package. An error that it lets out ends the process with `START_FAILED`."""
+    """Run the package. An uncaught error ends the process with `START_FAILED`."""
     script, package, folder, *arguments = sys.argv
     sys.argv[1:] = arguments
     try:
         runpy.run_module(package, run_name="__main__", alter_sys=True)
     except Exception as error:  # noqa: BLE001 - any error of the server's code is explained
-        beside = os.path.join(os.path.dirname(os.path.abspath(script)), "explain.py")  # noqa: PTH100,PTH118,PTH120 - no pathlib before the server's own start
+        beside = os.path.join(os.path.dirname(os.path.abspath(script)), "explain.py")  # noqa: PTH100,PTH118,PTH120 - no pathlib yet
         sys.stderr.write(runpy.run_path(beside)["explain"](error, package, folder))
         sys.exit(START_FAILED)
 

@@ -1,4 +1,4 @@
-"""Removal of a server: its history is closed, it leaves its channels, its folder is deleted. What stays elsewhere is reported."""
+"""Remove a server: close its history, remove it from channels, delete its folder, and report what stays elsewhere."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_PATIENCE: Final = 0.2  # seconds to wait for a run lock: a server that is worked on is left alone
+_PATIENCE: Final = 0.2  # seconds to wait for a run lock; servers that are running are not removed
 _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".mypy_cache/", "dist/", "build/")
-_SUBMODULE: Final = "160000 "  # the mode of a repository inside, in the index
+_SUBMODULE: Final = "160000 "  # mode of a submodule in git's index
 
 
 def remove(
@@ -88,7 +88,7 @@ def remove(
 
 
 def client_entries(workspace: Workspace, server: str, home: Home, project: Path | None) -> Sequence[dict[str, str]]:
-    """Return the entries of a server in the configurations of clients, each with the command that takes it out."""
+    """Return the entries of a server in client configurations, each with the command that removes it."""
     rows = [row for row in installed(workspace, home, project) if row.server == server]
     return [
         {"client": row.client, "scope": row.scope, "name": row.name, "file": row.file, "command": _command(row)}

@@ -93,7 +93,7 @@ def rename(
 
 
 def _source(workspace: Workspace, old: str, new: str) -> Path:
-    """Return the folder to rename: that of the old name, or of the new one where it was moved by hand."""
+    """Return the folder to rename: the old name's, or the new name's if it was already moved."""
     servers = workspace.root / "servers"
     if old == new:
         raise RefusedError(f"{old} already has that name", hint="mcpfactory rename OLD NEW")
@@ -146,7 +146,7 @@ def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
 def _record(workspace: Workspace, store: Store, old: str, new: str, *, keep_channels: bool) -> None:
     before = close_history(workspace, store, old, gone=f"renamed to {new}", reason="", keep_channels=keep_channels)
     if not before.stages and not before.holds and not before.channels:
-        return  # it never ran: there is nothing that a history could go on from
+        return  # the server never ran, so there is no history to continue
     with store.transaction(new) as transaction:
         transaction.append("renamed", previous=old, reason="")
         for channel, hold in sorted(before.holds.items()):

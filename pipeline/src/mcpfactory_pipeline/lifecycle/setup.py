@@ -34,8 +34,7 @@ from mcpfactory_pipeline.delivery.ci.origin import (
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_file, read_toml
 
-# Lines to add to the files of an existing repository if they are missing; they must not affect files that are not
-# ours.
+# Lines to add to existing files of a repository, if missing. They must not affect files that are not ours.
 IGNORED: Final = (
     "/pipeline/artifacts/",
     "/pipeline/channels/",
@@ -48,9 +47,9 @@ IGNORED: Final = (
 )
 ATTRIBUTES: Final = ("pipeline/history/*.jsonl merge=union",)
 
-CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # where forges look
+CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # read by forges
 
-NOBODY: Final = "@OWNER"  # until a person names somebody
+NOBODY: Final = "@OWNER"  # placeholder until a person sets an owner
 
 
 def _template(name: str) -> str:
@@ -85,13 +84,13 @@ def workspace_files(
 
 
 def root_of(folder: Path) -> Path | None:
-    """Return the root of the repository that a folder lies in, or would lie in."""
+    """Return the root of the repository that contains a folder, or would contain it."""
     top = git_text(_existing(folder), "rev-parse", "--show-toplevel")
     return Path(top).resolve() if top else None
 
 
 def main_branch(folder: Path) -> str:
-    """Return the branch that work comes together on: where the remote's HEAD points, else the one that is checked out; else ""."""
+    """Return the main branch: where the remote's HEAD points, else the checked-out one, else ""."""
     if root_of(folder) is None:
         return ""
     there = _existing(folder)
@@ -110,7 +109,7 @@ def forge_owner(folder: Path) -> str:
 
 
 def ignored(folder: Path, paths: Iterable[str]) -> list[str]:
-    """Those of the paths below a folder that git would not track."""
+    """Return the paths below a folder that git would not track."""
     named = list(paths)
     return git_text(folder, "check-ignore", *named).splitlines() if named else []
 
@@ -119,12 +118,12 @@ def _existing(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
-_HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in a folder that becomes a workspace
+_HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # files allowed in a folder that becomes a workspace
 _OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pipeline/channels", "pipeline/locks")
-WRITE: Final = "write"  # a file that is not there
-ADD: Final = "add"  # lines at the end of a file that is there
-WHEELS: Final = "wheels"  # the factory's own, into a folder
-NOTE: Final = "tell"  # nothing is done: the person may want to
+WRITE: Final = "write"  # create a missing file
+ADD: Final = "add"  # append lines to an existing file
+WHEELS: Final = "wheels"  # put the factory's wheels into a folder
+NOTE: Final = "tell"  # only tell the person
 BLOCKED: Final = "blocked"  # prevents the setup until it is removed
 _FILE: Final = "pyproject.toml"
 _MEMBERS: Final = "servers/*"
@@ -196,7 +195,7 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Se
 
 
 def _origin(settings: WorkspaceSettings, wanted: Origin | None) -> Origin | None:
-    """Return the workspace's own. Raises `ConfigError` when another one is wanted: workflows that are there would not follow it."""
+    """Return the workspace's origin; raise `ConfigError` for another `wanted` one: workflows would keep the old."""
     recorded = read_origin(settings)
     if wanted is not None and wanted != recorded:
         raise ConfigError(
@@ -302,7 +301,7 @@ class SetupChange:
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {"path": self.path, "action": self.action, "note": self.note}
 
 
@@ -342,7 +341,7 @@ def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iter
 
 
 def _unsafe(folder: Path, data: dict[str, Any]) -> str:
-    """Why members cannot be added, and what to do; "" when they can."""
+    """Return why members cannot be added, with the remedy; "" if they can."""
     add = f"for `uv sync` of servers add {json.dumps(_MEMBERS)} to members in [tool.uv.workspace]"
     if "workspace" in data.get("tool", {}).get("uv", {}):
         return f"is a uv workspace: {add}"
@@ -368,7 +367,7 @@ def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:
         )
     try:
         for change in setup.changes:
-            if change.action == WHEELS:  # before all others: it may fail
+            if change.action == WHEELS:  # first, because it may fail
                 refresh(setup.folder / change.path)
         for change in setup.changes:
             file = setup.folder / change.path

@@ -334,4 +334,4 @@ class Adopt(Operation):
         done = AdoptResult(
             message=message, **facts, written=tuple(written), next=f"mcpfactory pipeline run {proposal.server}"
         )
-        return done.of(proposal if sure else None)  # the question showed it to a person who was asked
+        return done.of(proposal if sure else None)  # otherwise the confirmation question already showed the proposal

@@ -1,4 +1,4 @@
-"""Fingerprints of what each stage reads, and which checks are stale."""
+"""Fingerprints of each stage's inputs, and stale checks."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from mcpfactory_pipeline.workspace.workspace import CALLS, CASES, CONFIG, Worksp
 
 @dataclass(frozen=True)  # no slots: cached properties
 class InputReader:
-    """The inputs of one server, with its state. Each file is read once: create another reader to read again."""
+    """The inputs and state of one server. Files are read once; create a new reader to read again."""
 
     server: WorkspaceServer
     state: ServerState
 
     @cached_property
     def files(self) -> list[str]:
-        """Every source file of the server's folder."""
+        """Return all source files of the server's folder."""
         return source_files(self.server.folder)
 
     def hash(self, file: str) -> str:
-        """Return the hash of one file of the server's folder; `none` when there is no such file."""
+        """Return the hash of a file in the server's folder; `none` if it is missing."""
         if file not in self._hashes:
             self._hashes[file] = hash_file(f"{self.server.folder}/{file}")
         return self._hashes[file]
@@ -63,14 +63,14 @@ def _document(subject: InputReader) -> str:
 
 
 def _documents_in(subject: InputReader, folder: str) -> str:
-    if not folder:  # no separate folder: any document here may belong to it, except generated files
+    if not folder:  # without a separate folder, any document here counts, except generated files
         files = [path for path in subject.files if path.endswith(_DOCUMENTS) and "_generated/" not in path]
         return subject.hash_all(path for path in files if not path.startswith(".mcpfactory/"))
     return subject.hash_all(source_files(subject.server.folder / folder), f"{folder}/")
 
 
 def _generated(subject: InputReader) -> str:
-    """Return the generated files: a manual change of one of them makes `generate` run, which restores it."""
+    """Return the hash of the generated files: after a manual edit, `generate` runs and restores them."""
     package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
     places = (package, "tests/_generated/", ".mcpfactory/")
     return subject.hash_all(path for path in subject.files if path.startswith(places))
@@ -102,7 +102,7 @@ def _tests(subject: InputReader) -> str:
 
 
 def _evals(subject: InputReader) -> str:
-    """Return the evaluation cases: what somebody said is right."""
+    """Return the hash of the evaluation cases."""
     return subject.hash_all(path for path in subject.files if is_evaluation(path))
 
 
@@ -120,7 +120,7 @@ def _model(subject: InputReader) -> str:
 
 
 def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
-    """Return the stages that checked the candidate, with their outcomes: promotion follows when a check is repeated."""
+    """Return the stages that checked the candidate, with outcomes, so that promotion follows a repeated check."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
         return ABSENT
@@ -129,7 +129,7 @@ def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
 
 
 def _waivers(subject: InputReader) -> str:
-    """Return the waivers that hold today: when one expires, what it excused is checked again."""
+    """Return the valid waivers: when one expires, what it excused is checked again."""
     if WAIVERS not in subject.files:
         return ABSENT
     valid = in_force(read_waivers(subject.server.folder), utc_now().date())
@@ -162,7 +162,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: part_version("mcpfactory-codegen"),
-    # What others wrote runs on no runtime of ours; a project that became one of it has its wheel among its own files.
+    # Adopted servers use none of our runtime. If one does, its wheel is among the server's files.
     "runtime": lambda subject: ABSENT if subject.server.adopted else part_version("mcpfactory-runtime"),
     "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),
@@ -189,13 +189,13 @@ def _shown_artifact(state: ServerState, name: str) -> str:
     return next((value for path, value in kept.items() if path.partition("/")[2] == name), ABSENT)
 
 
-# Hash of the content that an approval stage shows, by the prefix before the colon.
+# Prefix of an approval stage's content, before the colon → function that hashes the content.
 _OF_STATE: Final[dict[str, Callable[[ServerState, str], str]]] = {"stage": _shown_stage, "artifact": _shown_artifact}
 SHOWN_FILE: Final = "file:"
 
 
 def shown_by_state(stage: Stage, state: ServerState) -> dict[str, str]:
-    """Return those parts of what a stage shows that stand in the state: all but files of the server's folder."""
+    """Return the shown parts of a stage that are in the state: all except files of the server's folder."""
     found = {name: state.candidate or ABSENT for name in stage.reads if name == "candidate"}
     for name in stage.reads:
         kind, _, rest = name.partition(":")
@@ -218,7 +218,7 @@ def _read(name: str, subject: InputReader) -> str:
 
 
 def stage_inputs(stage: Stage, subject: InputReader) -> dict[str, str]:
-    """Return the current inputs of one stage by name, and `stage`, its own version."""
+    """Return the current inputs of one stage by name, including `stage`, its version."""
     return read_inputs((stage,), subject)[stage.name]
 
 
@@ -227,7 +227,7 @@ def read_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
     for stage in stages:
-        if "checks" in stage.reads:  # those that it needs: what is checked later, in a channel, changes nothing for it
+        if "checks" in stage.reads:  # only required checks count; later checks in a channel do not matter
             found[stage.name]["checks"] = _checks(subject, stage.needs)
     return found
 
@@ -241,12 +241,11 @@ def provenance(subject: InputReader) -> dict[str, str]:
 
 
 def fingerprint(inputs: Mapping[str, str]) -> str:
-    """One hash for all inputs of a stage."""
+    """Return one hash for all inputs of a stage."""
     return hash_record(inputs)
 
 
-# A person who promotes need not have the Python version of the checks; drift is reported by the blockers
-# (`decisions.drift`).
+# The Python version of a person who promotes may differ, and the blockers report drift (`decisions.drift`).
 _NOT_COMPARED: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 

@@ -1,4 +1,4 @@
-"""The gates of a channel: one row each. A gate reads one fact of a candidate and compares it; unknown is not passed."""
+"""Gates of a channel, one row each: compare one fact of a candidate with a limit; unknown facts do not pass."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PromotionGate:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedRate:
-    """The lower bound of the pass rate in the report of a model; None where none counts, and why."""
+    """The lower bound of the pass rate in a model's report; None without a valid report, with the reason."""
 
     model: str
     lower: float | None
@@ -74,7 +74,7 @@ def _lost(candidate: Candidate, offered: Release | None) -> Any:
 
 
 def _share(candidate: Candidate, _offered: Release | None) -> Any:
-    """Return the covered share in percent; a server that is not made from an API document has nothing to cover."""
+    """Return the covered share in percent; 100 for a server without an API document."""
     if candidate.facts.get("document") is False:
         return 100
     return candidate.facts.get("coverage")
@@ -88,7 +88,7 @@ def _pass_rate(candidate: Candidate, offered: Release | None) -> Any:
 
 
 def _asked(candidate: Candidate, offered: Release | None) -> date | None:
-    """Return the day of the oldest report that counts; None if a model has no report."""
+    """Return the day of the oldest valid report; None if a model has no report."""
     known: Mapping[str, Mapping[str, Any]] = _summary("evaluate", "models")(candidate, offered) or {}
     days = [one.get("asked") for one in known.values()]
     return min((date.fromisoformat(str(day)) for day in days), default=None) if all(days) else None
@@ -102,7 +102,7 @@ def _at_most(value: Any, limit: Any) -> bool:
     return bool(value <= limit)
 
 
-# Which measured figure a limit bounds (`checks.evidence.measure`); the rules of the family performance judge by the same limits.
+# Limit → measured value (`checks.evidence.measure`). Rules of the family `performance` use the same limits.
 COSTS: Final[Mapping[str, str]] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
 _TESTS: Final = "mcpfactory pipeline history {server} test"
 _LOOK: Final = "mcpfactory validate {server}"

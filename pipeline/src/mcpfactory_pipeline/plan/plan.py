@@ -55,12 +55,12 @@ class PlanStep:
     reasons: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "reasons": list(self.reasons)}
 
 
 def broken_step(server: str, message: str, hint: str) -> PlanStep:
-    """Return the step of a server that cannot be planned, because its files cannot be read; a run reports the same."""
+    """Return the step of a server with unreadable files, which cannot be planned; a run reports the same."""
     return PlanStep(server, "", BROKEN, (message, f"hint: {hint}"))
 
 
@@ -167,7 +167,7 @@ def _unless_held(
     if hold := state.holds.get(channel.name):
         return HELD, (describe_decision("held", hold),)
     known = state.candidates.get(state.candidate or "")
-    if known is not None and RUN not in verdicts.values():  # else the checks are not known yet
+    if known is not None and RUN not in verdicts.values():  # before the stages have run, the checks are not known
         shut = tuple(closed_gates(channel.gates, known, state.channels.get(channel.name)).values())
         if shut:
             return BLOCKED, shut

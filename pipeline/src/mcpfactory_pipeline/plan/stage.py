@@ -32,7 +32,7 @@ def current_decision(made: StageDecision | None, shown: Mapping[str, str]) -> St
 def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> list[str]:
     """Return the valid approvers of the content shown now (by today's list of approvers), sorted by name."""
     given = current.approvals if (current := current_decision(made, shown)) else ()
-    people = {person_key(who): who for who in sorted(given, reverse=True)}  # spellings of one name are one person
+    people = {person_key(who): who for who in sorted(given, reverse=True)}  # spellings of one name count as one person
     allowed = {person_key(who) for who in policy.approvers}
     return sorted(who for key, who in people.items() if not allowed or key in allowed)
 
@@ -53,13 +53,13 @@ def describe_missing(policy: ApprovalPolicy, made: StageDecision | None, shown: 
 # judgment is possible. Only errored and interrupted are retried automatically.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
-RUN_ENDED: Final = "the run was ended"  # what a stage says, or begins with, whose run somebody ended
-RECORD: Final = ".mcp.json"  # how the record of an adopted candidate ends, by which a channel offers it
+RUN_ENDED: Final = "the run was ended"  # message, or its beginning, of stages in a run that somebody ended
+RECORD: Final = ".mcp.json"  # suffix of an adopted candidate's record, which channels link to
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A candidate that was built: its id, version, the folder with its files, and the hash of each file."""
+    """A built candidate: its id, version, folder, and the hash of each file."""
 
     id: str
     version: str
@@ -73,9 +73,9 @@ class Artifact:
 
     @property
     def offered(self) -> Path:
-        """The file that channels offer it by."""
+        """The file that channels link to."""
         name = offered_name(self.files)
-        assert name is not None  # every candidate has a wheel, or a record
+        assert name is not None  # every candidate has a wheel or a record
         return self.folder / name
 
 
@@ -95,12 +95,12 @@ class BuiltCandidate:
 
 
 def candidate_id(files: Mapping[str, str]) -> str:
-    """Return the id of the candidate that has these files, by name with their hashes."""
+    """Return the id of the candidate with these files (name → hash)."""
     return hash_record(dict(files)).removeprefix("sha256:")[:16]
 
 
 def offered_name(files: Iterable[str]) -> str | None:
-    """Return by which of a candidate's files channels offer it: the record of an adopted server, else the wheel; None for neither."""
+    """Return the file that channels link to: an adopted server's record, else the wheel; None without either."""
     names = sorted(files)
     return next((name for end in (RECORD, ".whl") for name in names if name.endswith(end)), None)
 
@@ -126,7 +126,7 @@ class StageInputs:
     rejection: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, for a job that another process runs."""
+        """Return plain data for a job in another process."""
         return {**_plain(asdict(self)), "candidate": self.candidate and _plain(asdict(self.candidate))}
 
     @classmethod
@@ -140,7 +140,7 @@ class StageInputs:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A new candidate: `files` are their hashes, all in the folder of that candidate; `facts` are small facts of its sources."""
+    """A new candidate: `files` are the hashes of the files in its folder; `facts` are small facts of its sources."""
 
     id: str
     version: str
@@ -209,7 +209,7 @@ class Stage:
 
     @property
     def stamp(self) -> str:
-        """The stage's version as an input; the settings of a stage belong to it."""
+        """The stage's version as an input, including its settings."""
         if not self.settings:
             return str(self.version)
         text = json.dumps(dict(self.settings), sort_keys=True)

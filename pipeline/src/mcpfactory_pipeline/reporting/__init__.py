@@ -22,7 +22,7 @@ def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
     """Return the reporter of that kind (`live`, `plain` or `json`) on a stream, stdout by default."""
     stream = stream or sys.stdout
     if kind == "live":
-        from mcpfactory_pipeline.reporting.live import LiveReporter  # noqa: PLC0415 - loads rich, which the others do without
+        from mcpfactory_pipeline.reporting.live import LiveReporter  # noqa: PLC0415 - loads rich
 
         return LiveReporter(stream)
     return JsonReporter(stream) if kind == "json" else PlainReporter(stream)
@@ -30,7 +30,7 @@ def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
 
 class _Receiver(Protocol):
     @property
-    def undelivered(self) -> Set[str]: ...  # ids of events that were sent and not delivered
+    def undelivered(self) -> Set[str]: ...  # ids of events that were sent but not delivered
 
     def send(self, notice: Mapping[str, Any]) -> None: ...
 
@@ -54,7 +54,7 @@ class Notifier:
         if settings.mail and settings.mail.problem:
             self._receivers["mail"] = (_Off(settings.mail.problem), settings.mail.kinds)
         elif settings.mail:
-            from mcpfactory_pipeline.reporting.receivers import Mail  # noqa: PLC0415 - loads what mail needs
+            from mcpfactory_pipeline.reporting.receivers import Mail  # noqa: PLC0415 - loads the mail modules
 
             self._receivers["mail"] = (Mail(settings.mail, settings.timeout), settings.mail.kinds)
 
@@ -77,7 +77,7 @@ class Notifier:
             self._receivers[name][0].send({**about, **({"link": place} if place else {}), **event})
 
     def close(self) -> dict[str, Set[str]]:
-        """Close the receivers; print a line on stderr for each that missed something. Return the ids of what each of them missed."""
+        """Close the receivers; report missed events on stderr, and return the missed ids by receiver."""
         missed: dict[str, Set[str]] = {}
         for name, (receiver, _) in self._receivers.items():
             if said := receiver.close():
@@ -121,7 +121,7 @@ class NotifyingReporter:
 
 
 class _Off:
-    """A receiver that is not available here: it reports that for each event."""
+    """A receiver that is unavailable here, and reports that for each event."""
 
     def __init__(self, why: str) -> None:
         self._why = why
@@ -135,7 +135,7 @@ class _Off:
 
 
 class _LogFile:
-    """A file that lines are added to; several processes may do so at once, for each line is one write."""
+    """A file to which several processes append, each line in one write."""
 
     def __init__(self, workspace: Workspace, path: str) -> None:
         self._file, self._path, self._missed = workspace.root / path, path, ""

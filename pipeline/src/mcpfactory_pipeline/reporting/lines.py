@@ -21,7 +21,7 @@ from mcpfactory_pipeline.base.events import (
 )
 from mcpfactory_pipeline.base.text import cell_width, pluralize, printable, wrap
 
-# Every mark is readable without colour.
+# Marks must be readable without color.
 OUTCOME_LABELS: Final = {
     "passed": ("ok", "green"), "failed": ("FAILED", "red"), "errored": ("ERROR", "red"),
     "interrupted": ("interrupted", "yellow"), "inconclusive": ("unclear", "yellow"),
@@ -33,7 +33,7 @@ _INDENT: Final = "    "
 
 
 def event_lines(event: RunEvent) -> list[str]:
-    """Return the lines that report an event, without what would move a cursor; none for events that need no line."""
+    """Return the lines that report an event, without cursor movements; empty for events without lines."""
     return [printable(line) for line in _lines_of(event)]
 
 
@@ -76,7 +76,7 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
 
 
 def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
-    """Return the line about files of old candidates that were taken away; none when none were."""
+    """Return the line about deleted files of old candidates; empty if there are none."""
     if not pruned:
         return []
     size = sum(pruned.values()) / 1e6
@@ -84,7 +84,7 @@ def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
 
 
 class PlainReporter:
-    """Writes a line when something happened; nothing moves, nothing is coloured. On a terminal lines are folded."""
+    """Reporter that writes lines without colors or cursor movements, wrapped on a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -98,11 +98,11 @@ class PlainReporter:
         self._stream.flush()
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
 
 def _wrap_line(line: str) -> list[str]:
-    """Return a line within the terminal, what does not fit below it and indented; lines of a log keep every character."""
+    """Return a line wrapped to the terminal and indented; lines of a log are split without losing characters."""
     width = shutil.get_terminal_size().columns
     if cell_width(line) <= width:
         return [line]
@@ -115,7 +115,7 @@ def _wrap_line(line: str) -> list[str]:
 
 
 class JsonReporter:
-    """Writes each event as one line of JSON; the last is `run.finished`."""
+    """Reporter that writes each event as a line of JSON; the last is `run.finished`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -126,11 +126,11 @@ class JsonReporter:
         self._stream.flush()
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
 
 def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header and cells from the rows of `status`. A cell is the outcome; `stale` is what passed and must run again."""
+    """Return header and cells from the rows of `status`: outcomes, or `stale` if a passed stage must run again."""
     stages = list(dict.fromkeys(stage for row in rows for stage in row["stages"]))
     live = ("PUBLISHED",) if any(row.get("published") for row in rows) else ()
     header = ("SERVER", "CANDIDATE", *(stage.upper() for stage in stages), "CHANNELS", *live)

@@ -1,4 +1,4 @@
-"""A run as a table that follows it on a terminal: who is where, what is at work since when, how much is done."""
+"""Live table of a run on a terminal: position of each server, running stages with times, and progress."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from mcpfactory_pipeline.base.events import (
 from mcpfactory_pipeline.base.text import cell_width, pluralize, printable
 from mcpfactory_pipeline.reporting.lines import OUTCOME_LABELS, event_lines
 
-_REFRESHES: Final = 4  # a second
+_REFRESHES: Final = 4  # refreshes per second
 _GAP: Final = 2
-_NAME: Final = 12  # columns that the name of a server has at least, else the stages are not shown one by one
+_NAME: Final = 12  # minimum columns for a server's name; with fewer, stages are not listed
 _FRAME: Final = 4  # lines that are not servers: header, count of hidden servers, total, cursor line
-_EVERY: Final = 100  # servers up to which the last table has every one, else those that did not pass
+_EVERY: Final = 100  # above this number of servers, the final table omits those that passed
 _BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
 _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
 _RUNNING: Final = "running"
@@ -47,7 +47,7 @@ class LiveReporter:
         self._live: Live | None = None
 
     def emit(self, event: RunEvent) -> None:
-        """Enter one event into the table; what went wrong is also a line above it."""
+        """Add one event to the table; also print problems as lines above it."""
         self._table.update(event)
         if isinstance(event, RunStarted) and event.servers:
             self._live = Live(self._table, console=self._console, refresh_per_second=_REFRESHES, transient=True)
@@ -61,7 +61,7 @@ class LiveReporter:
             self._print(event)
 
     def close(self) -> None:
-        """Leave the last table on the terminal."""
+        """Leave the final table on the terminal."""
         if self._live:
             self._live.stop()
             self._live = None
@@ -91,11 +91,11 @@ class RunTable:
         self._clock, self._guard, self._began = clock, threading.Lock(), clock()
         self._stages: tuple[str, ...] = ()
         self._cells: dict[str, dict[str, _Cell]] = {}
-        self._notes: dict[str, str] = {}  # server → why it is not at work although nothing keeps it from that
-        self._newest: dict[str, int] = {}  # server → when something happened to it last
+        self._notes: dict[str, str] = {}  # server → why none of its stages is running
+        self._newest: dict[str, int] = {}  # server → number of its last event
 
     def update(self, event: RunEvent) -> None:
-        """Enter one event."""
+        """Add one event."""
         with self._guard:
             if isinstance(event, RunStarted):
                 self._stages = event.stages
@@ -129,7 +129,7 @@ class RunTable:
         yield self.current(console.width, console.height)
 
     def current(self, width: int, height: int) -> RenderableType:
-        """Return the table for a terminal: those at work first, then what went wrong, then what happened last."""
+        """Return the table for a terminal: running servers first, then failed ones, then the most recently active."""
         with self._guard:
             servers = sorted(self._cells, key=self._interest)
             shown = servers[: max(1, height - _FRAME)]
@@ -140,7 +140,7 @@ class RunTable:
             return Group(self._table(shown, width), *more, _line(self._sum()))
 
     def final(self, width: int) -> RenderableType:
-        """Return the table that stays when the run is over: every server, or of very many those that did not pass."""
+        """Return the final table: every server, or only those that did not pass if there are too many."""
         with self._guard:
             every = list(self._cells)
             good = {name for name in every if all(cell.status in _GOOD for cell in self._cells[name].values())}

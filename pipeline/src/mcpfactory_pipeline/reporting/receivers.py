@@ -26,7 +26,7 @@ from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.workspace.settings import EventSettings, MailSettings
 from mcpfactory_runtime.errors import system_error, why_unreachable
 
-_LONGEST: Final = 1500  # characters of a line; chats refuse much more
+_LONGEST: Final = 1500  # characters of a line; chats reject much longer ones
 # Text after the server's name in the line about an event. For other events, the line shows the kind.
 _SENTENCES: Final = {
     "waits": "{kind}: {message}", "step.finished": "{stage} {outcome}: {message}", "trouble": "{message}",
@@ -42,7 +42,7 @@ _SENTENCES: Final = {
 
 
 class _NoticeFields(dict[str, Any]):
-    """The fields of an event, as text; what it does not have is empty."""
+    """The fields of an event as text; missing fields are empty."""
 
     def __missing__(self, key: str) -> str:
         return ""
@@ -62,7 +62,7 @@ def notice_line(notice: Mapping[str, Any]) -> str:
 
 
 def notice_command(notice: Mapping[str, Any]) -> str:
-    """Return the command that comes next, "" for none."""
+    """Return the next command, or ""."""
     return _one_line(str(notice.get("command") or ""))
 
 
@@ -77,14 +77,14 @@ def _one_line(text: str) -> str:
 
 
 def _slack(notice: Mapping[str, Any]) -> dict[str, Any]:
-    """Slack reads `<!channel>`, `<@U1>` and `<url|text>` in any text: its three characters are escaped, its marks are off."""
+    """Return Slack's format; escape three characters, because Slack interprets `<!channel>` and `<url|text>`."""
     lines = [notice_line(notice), *filter(None, [notice_command(notice), notice_link(notice)])]
     text = "\n".join(lines).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return {"text": text, "mrkdwn": False, "unfurl_links": False, "unfurl_media": False}
 
 
 def _teams(notice: Mapping[str, Any]) -> dict[str, Any]:
-    """A card of runs of text, in which Teams reads no marks: a `TextBlock` would make links and headings of them."""
+    """Return Teams' format: a card of text runs, because a `TextBlock` would interpret Markdown."""
     lines = [(notice_line(notice), False), *([(command, True)] if (command := notice_command(notice)) else [])]
     body = [
         {
@@ -137,13 +137,13 @@ def why_undelivered(error: Exception) -> str:
     return known or (why_unreachable(system) if system is not None else type(error).__name__)
 
 
-_WAITING: Final = 1000  # events that may wait; more are dropped
+_WAITING: Final = 1000  # maximum number of queued events; further ones are dropped
 _LEFT: Final = 10.0  # seconds that the end of a command waits for pending events
 _PAUSE: Final = 0.5  # seconds before the second attempt; doubled before each further one
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """`sha256=` and the HMAC of `<timestamp>.<body>`: who checks it knows the sender, and that the body is not an old one."""
+    """Return `sha256=` and the HMAC of `<timestamp>.<body>`, which proves sender and time to the receiver."""
     return f"sha256={hmac.new(secret.encode(), timestamp.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
 
 
@@ -155,13 +155,13 @@ class Webhook:
         self._queue: queue.Queue[Mapping[str, Any] | None] = queue.Queue(_WAITING)
         self._closing = threading.Event()
         self._why = ""
-        self._answered = ""  # what the receiver said last about the event that is being delivered
+        self._answered = ""  # the receiver's last response to the current event
         self._sent: set[str] = set()  # ids of accepted events that are not delivered yet
         self._thread = threading.Thread(target=self._deliver, name="webhook", daemon=True)
         self._thread.start()
 
     def send(self, notice: Mapping[str, Any]) -> None:
-        """Take one event."""
+        """Queue one event."""
         self._sent.add(str(notice["id"]))
         try:
             self._queue.put_nowait(notice)
@@ -169,9 +169,9 @@ class Webhook:
             self._why = f"more than {_WAITING} were waiting"
 
     def close(self) -> str:
-        """End within seconds; words when events were not delivered, else nothing."""
+        """Stop within seconds; return a message about undelivered events, or ""."""
         deadline = time.monotonic() + _LEFT
-        with suppress(queue.Full):  # then the thread is not done in time, either
+        with suppress(queue.Full):  # if the queue is still full, the thread is too slow
             self._queue.put(None, timeout=_LEFT)
         self._thread.join(max(0.0, deadline - time.monotonic()))
         self._closing.set()
@@ -196,7 +196,7 @@ class Webhook:
                     self._sent.discard(str(notice["id"]))
 
     def _post(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
-        """Deliver one event; return why that did not work. What the receiver refuses for good is not sent again."""
+        """Deliver one event; return the error, or "". An event that the receiver rejects permanently is not retried."""
         body = BODIES[self._settings.format](notice)
         why = self._answered = ""
         for attempt in range(self._settings.attempts):
@@ -205,7 +205,7 @@ class Webhook:
             try:
                 headers = self._headers(notice, body)
                 with client.stream("POST", self._settings.url, content=body, headers=headers) as answer:
-                    status = answer.status_code  # the body is not read: it may be of any size
+                    status = answer.status_code  # the body is not read, because it may be of any size
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 why = why_undelivered(error)
                 continue
@@ -229,28 +229,28 @@ class Webhook:
         return {**headers, "X-MCPFactory-Timestamp": timestamp, "X-MCPFactory-Signature": signed}
 
 
-_MOST: Final = 200  # events that one mail tells; of more it says how many
-_SUBJECT: Final = 150  # characters
+_MOST: Final = 200  # events that one mail lists; it counts the rest
+_SUBJECT: Final = 150  # maximum length of a subject in characters
 
 
 class Mail:
-    """Gathers events and sends them together; `close` says why that did not work."""
+    """Sender of all events in one mail; `close` returns the error."""
 
     def __init__(self, settings: MailSettings, timeout: float) -> None:
         self._settings, self._timeout = settings, timeout
         self._notices: list[Mapping[str, Any]] = []
 
     def send(self, notice: Mapping[str, Any]) -> None:
-        """Take one event."""
+        """Add one event to the mail."""
         self._notices.append(notice)
 
     @property
     def undelivered(self) -> frozenset[str]:
-        """The ids of the events that were to be in the mail: it arrives with all of them, or not."""
+        """The ids of unsent events: either all events of the mail, or none."""
         return frozenset(str(notice["id"]) for notice in self._notices)
 
     def close(self) -> str:
-        """Send the mail; words when that did not work, else nothing."""
+        """Send the mail; return the error, or ""."""
         if not self._notices:
             return ""
         settings, message = self._settings, mail_of(self._settings, self._notices)

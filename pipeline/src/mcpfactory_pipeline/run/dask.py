@@ -25,19 +25,19 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 from mcpfactory_pipeline.run.executor import LocalExecutor, available_slots
 
-_dask: Any = distributed  # its classes have no types
+_dask: Any = distributed  # dask has no type annotations
 _POLL: Final = 0.5  # seconds between two checks of a job
-_PATIENCE: Final = 60.0  # seconds without any worker
-_CONNECT: Final = 10.0  # seconds
+_PATIENCE: Final = 60.0  # seconds without any worker, after which jobs fail
+_CONNECT: Final = 10.0  # seconds to connect to a scheduler
 
 
 class DaskExecutor:
-    """A dask cluster: the one whose scheduler is at `address`, or with "" one of `jobs` worker processes on this machine."""
+    """A dask cluster: the scheduler at `address`, or for "" `jobs` worker processes on this machine."""
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
         self._guard = threading.Lock()
         self._cancelled = threading.Event()
-        self._cluster: Any = None  # dask's own objects have no types
+        self._cluster: Any = None  # dask has no type annotations
         self._client: Any = None
         self._workers = jobs or available_slots()
         if address:
@@ -65,7 +65,7 @@ class DaskExecutor:
                     return StageOutputs("errored", f"the dask cluster had no worker for {_PATIENCE:g} seconds")
         except KilledWorker:
             return StageOutputs("interrupted", "the dask worker that ran the stage died")
-        except Exception as error:  # noqa: BLE001 - any failure between here and the worker is one of the machinery
+        except Exception as error:  # noqa: BLE001 - any failure on the way to the worker is a machinery failure
             if self._cancelled.is_set():
                 return StageOutputs("interrupted", RUN_ENDED)
             return StageOutputs("errored", f"dask: {type(error).__name__}: {error}")
@@ -73,11 +73,11 @@ class DaskExecutor:
             future.release()
 
     def cancel(self) -> None:
-        """End all jobs: who waits stops waiting, and a worker ends a job whose work folder has been taken away."""
+        """End all jobs: waiting threads return, and workers end jobs whose work folder was deleted."""
         self._cancelled.set()
 
     def close(self) -> None:
-        """Leave the cluster; one that was started for the run ends."""
+        """Disconnect from the cluster; end a cluster that was started for the run."""
         self._cancelled.set()
         with self._guard:
             client, cluster, self._client, self._cluster = self._client, self._cluster, None, None
@@ -87,7 +87,7 @@ class DaskExecutor:
             cluster.close(timeout=10)
 
     def _connected_client(self) -> Any:
-        """A new cluster is started with the first job, because a run can be without jobs; None if the run was ended."""
+        """Return a client; start the cluster with the first job, as runs can lack jobs. None if the run was ended."""
         with self._guard:
             if self._cancelled.is_set():
                 return None
@@ -103,7 +103,7 @@ class DaskExecutor:
                         silence_logs=60,
                         security=True
                         if find_spec("cryptography")
-                        else None,  # else any user of this machine may send it work
+                        else None,  # without TLS, any user of this machine could submit jobs
                     )
                 self._client = _dask.Client(self._cluster)
             return self._client
@@ -114,7 +114,7 @@ class DaskExecutor:
 
 
 def run_remotely(job: dict[str, Any], log: str) -> dict[str, Any]:
-    """Run a job on a worker, in an empty work folder; when that folder is deleted, the job is no longer wanted."""
+    """Run a job on a worker in a new work folder; deleting that folder cancels the job."""
     work = Path(job["inputs"]["work"])
     if not work.is_dir():
         return StageOutputs(

@@ -23,9 +23,9 @@ from mcpfactory_pipeline.build.programs import job_environ
 from mcpfactory_pipeline.isolation.processes import hide_process
 from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
-_ROOM: Final = 512 * 2**20  # bytes of free memory that a job is counted with
+_ROOM: Final = 512 * 2**20  # bytes of free memory required for each parallel job
 _POLL: Final = 0.25  # seconds between two checks of a job
-_ENDING: Final = 20.0  # seconds; a supervisor looks for processes for ten at most
+_ENDING: Final = 20.0  # seconds until a supervisor must exit; it needs at most ten to end processes
 _PROC: Final = Path("/proc")
 
 
@@ -37,18 +37,18 @@ def available_slots() -> int:
 
 
 class Executor(Protocol):
-    """Runs jobs; called from several threads at once. `slots` is how many it can run at a time."""
+    """Runs jobs; used by several threads at once. `slots` is the maximum number of parallel jobs."""
 
     slots: int
 
     def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
-        """Run a job to its end, within its limits, and write its output to `log`."""
+        """Run a job within its limits until it ends, and write its output to `log`."""
 
     def cancel(self) -> None:
-        """End all jobs, and let no new one start; their outcome is `interrupted`."""
+        """End all jobs and start no new one; their outcome is `interrupted`."""
 
     def close(self) -> None:
-        """Release what the executor holds; the run is over."""
+        """Release the resources after the run."""
 
 
 class LocalExecutor:
@@ -83,7 +83,7 @@ class LocalExecutor:
         with self._guard:
             if self._cancelled:
                 return StageOutputs("interrupted", f"{RUN_ENDED} before this stage began")
-            hide_process()  # Where no level of isolation does it, this keeps our environment from the code of servers.
+            hide_process()  # Without isolation, this keeps our environment from the code of servers.
             process = subprocess.Popen(
                 command,
                 env=None if job["environ"] == "caller" else job_environ(),
@@ -105,7 +105,7 @@ class LocalExecutor:
         return self._outputs(process.returncode, result_file)
 
     def _watch(self, process: subprocess.Popen[bytes], limits: Mapping[str, float]) -> StageOutputs | None:
-        """Wait for the end of a job; return the outcome to end it with when it exceeds a limit or is no longer wanted."""
+        """Wait for the end of a job; return an outcome if it exceeds a limit or is canceled."""
         deadline = time.monotonic() + limits["timeout"]
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -138,13 +138,13 @@ class LocalExecutor:
             _end(process)
 
     def close(self) -> None:
-        """Nothing to give back: every process ended with its job."""
+        """Do nothing, because each process ended with its job."""
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a job by closing the stdin of its supervisor, which ends all processes of the job."""
     if process.returncode is not None:
-        return  # its number may be somebody else's by now
+        return  # the PID may belong to another process by now
     assert process.stdin is not None
     process.stdin.close()
     try:
@@ -159,12 +159,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def memory_used(leader: int) -> int:
-    """Bytes of resident memory of a process, its session and all that descends from it; 0 where the system does not say."""
+    """Return resident bytes of a process, its session and its descendants; 0 if the system does not report them."""
     parents: dict[int, int] = {}
     sessions: dict[int, int] = {}
     resident: dict[int, int] = {}
     try:
-        names = os.listdir(_PROC)  # noqa: PTH208 - read several times a second for each job
+        names = os.listdir(_PROC)  # noqa: PTH208 - called several times a second for each job
     except OSError:
         return 0
     for name in names:
@@ -172,7 +172,7 @@ def memory_used(leader: int) -> int:
             try:
                 fields = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
             except OSError:
-                continue  # it ended meanwhile
+                continue  # the process has ended in the meantime
             pid = int(name)
             parents[pid], sessions[pid], resident[pid] = int(fields[1]), int(fields[3]), int(fields[21])
     ours = {pid for pid, session in sessions.items() if session == leader} | {leader}
@@ -185,7 +185,7 @@ def memory_used(leader: int) -> int:
 
 
 def memory_available() -> int | None:
-    """Bytes that new processes may take without swapping; None where the system does not say."""
+    """Return the bytes that new processes can use without swapping; None if the system does not report them."""
     try:
         lines = (_PROC / "meminfo").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

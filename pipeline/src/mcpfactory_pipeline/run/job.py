@@ -29,7 +29,7 @@ SCHEMA: Final = 1
 
 
 def make_job(stage: Stage, inputs: StageInputs, *, adopted: bool = False) -> dict[str, Any]:
-    """Return the job as plain data; that of an adopted server runs what the stage has for those."""
+    """Return the job as plain data; jobs of adopted servers run the stage's function for those."""
     limits = {"timeout": stage.timeout, "memory": stage.memory}
     return {
         "job": SCHEMA,
@@ -47,9 +47,9 @@ def run_job(job: Mapping[str, Any]) -> dict[str, Any]:
         inputs = StageInputs.from_json(job["inputs"])
         outputs = _find(str(job["run"]))(inputs)
     except PipelineError as error:
-        print(f"error: {error}\nhint: {error.hint}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+        print(f"error: {error}\nhint: {error.hint}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
         outputs = StageOutputs("errored", str(error) + (f"; hint: {error.hint}" if error.hint else ""))
-    except Exception as error:  # noqa: BLE001 - a stage is anybody's code, and its mistakes are an outcome
+    except Exception as error:  # noqa: BLE001 - a stage may run any code, whose errors are outcomes
         traceback.print_exc(file=sys.stdout)
         outputs = StageOutputs("errored", _describe(error))
     return outputs.to_json()
@@ -67,16 +67,16 @@ def _find(reference: str) -> Callable[[StageInputs], StageOutputs]:
 
 
 def _run_to_file(job_file: Path, result_file: Path) -> NoReturn:
-    """Run the job, and write its outputs once no process that it started is left to change them."""
+    """Run the job; write its outputs after ending all its processes, which could change them."""
     adopt_orphans()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
-    if left := end_descendants():  # else it could change what the stage made after it was judged
-        print(f"ended {pluralize(left, 'orphan')} that the stage left behind")  # noqa: T201 - as above
+    if left := end_descendants():  # otherwise it could change outputs after the verdict
+        print(f"ended {pluralize(left, 'orphan')} that the stage left behind")  # noqa: T201 - the log of the stage
     sys.stdout.flush()
     temporary = result_file.with_suffix(".tmp")
     temporary.write_text(json.dumps(outputs), encoding="utf-8")
     temporary.replace(result_file)
-    os._exit(0)  # a thread that reads stdin would delay an orderly exit
+    os._exit(0)  # a thread that reads stdin would delay a normal exit
 
 
 def _kill_at_eof(pid: int) -> None:
@@ -88,7 +88,7 @@ def _kill_at_eof(pid: int) -> None:
 
 
 def main() -> None:
-    """Read the job file that is named first, write the outputs to the file that is named second."""
+    """Read the job from the first file, and write the outputs to the second file."""
     hide_process()
     files = Path(sys.argv[1]), Path(sys.argv[2])
     adopt_orphans()
@@ -97,11 +97,11 @@ def main() -> None:
         die_with_parent()
         _run_to_file(*files)
     threading.Thread(target=_kill_at_eof, args=(worker,), daemon=True).start()
-    if worker == os.getpid():  # this system has no fork, hence no supervisor
+    if worker == os.getpid():  # without fork there is no supervisor
         _run_to_file(*files)
     code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
     end_descendants()
-    if code < 0:  # The group is all that can be ended on systems that do not list descendants.
+    if code < 0:  # Where descendants cannot be listed, only the process group can be ended.
         end = os.killpg if os.getpgrp() == os.getpid() else os.kill
         end(os.getpid(), -code)
     os._exit(abs(code))

@@ -1,4 +1,4 @@
-"""Planning and running the stages of many servers, and the table of executors that can run their jobs."""
+"""Plan and run the stages of many servers, and the table of executors for their jobs."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class RunOutcome:
 
     @property
     def interrupted(self) -> bool:
-        """Return True if the run was ended before it was complete."""
+        """Return True if the run was ended before completion."""
         return "interrupted" in self.servers.values()
 
     @property
     def errored(self) -> bool:
-        """Return True if the machinery broke at any server."""
+        """Return True if the machinery broke for any server."""
         return "errored" in self.servers.values()
 
     @property
@@ -98,7 +98,7 @@ def plan_servers(
 
 
 def _forced(stages: Sequence[Stage], again: str | None, force: bool) -> tuple[str, ...]:
-    """Return the stages that run even when they are up to date, or have failed and nothing has changed since."""
+    """Return the stages to run regardless of their status: all with `force`, else `again` and those that need it."""
     if force:
         return tuple(stage.name for stage in stages)
     return stages_from(stages, again) if again else ()
@@ -192,7 +192,7 @@ def _run_all(
     runner: Runner, servers: Sequence[WorkspaceServer], forced: Sequence[str], jobs: int, stop: threading.Event
 ) -> list[ServerResult]:
     with ThreadPoolExecutor(max(1, min(jobs, len(servers) or 1)), thread_name_prefix="server") as pool:
-        # each in a copy of the context, which says who acts
+        # Each server runs in a copy of the context, which contains the actor.
         futures = {pool.submit(copy_context().run, runner.run, server, forced): server for server in servers}
         try:
             _wait_for(futures, stop)
@@ -205,7 +205,7 @@ def _run_all(
 
 
 def _wait_for(futures: Iterable[Future[ServerResult]], stop: threading.Event) -> None:
-    """Wait in slices, for a lock without a time limit would keep a signal waiting on some systems. `stop` is as Ctrl-C is."""
+    """Wait in short intervals, because on some systems an untimed lock delays signals. `stop` acts like Ctrl-C."""
     for future in futures:
         while not future.done():
             if stop.is_set():
@@ -231,7 +231,7 @@ def _result(runner: Runner, future: Future[ServerResult], server: WorkspaceServe
 
 @contextmanager
 def _interrupt_on_signals() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does; the old handlers are put back afterwards. Only the main thread may do this."""
+    """Let SIGTERM end a run like Ctrl-C, and restore the old handlers afterwards. Main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -270,7 +270,7 @@ def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | N
 
 def _dask(address: str, jobs: int | None) -> Executor:
     try:
-        from mcpfactory_pipeline.run.dask import DaskExecutor  # noqa: PLC0415 - an optional extra, and a second to load
+        from mcpfactory_pipeline.run.dask import DaskExecutor  # noqa: PLC0415 - optional extra, and a second to load
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"the executor dask needs {error.name}, which is not installed",

@@ -45,13 +45,13 @@ from mcpfactory_pipeline.state.timeline import seconds_in_channel
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 15  # lines
+_SHOWN: Final = 15  # lines of a log that are shown
 
 
 def log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
     """Return the lines about closed gates, each with its details, or the last lines if no gate is closed."""
     found: list[str] = []
-    about = False  # whether the lines are about a gate
+    about = False  # True while lines belong to a gate
     margin = 0
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -92,7 +92,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
         if release is None or release.candidate != record.candidate or stage.watches in state.holds:
             continue
         reason = f"{stage.name} failed on {release.version} ({release.candidate}): {record.message}"
-        reason = truncate(on_one_line(reason), LONGEST_REASON)  # what a stage says has no limit
+        reason = truncate(on_one_line(reason), LONGEST_REASON)  # messages of stages may be long
         with acting_as(AUTOMATION):
             try:
                 moved = rollback(
@@ -115,7 +115,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
     return done
 
 
-_LONGEST_PAUSE: Final = 60.0  # seconds; the pause before each further attempt is twice as long
+_LONGEST_PAUSE: Final = 60.0  # seconds; pauses double up to this
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ def server_plan(
     *,
     inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PlanStep, ...]:
-    """Return the plan of one server from the files on disk; `inputs` if they have been read already."""
+    """Return the plan of one server from the files on disk; pass `inputs` if they were already read."""
     inputs = read_inputs(stages, InputReader(server, state)) if inputs is None else inputs
     state = without_unsigned(workspace, state, lambda: Store(workspace).history(server.name), stages)
     artifact = artifact_of(workspace, state)
@@ -166,7 +166,7 @@ class Runner:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, server: WorkspaceServer, forced: Sequence[str] = ()) -> ServerResult:
-        """Run the stages of one server that are due, and those that are `forced`. What goes wrong is reported and is its outcome; other servers go on."""
+        """Run the stale and `forced` stages of one server. Report errors as outcomes; other servers continue."""
         try:
             if not forced and (done := self._up_to_date(server)):
                 return done
@@ -186,7 +186,7 @@ class Runner:
             return ServerResult(server.name, "errored")
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerResult | None:
-        """Return the result for a server that is settled and where all is up to date: no lock, no history."""
+        """Return the result for a server without changes or stale stages, without its lock or history."""
         if not self.store.is_settled(server.name):
             return None
         steps = server_plan(self.workspace, server, self.stages, self.store.state(server.name))
@@ -231,7 +231,7 @@ class Runner:
         return result
 
     def _due(self, steps: Sequence[PlanStep], ran: Sequence[str]) -> list[PlanStep]:
-        """Return the steps that are due, were not run yet, and whose needs are satisfied: as many as may run side by side."""
+        """Return the remaining steps to run whose needs are satisfied, as many as can run in parallel."""
         verdicts = {step.stage: step.verdict for step in steps}
         needs = {stage.name: stage.needs for stage in self.stages}
         due = [
@@ -244,14 +244,14 @@ class Runner:
         return due[: self.width]
 
     def _report_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
-        """Report what did not run, and take the worst outcome: a stage that still must run did not pass."""
+        """Report the steps that did not run, and the worst outcome: a stage that still must run did not pass."""
         state = self.store.state(result.server)
         found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
         needs = {stage.name: stage.needs for stage in self.stages}
         for step in steps:
             record = state.stages.get(step.stage)
             if step.stage in waiting and step.stage in result.ran:
-                continue  # time will tell
+                continue  # only time is missing
             if (
                 step.verdict != UP_TO_DATE
                 and record is not None
@@ -302,7 +302,7 @@ class Runner:
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
                 self._finish(server, stage, before, outputs, seconds)
                 at_work.remove(stage.name)
-                with suppress(StateError):  # a note for onlookers: the other ends are recorded all the same
+                with suppress(StateError):  # only a note for other processes; the remaining ends must still be recorded
                     announce(at_work)
                 if outputs.outcome in RETRIED:
                     again.append(step)
@@ -379,7 +379,7 @@ class Runner:
     def _record_finished(
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
     ) -> StageOutputs:
-        """Record how a stage ended, and move the channel that it fills; what came of it may be another outcome."""
+        """Record the end of a stage, and move the channel that it fills, which can change the outcome."""
         state = self.store.state(server.name)
         after = stage_inputs(stage, InputReader(server, state))
         inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}
@@ -434,7 +434,7 @@ class Runner:
         return outputs
 
     def _artifacts(self, server: WorkspaceServer, stage: Stage, candidate: Artifact | None) -> dict[str, str]:
-        """Return the log and the kept reports of a stage with their hashes, by their path below the server's artifacts."""
+        """Return a stage's log and reports with their hashes, by path below the server's artifacts."""
         root, kept = self.workspace.artifacts / server.name, self._keep(server, stage, candidate)
         files = [self._log(server, stage), *(sorted(kept.rglob("*")) if kept.is_dir() else [])]
         return {file.relative_to(root).as_posix(): hash_file(file) for file in files if file.is_file()}
@@ -453,7 +453,7 @@ class Runner:
             transaction.append(kind, **facts)
 
     def _without_paths(self, message: str) -> str:
-        """State is tracked and shared: no path of this machine in it."""
+        """Return the message without paths of this machine, because the state is tracked and shared."""
         for path, short in ((str(self.workspace.root), "."), (str(Path.home()), "~")):
             if len(path) > 1:
                 message = message.replace(path, short)

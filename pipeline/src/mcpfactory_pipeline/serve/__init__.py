@@ -1,1 +1,1 @@
-"""`mcpfactory serve`: the factory as a separate MCP server, and a gateway to the servers of a workspace."""
+"""`mcpfactory serve`: the factory as an MCP server, and a gateway to the servers of a workspace."""

@@ -1,4 +1,4 @@
-"""Access of the factory's MCP tools to the workspace: off the event loop, per caller, errors readable by models."""
+"""Workspace access of the factory's MCP tools: outside the event loop, per caller, with readable errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Options = ParamSpec("Options")
 Result = TypeVar("Result")
 
 _NAME: Final = 60  # characters of a client's name in the history
-_POLL: Final = 0.2  # seconds between two looks whether work is still wanted
+_POLL: Final = 0.2  # seconds between two checks if the work is still wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class WorkspaceAccess:
     root: Path
     documents: tuple[str, ...] = ()
     local: bool = True
-    permits_private: ClassVar[bool] = False  # only a person at a terminal may
+    permits_private: ClassVar[bool] = False  # only a person at a terminal may permit private addresses
 
     def workspace(self) -> Workspace:
         """Return the workspace with its current configuration.
@@ -74,7 +74,7 @@ class WorkspaceAccess:
                 hint=f"ask the operator to permit it: mcpfactory serve --documents {host_port_of(name) or 'HOST'}",
             )
         folders = (self.root, *(Path(one).expanduser() for one in self.documents if _is_folder(one)))
-        with suppress(OSError, RuntimeError, ValueError):  # a circle of links, a name that no file can have
+        with suppress(OSError, RuntimeError, ValueError):  # a circular link, or an invalid file name
             path = (self.root / name).resolve()
             if any(path.is_relative_to(folder.resolve()) for folder in folders):
                 return str(path)
@@ -102,8 +102,8 @@ class WorkspaceAccess:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Within it documents are fetched from permitted addresses only, also where a name leads elsewhere than when it was looked at."""
-        from mcpfactory_codegen.read.document import public_only  # noqa: PLC0415 - heavy; for what makes servers only
+        """Restrict fetches of documents to permitted addresses, even if a name resolves differently later."""
+        from mcpfactory_codegen.read.document import public_only  # noqa: PLC0415 - heavy, and rarely needed
 
         with public_only([one for one in self.documents if not _is_folder(one)]):
             yield
@@ -140,7 +140,7 @@ def person(ctx: Context) -> str:
 
 @contextmanager
 def as_tool_error() -> Iterator[None]:
-    """Turn errors with words for a person (they have a `hint`) into a `ToolError`; others pass."""
+    """Convert errors with a `hint` into a `ToolError`; others pass unchanged."""
     try:
         yield
     except Exception as error:

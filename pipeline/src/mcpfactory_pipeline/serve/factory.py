@@ -1,4 +1,4 @@
-"""The factory as an MCP server, and where it listens."""
+"""The factory as an MCP server, and the address it listens on."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def make_factory(root: Path, documents: Sequence[str] = (), *, local: bool = Tru
 
 
 _LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
-_SHORTEST: Final = 16  # characters of a token
+_SHORTEST: Final = 16  # minimum length of a token in characters
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAddress:
-    """An address for HTTP. `token` refers to a token (`env:NAME`, `file:PATH`); `url` is the endpoint as clients write it."""
+    """HTTP address. `token` refers to a token (`env:NAME`, `file:PATH`); `url` is the endpoint for clients."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -101,7 +101,7 @@ def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorizati
             return {"aud": made.resource, "sub": f"the holder of {place.token}"} if same else None
 
         made = Authorization(issuer=origin, resource=url, verify=verify)
-    except (AuthorizationError, RuntimeError) as error:  # or a library is missing
+    except (AuthorizationError, RuntimeError) as error:  # RuntimeError: a library is missing
         message, _, hint = str(error).partition("\nhint: ")
         raise ConfigError(message, hint=hint) from None
     return made
@@ -128,7 +128,7 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
 
 
 def secret_variables(place: HttpAddress | None) -> list[str]:
-    """Return the environment variables with secrets of this address, which other processes must not get."""
+    """Return the environment variables with secrets of this address, which child processes must not get."""
     if place is None:
         return []
     return [*SECRETS, *([place.token.removeprefix("env:")] if place.token.startswith("env:") else [])]
@@ -144,7 +144,7 @@ def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
         server.run_stdio()
         return
     auth = authorization(place, os.environ)
-    for name in secret_variables(place):  # it was read; no process that is started for a caller is to see it
+    for name in secret_variables(place):  # the secrets were read; child processes must not inherit them
         os.environ.pop(name, None)
     try:
         server.run_http(place.host, place.port, auth=auth, **options)

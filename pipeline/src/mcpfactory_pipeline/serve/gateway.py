@@ -76,7 +76,7 @@ def make_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str, bool]
     return page
 
 
-IDLE: Final = 600.0  # seconds
+IDLE: Final = 600.0  # seconds without calls, after which a server is stopped
 _MAX_INSTRUCTIONS: Final = 300  # characters of a server's own instructions
 _STARTS_AT_ONCE: Final = 2  # servers to start at a time for their listing, if none is recorded
 
@@ -130,7 +130,7 @@ class Gateway:
             title=f"Servers of {workspace.name}",
         )
         self.server.lifespan(self._lifespan)
-        self.server.registry.declares_tools = True  # it has tools by design, even while it knows of none
+        self.server.registry.declares_tools = True  # a gateway has tools by design, even before it knows any
         for one in known:
             if (found := recorded_listing(workspace, one)) is not None:
                 self._listings[one.name] = found
@@ -154,17 +154,17 @@ class Gateway:
             for name, child in self._children.items()
         ]
 
-    # -- life ------------------------------------------------------------------------------------------------------
+    # -- lifespan --------------------------------------------------------------------------------------------------
 
     async def _lifespan(self, _server: Server) -> AsyncIterator[None]:
-        """Ask those of whom nothing is recorded, before anybody is served; at the end, end all."""
+        """Ask servers without a recorded listing before serving anybody; at the end, stop all servers."""
         gate = asyncio.Semaphore(_STARTS_AT_ONCE)
 
         async def probe(child: Child) -> None:
             async with gate:
                 try:
                     await child.probe()
-                except ToolError as error:  # it is `broken` on the health page, with the reason
+                except ToolError as error:  # the health page shows it as `broken`, with the reason
                     sys.stderr.write(f"{printable(str(error))}\n")
 
         try:
@@ -178,7 +178,7 @@ class Gateway:
     async def _update_listing(self, child: Child, client: Client) -> None:
         before = self._listings.get(child.name)
         if before is not None and before.complete and child.starts == 1:
-            return  # said by these very sources
+            return  # the listing comes from these sources
         found = await request_listing(client)
         if found == before:
             return
@@ -194,7 +194,7 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """Send a server's log message to the call that it is of; where several run, that is known only of one client's."""
+        """Forward a server's log message to its call; with several calls running, only if they are of one client."""
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 
@@ -296,7 +296,7 @@ def recorded_listing(workspace: Workspace, server: WorkspaceServer) -> ServerLis
 
 
 async def request_listing(client: Client) -> ServerListing:
-    """Return the listing of a running server. Raises the client's errors."""
+    """Return the listing of a running server. Raises client errors."""
     able = client.capabilities
     return ServerListing(
         _named("name", await client.list_tools()) if "tools" in able else (),
@@ -309,7 +309,7 @@ async def request_listing(client: Client) -> ServerListing:
 
 
 def store_listing(workspace: Workspace, server: WorkspaceServer, listing: ServerListing) -> None:
-    """Write a listing down for the next gateway; where that is not possible, the server is asked again."""
+    """Store a listing for the next gateway; after a write error, the server is asked again."""
     file = _file(workspace, server)
     try:
         text = json.dumps({"listing": _FORMAT, "of": _stamp(server), **asdict(listing)}, ensure_ascii=False)
@@ -334,7 +334,7 @@ def _stored_listing(workspace: Workspace, server: WorkspaceServer) -> ServerList
 
 
 def _named(key: str, rows: Iterable[Any]) -> tuple[Json, ...]:
-    """Return the entries that have a name: others cannot be called, and must not affect other servers."""
+    """Return the entries with a name: others cannot be called, and must not affect other servers."""
     return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get(key), str))
 
 

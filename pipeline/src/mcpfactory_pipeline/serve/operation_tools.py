@@ -49,7 +49,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 from mcpfactory_runtime.types import Json
 
-_ASKED: Final = 3  # times that a person is asked while the facts change
+_ASKED: Final = 3  # maximum number of questions to a person if the facts keep changing
 _FORM: Final[Json] = {
     "type": "object",
     "properties": {"yes": {"type": "boolean", "title": "Yes, do it"}},

@@ -30,20 +30,20 @@ from mcpfactory_runtime import Server
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
 _EVIDENCE: Final = 4_000  # characters of the proof of one finding
-_LOG: Final = 20_000  # characters of a log, from its end
+_LOG: Final = 20_000  # characters from the end of a log
 
 SomeServers = Annotated[tuple[str, ...], Field(examples=[["bookshop"]])]
 OneServer = Annotated[str, Field(examples=["bookshop"])]
 
 
 class ReadTools:
-    """The tools, on one workspace."""
+    """Read-only tools for one workspace."""
 
     def __init__(self, access: WorkspaceAccess) -> None:
         self._access = access
 
     def register(self, server: Server) -> None:
-        """Offers the tools."""
+        """Register the tools."""
         looks: dict[str, Callable[..., Any]] = {
             "List servers": self.list_servers,
             "What waits": self.inbox,
@@ -54,7 +54,7 @@ class ReadTools:
         }
         for title, tool in looks.items():
             server.tool(title=title, annotations=_READS)(tool)
-        abroad = {**_READS, "openWorldHint": True}  # a server starts
+        abroad = {**_READS, "openWorldHint": True}  # these tools start servers, which may reach the network
         server.tool(title="Changes for callers", annotations=abroad)(self.diff)
         server.tool(title="Tools that models confuse", annotations=abroad)(self.confused_tools)
         writes = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True}
@@ -160,9 +160,9 @@ class ReadTools:
         Args:
             server: its name.
         """
-        from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs  # noqa: PLC0415 - for this tool only
-        from mcpfactory_pipeline.checks.evaluation.offer import server_tools  # noqa: PLC0415 - for this tool only
-        from mcpfactory_pipeline.checks.evaluation.recorded import read_reports  # noqa: PLC0415 - for this tool only
+        from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs  # noqa: PLC0415 - heavy
+        from mcpfactory_pipeline.checks.evaluation.offer import server_tools  # noqa: PLC0415 - heavy
+        from mcpfactory_pipeline.checks.evaluation.recorded import read_reports  # noqa: PLC0415 - heavy
 
         known = self._access.workspace().server(server)
         reports = read_reports(known.folder)
@@ -178,7 +178,7 @@ class ReadTools:
         Args:
             server: its name.
         """
-        from mcpfactory_pipeline.checks.source import validate_source  # noqa: PLC0415 - all the rules; for this tool only
+        from mcpfactory_pipeline.checks.source import validate_source  # noqa: PLC0415 - loads all rules
 
         report = await in_own_loop(lambda: validate_source(self._access.workspace(), server))
         rows = _rows([finding.to_json() for finding in report.findings], 50)

@@ -77,7 +77,7 @@ class Child:
         self._on_started, self._on_log = on_started, on_log
         self._client: Client | None = None
         self._starting = asyncio.Lock()
-        self._flights: dict[Context, None] = {}  # the calls that are being made, in their order
+        self._flights: dict[Context, None] = {}  # calls in flight, oldest first, as an ordered set
         self._idle_timer: asyncio.TimerHandle | None = None
         self._idle_since = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -136,19 +136,19 @@ class Child:
         self._stop_idle()
 
     async def aclose(self) -> None:
-        """End the process."""
+        """Stop the process."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
-        await asyncio.gather(*self._tasks, return_exceptions=True)  # an earlier process may still be on its way out
+        await asyncio.gather(*self._tasks, return_exceptions=True)  # an earlier process may still be exiting
         self._set_condition("asleep")
 
-    # -- waking and sleeping ---------------------------------------------------------------------------------------
+    # -- starting and stopping -------------------------------------------------------------------------------------
 
     async def _running_client(self) -> Client:
-        """Return a client whose server runs. Raises what a client raises."""
+        """Return a client of the running server. Raises client errors."""
         async with self._starting:
             if self._client is not None and self._client.lost is None:
                 return self._client
@@ -214,7 +214,7 @@ class Child:
     def _tool_error(self, error: Exception) -> ToolError:
         """Return the caller's error: the owner's repair if the server does not start, else a restart notice."""
         self.errors += 1
-        said = plain_text(str(error))  # it quotes the end of the server's stderr
+        said = plain_text(str(error))  # contains the end of the server's stderr
         failure = error if isinstance(error, PipelineError) else read_failure(said)
         self.last_error = str(failure or said)[:_MAX_ERROR]
         if self._client is None or self._client.lost is not None:
@@ -250,8 +250,8 @@ class Child:
         task.add_done_callback(self._tasks.discard)
 
 
-MAX_NAME: Final = 64  # characters of a name that all clients take
-_HASH: Final = 8  # characters
+MAX_NAME: Final = 64  # maximum length of a tool name in characters that all clients accept
+_HASH: Final = 8  # hexadecimal digits of the hash that ends a shortened name
 _MARKED: Final = re.compile(r"_[0-9a-f]{8}$")
 _SCHEME: Final = "mcp://"
 
@@ -269,7 +269,7 @@ class ServerListing:
 
 
 def inner_uri(uri: str) -> tuple[str, str] | None:
-    """Return the server of an outer URI, and its inner URI; None if the URI is not the gateway's."""
+    """Return the server and the inner URI of an outer URI; None if it is not the gateway's."""
     if not uri.startswith(_SCHEME):
         return None
     server, slash, inner = uri[len(_SCHEME) :].partition("/")
@@ -297,7 +297,7 @@ class OuterNames(relay.RelayNames):
         return f"{_SCHEME}{self._server}/{inner}"
 
     def owns(self, uri: str) -> bool:
-        """Return True for each URI of the server: which of them exist, the server knows."""
+        """Return True for each URI of the server, existing or not."""
         found = inner_uri(uri)
         return found is not None and found[0] == self._server
 
@@ -319,7 +319,7 @@ class OuterNames(relay.RelayNames):
         return block
 
 
-_MAX_TEXT: Final = 20_000  # characters of one text that is shown to models before any call
+_MAX_TEXT: Final = 20_000  # characters of a text that models read before any call
 _LOST: Final = f"hidden characters, or what is beyond {_MAX_TEXT:,} characters left out"
 _EXAMPLES: Final = frozenset({"default", "example", "examples"})  # for readers only, so they can be dropped
 _VALUES: Final = frozenset({"const", "enum", "required", "dependentRequired"})
@@ -328,7 +328,7 @@ _WORDS: Final = _VALUES | {
     *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
 }
 """Members whose texts programs read: what cannot be changed. All others are for readers."""
-_SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # how JSON writes what ASCII has of hidden characters
+_SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # JSON escapes of control characters in ASCII, and DEL
 
 
 def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
@@ -349,12 +349,12 @@ def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...
 
 
 def plain_text(text: str) -> str:
-    """Return a text without characters that a person does not see."""
+    """Return a text without invisible characters."""
     return UNSEEN.sub("", text)
 
 
 def is_plain_json(data: bytes) -> bool:
-    """Return True if JSON has only visible ASCII and white space: a single scan instead of a walk."""
+    """Return True if JSON has only visible ASCII and white space; one scan is faster than a walk."""
     return data.isascii() and not _SIGNS.search(data)
 
 

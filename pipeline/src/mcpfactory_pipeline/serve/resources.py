@@ -16,13 +16,13 @@ from mcpfactory_runtime import Server
 
 
 class FactoryResources:
-    """The resources of one workspace, and what completes the names in their URIs."""
+    """Resources of one workspace, and completion of the names in their URIs."""
 
     def __init__(self, access: WorkspaceAccess) -> None:
         self._access = access
 
     def register(self, server: Server) -> None:
-        """Offers the resources."""
+        """Register the resources."""
         for uri, name, function in (
             ("factory://inbox", "inbox", self.inbox),
             ("factory://status", "status", self.status),
@@ -93,7 +93,7 @@ Manners:
 
 
 def register(server: Server) -> None:
-    """Offers the prompts."""
+    """Register the prompts."""
     for title, prompt in (
         ("Bring a server to production", bring_to_production),
         ("Look into a run that failed", look_into_failed_run),

@@ -1,4 +1,4 @@
-"""The stages: a table, and a module for each that the process of its job imports and runs."""
+"""The table of stages, and a module for each stage, which its job's process imports and runs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _VALIDATE: Final = Stage(
     sandboxed=True,
     adopted=f"{_MODULE}.adopted:validate",
 )
-_EVALUATE: Final = Stage(  # only in workspaces that name models
+_EVALUATE: Final = Stage(  # only in workspaces that configure models
     name="evaluate",
     needs=("validate",),
     reads=("candidate", "evals", "reports"),
@@ -150,7 +150,7 @@ def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -
             )
     if not known.models:
         return None
-    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint  # noqa: PLC0415 - heavy, and only for models
+    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint  # noqa: PLC0415 - heavy
 
     settings: dict[str, Any] = {"models": list(known.models), "mode": known.mode}
     places = {
@@ -167,7 +167,7 @@ def _judging(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> dict[st
 
 
 def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a stage that needs `channel:NAME` with the name of that channel's stage in its place."""
+    """Return a stage with each `channel:NAME` in its needs replaced by the name of the channel's stage."""
     known = [channel.name for channel in channels]
     for name in stage.needs:
         if name.startswith(_CHANNEL) and (wanted := name.removeprefix(_CHANNEL)) not in known:
@@ -178,7 +178,7 @@ def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
 
 
 def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[Stage]:
-    """Return a stage for each channel behind the first that a stage of the workspace needs, and for those on the way to it."""
+    """Return stages for the later channels that the workspace's stages need, and for the channels before them."""
     wanted = {channel.name for channel in channels[1:] for stage in own if channel.name in stage.needs}
     wanted |= {source for name in wanted for source in source_channels(channels, name)}
     return [
@@ -198,7 +198,7 @@ def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[St
 
 
 def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return the stage of a channel with all that a candidate needs for that channel among its needs."""
+    """Return a channel's stage with all checks of a candidate for the channel among its needs."""
     if stage.channel is None:
         return stage
     checks = [one.name for one in required_stages(stages, stage.channel, channels)]
@@ -218,7 +218,7 @@ def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) 
 
 
 def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a stage with what follows from its place: the channel that it watches, and the candidate that people decide about."""
+    """Return a stage with what its position decides: the channel it watches, the candidate that people decide about."""
     before = needed_stages(stages, stage.name)
     check_restart(stage, before)
     offering = channels_before(stages, stage.name)

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.report import Report
 
 
-_CRITICAL: Final = 5  # the worst severity (docs/reference/rules.md)
+_CRITICAL: Final = 5  # the highest severity (docs/reference/rules.md)
 
 
 def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> None:
     """Write a report in each format, and the tool list (the contract), next to the candidate; log the text."""
-    from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - heavy, and only one job needs it
+    from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - heavy, and only this job needs it
 
     inputs.keep.mkdir(parents=True, exist_ok=True)
     for form in FORMATS.values():
@@ -49,7 +49,7 @@ def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> No
         (inputs.keep / form.file).write_text(text, encoding="utf-8")
     version = inputs.candidate.version if inputs.candidate else ""
     (inputs.keep / contract.FILE).write_text(contract.contract_text(tools, version), encoding="utf-8")
-    print(report.to_text())  # noqa: T201 - stdout of a job is the log of its stage
+    print(report.to_text())  # noqa: T201 - a job's stdout is the log of its stage
 
 
 def summarise(
@@ -83,10 +83,10 @@ def _message(report: Report, gates: Sequence[str]) -> str:
     return f"score {report.score}{report.waived_words}, {found}{closed}{ignored}"
 
 
-_READY: Final = "ready"  # in the folder of a candidate: where it is laid out for the stages
+_READY: Final = "ready"  # subfolder of a candidate where stages install it
 _SHOWN: Final = 3
 _UNKNOWN_DEPENDENCY: Final = re.compile(r"\b(AttributeError|ImportError|ModuleNotFoundError|TypeError): ")
-_SAID: Final = 300  # characters of what a server said before it ended
+_SAID: Final = 300  # characters of a server's stderr that a message quotes
 _FACTS: Final = ("tests", "passed", "failed", "skipped", "deselected", "tool_tests", "tools_run")
 
 
@@ -100,7 +100,7 @@ def _adopted(inputs: StageInputs) -> Adopted:
 
 
 def generate(inputs: StageInputs) -> StageOutputs:
-    """Nothing is generated for a server that exists."""
+    """Pass, because nothing is generated for adopted servers."""
     kind = _adopted(inputs).kind
     return StageOutputs("passed", f"adopted, {FIELDS[kind].says}: nothing to generate", {"adopted": kind})
 
@@ -129,7 +129,7 @@ def build(inputs: StageInputs) -> StageOutputs:
 def test(inputs: StageInputs) -> StageOutputs:
     """Run the server's own tests by their command, and the declared tests next to its `mcpfactory.toml`."""
     candidate, adopted = _candidate(inputs), _adopted(inputs)
-    from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy
 
     declared = read_tests(inputs.folder) if KINDS[adopted.kind].program else ()
     facts: dict[str, Any] = dict.fromkeys(_FACTS, 0)
@@ -163,7 +163,7 @@ def test(inputs: StageInputs) -> StageOutputs:
 
 
 def _run_declared(inputs: StageInputs, ready: ReadyServer, declared: Sequence[DeclaredTest]) -> list[DeclaredOutcome]:
-    from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - heavy
 
     sandbox, empty = _sandbox(inputs, ready, "declared")
     environ = {**sandbox.environ, "PATH": foreign_path(), **_dummies(ready.record)}
@@ -172,20 +172,20 @@ def _run_declared(inputs: StageInputs, ready: ReadyServer, declared: Sequence[De
 
 
 def run_declared(declared: Sequence[DeclaredTest], bench: ServerSetup) -> list[DeclaredOutcome]:
-    """Run declared tests and print their results: stdout of a job is the log of its stage."""
+    """Run declared tests, and print their results to the log of the stage."""
     from mcpfactory_pipeline.checks.declared_tests import run_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
     outcomes = asyncio.run(run_tests(declared, bench))
     for one in outcomes:
-        print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - as said
+        print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - the log of the stage
     return outcomes
 
 
 def validate(inputs: StageInputs) -> StageOutputs:
     """Start the collected server, or connect to its URL, and apply the rules for servers without source review."""
     candidate = _candidate(inputs)
-    from mcpfactory_pipeline.checks.examine import validate as examine  # noqa: PLC0415 - as above
-    from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.examine import validate as examine  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy
 
     calls = inputs.folder / CALLS
     about: dict[str, Any] = {
@@ -207,7 +207,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
         )
     policy = WaiverPolicy(**inputs.settings.get("waivers", {}))
     report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))
-    # The live listing of a URL may differ from its candidate: the contract is the adopted listing.
+    # The live list of a server at a URL may differ from its candidate; the contract is the adopted list.
     listed = read_offers(offers.read_bytes())["tools"] if ready.record.url else report.listed
     keep_report(inputs, report, listed)
     refused = tuple(dict.fromkeys(finding.rule for finding in report.findings if finding.gate))
@@ -246,7 +246,7 @@ def _local_target(
 
 
 def _start_hint(record: Record, folder: Path, said: str) -> str:
-    """Pin an older dependency where one is incompatible; installation scripts are not run: adopt the server as a command."""
+    """Return the hint for a start failure: pin an incompatible dependency, or install by hand if scripts are needed."""
     lock = folder / LOCKS["node"]
     if lock.name in record.files and (scripted := scripted_packages(lock.read_bytes())):
         return (
@@ -269,7 +269,7 @@ def _sandbox(inputs: StageInputs, ready: ReadyServer, name: str) -> tuple[Sandbo
 
 
 def _dummies(record: Record) -> dict[str, str]:
-    """Return a value for each variable that the server reads: none of the caller's reach it here."""
+    """Return a dummy for each variable that the server reads, because it gets none of the caller's values."""
     from mcpfactory_pipeline.checks.examine import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
 
     return {name: CANARY if is_secret(name) else "dummy" for name in record.environment}

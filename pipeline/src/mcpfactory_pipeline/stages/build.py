@@ -1,4 +1,4 @@
-"""`build`: the candidate. Wheel and source distribution, built once from a copy of the sources; its id is the hash of their bytes."""
+"""Stage `build`: wheel and sdist, built once from a copy of the sources; the candidate's id is their hash."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Build the packages and put them into the folder of their candidate."""
+    """Build the packages and move them into the folder of their candidate."""
     config = inputs.folder / CONFIG
     try:
         allowed = read_settings(ServerConfig, load_text(config), config).build.allow

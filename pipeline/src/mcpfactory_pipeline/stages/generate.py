@@ -1,4 +1,4 @@
-"""Stage `generate`: regenerates the generated files from the API document."""
+"""Stage `generate`: regenerate the generated files from the API document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.coverage import coverage
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_BROKEN: Final = ("write", "internal")  # codes of `CreateError` that say nothing about the document
+_BROKEN: Final = ("write", "internal")  # codes of `CreateError` that do not concern the document
 
 
 def run(inputs: StageInputs) -> StageOutputs:
@@ -22,7 +22,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         template = Lock.read(server.folder).template
     except LockError as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
-    origin = {"template": template} if template else {}  # drift follows from it: what the person's files come from
+    origin = {"template": template} if template else {}  # drift of the template is computed from this
     if server.document is None:
         return StageOutputs("passed", "not made from an API document: nothing to generate", origin)
     from mcpfactory_codegen.servers.build import CreateError  # noqa: PLC0415 - heavy, and only this job needs it
@@ -38,7 +38,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     problems = created.problems
     errors = sum(problem.level == "error" for problem in problems)
     for problem in problems:
-        print(f"{problem.level} {problem.code} at {problem.pointer or '/'}: {problem.message}")  # noqa: T201 - the log
+        print(f"{problem.level} {problem.code} at {problem.pointer or '/'}: {problem.message}")  # noqa: T201 - the log of the stage
     message = f"{created.tools} tools from {created.operations} operations"
     message += f", {len(problems)} problems in the document" if problems else ""
     summary: dict[str, Any] = {
@@ -55,7 +55,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _keep_tools(inputs: StageInputs) -> None:
-    """Keep the tool list and the report, so that an approval of this stage is about their content and not about counts."""
+    """Store the tool list and the report, so that people approve their content, not only counts."""
     manifest = inputs.folder / "src" / inputs.package.replace(".", "/") / "_generated" / "manifest.json"
     tools = contract.read_contract(manifest.read_bytes(), manifest.name).tools
     inputs.keep.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ def own_stages(workspace: Workspace) -> list[Stage]:
 
 
 def _approval(settings: ApprovalStage) -> Stage:
-    """Return an approval stage; by default it shows the results of the stages that it needs."""
+    """Return an approval stage; by default, it shows the results of the stages that it needs."""
     needed = tuple(f"stage:{one}" for one in settings.needs if ":" not in one)
     return Stage(
         name=settings.name,
@@ -65,7 +65,7 @@ def _job(workspace: Workspace, settings: JobStage) -> Stage:
 
 
 def _inputs(workspace: Workspace, settings: JobStage) -> dict[str, Any]:
-    """Return the settings of a stage, with the hash of the workspace's code that it runs: all are one input."""
+    """Return the settings of a stage and the hash of the workspace code that it runs, as one input."""
     if settings.entry is not None:
         sources = hash_sources(workspace.root, settings.entry)
         return {"entry": settings.entry, "settings": settings.settings, "sources": sources}
@@ -102,7 +102,7 @@ _RETURN: Final = 'return StageOutputs("passed", "what was found")'
 
 
 def run_command(inputs: StageInputs) -> StageOutputs:
-    """Run the command in the workspace's root. What it is about stands in its environment (how-to/write-a-stage)."""
+    """Run the command in the workspace's root. Its environment describes the job (how-to/write-a-stage)."""
     environ = {
         **os.environ,
         "MCPFACTORY_SERVER": inputs.server,

@@ -13,13 +13,13 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Read the candidate's files, and build the runtime's where no public index has it."""
+    """Read the candidate's files, and build the runtime's if no public index has it."""
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("no candidate to promote", hint="run the stage build first")
     for name, content in candidate.files.items():
         read_verified(candidate.folder / name, content)
-    if candidate.offered.suffix == ".whl":  # an adopted server has its requirements in its own lock
+    if candidate.offered.suffix == ".whl":  # adopted servers list their dependencies in their own lock
         runtime_wheel(inputs.artifacts)
     channel = str(inputs.settings["channel"])
     return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.declared_tests import DeclaredOutcome, DeclaredTest
 
 
-PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # what the process of the tests has to be able to read
-_KEPT: Final = "tests.json"  # next to a candidate's report: the tests that it passed
-_LARGEST: Final = 1 << 26  # bytes of a record
-_SHOWN: Final = 3  # tests that a message names
+PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # folder that the test process must be able to read
+_KEPT: Final = "tests.json"  # file next to a candidate's report with the tests that it passed
+_LARGEST: Final = 1 << 26  # maximum size of a record in bytes
+_SHOWN: Final = 3  # tests that a message lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Observed:
     tools: frozenset[str] = field(default_factory=frozenset)
 
     def facts(self) -> dict[str, int]:
-        """The numbers for the record of the stage."""
+        """Return the counts for the stage's record."""
         return {
             "tests": len(self.passed) + len(self.failed) + len(self.skipped) + len(self.errors),
             "passed": len(self.passed),
@@ -83,7 +83,7 @@ class Observed:
         return "".join(said)
 
     def joined(self, other: Observed) -> Observed:
-        """Both, as one."""
+        """Return the combined observations."""
         both = {name: getattr(self, name) + getattr(other, name) for name in _LISTS}
         return replace(self, **both, tools=self.tools | other.tools)
 
@@ -136,7 +136,7 @@ def _observed(data: Mapping[str, Any], defined: Iterable[str]) -> Observed:
 
 
 def defined_tests(folder: Path, files: Sequence[str]) -> list[str]:
-    """Return the tests that stand in `test_*.py` and `*_test.py` of a folder `tests`, by the names that pytest gives them."""
+    """Return the tests defined in `test_*.py` and `*_test.py` of a folder, by pytest's names."""
     found: list[str] = []
     for file in files:
         name = file.rpartition("/")[2]
@@ -151,9 +151,9 @@ def defined_tests(folder: Path, files: Sequence[str]) -> list[str]:
 def _functions(module: ast.Module) -> Iterator[str]:
     for node in module.body:
         if _is_test(node):
-            yield node.name  # type: ignore[attr-defined] # it is a function
+            yield node.name  # type: ignore[attr-defined] # _is_test returns True for functions only
         elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            yield from (f"{node.name}::{one.name}" for one in node.body if _is_test(one))  # type: ignore[attr-defined] # as above
+            yield from (f"{node.name}::{one.name}" for one in node.body if _is_test(one))  # type: ignore[attr-defined] # functions only
 
 
 def _is_test(node: ast.stmt) -> bool:
@@ -170,7 +170,7 @@ def name_tests(names: Collection[str]) -> str:
     return ", ".join(shown[:_SHOWN]) + (" …" if len(shown) > _SHOWN else "")
 
 
-# --- tests that were there before ---
+# --- tests of the previous candidate ---
 
 
 def compare_tests(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
@@ -187,7 +187,7 @@ def compare_tests(passed: Collection[str], folder: Path, candidate: str) -> tupl
 
 
 def keep_tests(passed: Collection[str], folder: Path, candidate: str) -> None:
-    """Keep the names of the tests that a candidate passed, now or before, in a server's artifacts."""
+    """Store the names of the tests that a candidate has ever passed in the server's artifacts."""
     file = folder / candidate / "test" / _KEPT
     number, before = _read_kept(file)
     others = (_read_kept(other)[0] for other in folder.glob(f"*/test/{_KEPT}"))
@@ -204,8 +204,8 @@ def _read_kept(file: Path) -> tuple[int, list[str]]:
         return 0, []
 
 
-# Exit codes of pytest: 0 passed, 1 failed, 2 broke off (errors while collecting), 3 an error in pytest, 4 wrong options,
-# 5 nothing collected.
+# Exit codes of pytest: 0 passed, 1 failed, 2 interrupted (errors while collecting), 3 internal error, 4 usage error,
+# 5 no tests collected.
 _JUDGED: Final = (0, 1, 2, 4, 5)
 
 
@@ -215,7 +215,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     if candidate is None:
         raise StageError("no candidate to test", hint="run the stage build first")
     tests = source_files(inputs.folder / "tests")
-    from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy
 
     declared = read_tests(inputs.folder)
     if not declared and not any(path.endswith(".py") for path in tests):
@@ -241,7 +241,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 def _with_history(
     inputs: StageInputs, candidate: str, found: StageOutputs, observed: Observed, facts: Mapping[str, Any]
 ) -> StageOutputs:
-    """Return a verdict with what became of the tests that candidates passed before; those that passed now are kept."""
+    """Return a verdict that includes tests of earlier candidates; store the tests that passed now."""
     if found.outcome != "passed":
         return replace(found, summary={**found.summary, **facts})
     artifacts = inputs.artifacts / inputs.server
@@ -254,7 +254,7 @@ def _with_history(
 def _run_pytest(
     inputs: StageInputs, python: Path, tests: Sequence[str], sandbox: Sandbox
 ) -> tuple[StageOutputs, Observed]:
-    bench = sandbox.folder / "bench"  # the tests and their settings, without the sources: an import finds the wheel
+    bench = sandbox.folder / "bench"  # tests and settings without the sources, so that imports find the wheel
     copy_files(inputs.folder / "tests", tests, bench / "tests")
     copy_files(inputs.folder, ["pyproject.toml"], bench)
     report, evidence = sandbox.folder / "junit.xml", prepare_evidence(sandbox.folder / "evidence")
@@ -276,7 +276,7 @@ def _run_pytest(
     judged = judge_tests(code, observed)
     if judged.outcome == "failed":
         mistake = diagnose_start(python, inputs.package, inputs.folder, sandbox=sandbox)
-        if mistake is not None:  # the reason of them all
+        if mistake is not None:  # explains all failures
             judged = replace(judged, message=f"the server does not start: {one_line(mistake)}")
     return judged, observed or Observed()
 
@@ -286,14 +286,14 @@ def _run_declared(
 ) -> list[DeclaredOutcome]:
     if not declared:
         return []
-    from mcpfactory_pipeline.checks.call_plan import api_variables, required_variables  # noqa: PLC0415 - heavy, and only this job needs it
-    from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - as above
-    from mcpfactory_pipeline.checks.source import FULL_TOOL_SET  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.call_plan import api_variables, required_variables  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.source import FULL_TOOL_SET  # noqa: PLC0415 - heavy, and only this job needs it
 
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
     modes = {**FULL_TOOL_SET, "MCPFACTORY_MODE": "full"}
     command = sandbox.command(package_command(python, inputs.package, inputs.folder))
-    empty = sandbox.folder / "declared"  # no source tree in sight
+    empty = sandbox.folder / "declared"  # an empty working directory, so that imports cannot find sources
     empty.mkdir()
     environ = {**sandbox.environ, **dummies, **modes}
     bench = ServerSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
@@ -301,10 +301,10 @@ def _run_declared(
 
 
 def _combine(judged: StageOutputs | None, observed: Observed, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
-    """Return the verdict of both kinds of tests: each must have passed. `observed` is what there is to see of both."""
+    """Return the verdict of both kinds of tests, which must all pass. `observed` covers both."""
     facts: dict[str, Any] = observed.facts()
     if not replayed:
-        assert judged is not None  # one of the two there is
+        assert judged is not None  # at least one of the two exists
         return replace(judged, summary=facts) if judged.summary else judged
     facts["declared"] = len(replayed)
     if judged is not None and judged.outcome != "passed":
@@ -329,7 +329,7 @@ def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> Observed:
 
 
 def judge_tests(code: int, observed: Observed | None) -> StageOutputs:
-    """Return the verdict on tests by pytest's exit code and what the plugin saw of them; without that nothing was shown."""
+    """Return the verdict from pytest's exit code and the plugin's observations; without those, nothing is proven."""
     if observed is None:
         said = f"pytest ended with exit {code} before it was through: without a record of the tests none counts"
         return StageOutputs("failed", f"{said}; see the log")

@@ -1,4 +1,4 @@
-"""`validate`: the server is started from its wheel and checked by the rules, its evaluation cases against the model of its API."""
+"""Stage `validate`: start the server from its wheel, check the rules, and run evaluation cases with the API's model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.declared_calls import Evaluations
     from mcpfactory_pipeline.launch.connection import ModelledApi
 
-_SHOWN: Final = 3  # files that a message names
+_SHOWN: Final = 3  # files that a message lists
 
 
 def run(inputs: StageInputs) -> StageOutputs:
@@ -42,12 +42,12 @@ def run(inputs: StageInputs) -> StageOutputs:
     except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     from mcpfactory_pipeline.checks.examine import validate  # noqa: PLC0415 - heavy, and only this job needs it
-    from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy, and only this job needs it
-    from mcpfactory_pipeline.checks.source import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.source import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - heavy
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS), writable=state)
-    empty = sandbox.folder / "empty"  # no source tree is reachable: the installed package is started
+    empty = sandbox.folder / "empty"  # an empty working directory, so that sources are not importable
     empty.mkdir()
     target = ValidationTarget(
         command=tuple(sandbox.command([str(environment.python), "-m", inputs.package])),
@@ -64,7 +64,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     report = with_locations(report, inputs.root, inputs.folder)
     tools = [*report.listed, *_searched_tools(report.listed, candidate.folder)]
     keep_report(inputs, report, tools)
-    gates = report.failed_gates  # including those that could not be checked
+    gates = report.failed_gates  # includes gates that could not be checked
     message, summary = summarise(inputs, report, tools, level=sandbox.level.name, gates=gates)
     if any(finding.rule == "startup.starts" for finding in report.findings):
         mistake = diagnose_start(environment.python, inputs.package, inputs.folder, sandbox=sandbox)
@@ -76,7 +76,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
-    """In search mode: the tools behind those that are listed. They are part of the contract, for they are called by name."""
+    """Return the tools behind those listed in search mode, which belong to the contract: they are called by name."""
     metas = [tool.get("_meta") for tool in listed if isinstance(tool, dict)]
     searching = any(isinstance(meta, dict) and meta.get(CALLS) for meta in metas)
     found = contract.stored_contract(folder, manifest=True) if searching else None
@@ -88,8 +88,8 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
 
     None if the server has no cases, or is made from a document and has no model of its API.
     """
-    from mcpfactory_pipeline.checks.declared_calls import Evaluations  # noqa: PLC0415 - heavy, and only this job needs it
-    from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.declared_calls import Evaluations  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy
 
     cases = read_cases(inputs.folder)
     modelled = model_files(source_files(inputs.folder))
@@ -109,7 +109,7 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
 
 
 class _Model:
-    """The program of the model, for as many processes as there are cases."""
+    """The program of the API model, started once for each case."""
 
     def __init__(self, sandbox: Sandbox, python: str) -> None:
         self._sandbox = sandbox

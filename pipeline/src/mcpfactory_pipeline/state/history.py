@@ -1,4 +1,4 @@
-"""The history of one server: one event a line, only ever added to; two branches are merged by keeping all their lines."""
+"""The history of one server: an append-only file with one event per line. Merges keep the lines of both branches."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mcpfactory_pipeline.base.files import read_regular
 from mcpfactory_pipeline.state.schema import UPGRADE, Event, check_event, explain, latest, read_event, unknown_kind
 from mcpfactory_pipeline.state.state import repair_hint
 
-LARGEST: Final = 1 << 31  # bytes of a history: some million events
-LONGEST: Final = 1 << 24  # bytes of one event
+LARGEST: Final = 1 << 31  # maximum size of a history in bytes; enough for millions of events
+LONGEST: Final = 1 << 24  # maximum size of an event in bytes
 
-# The beginnings of the lines that git writes into a file that it cannot merge.
+# Line prefixes that git writes into a file with merge conflicts.
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
@@ -113,7 +113,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _end_of_last_event(descriptor: int) -> int:
-    """Put the descriptor behind the last whole event: a torn last line goes, a whole one gets its end."""
+    """Seek to the end of the last whole event: remove a torn last line, and complete a missing line end."""
     size, tail = _last_line(descriptor)
     os.lseek(descriptor, 0, os.SEEK_END)
     if not tail:
@@ -128,7 +128,7 @@ def _end_of_last_event(descriptor: int) -> int:
 
 
 def _last_line(descriptor: int) -> tuple[int, bytes]:
-    """Return the bytes of a file, and those behind its last line end."""
+    """Return the file's size in bytes, and the bytes after its last line end."""
     size = os.lseek(descriptor, 0, os.SEEK_END)
     tail, place = b"", size
     while place and b"\n" not in tail:

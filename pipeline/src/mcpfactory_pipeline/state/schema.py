@@ -31,14 +31,14 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, last_id, utc_now
 
 UPGRADE: Final = "update mcpfactory: a newer version wrote this"
-_AHEAD: Final = timedelta(minutes=5)  # the clocks of machines that share a history may differ by this much
+_AHEAD: Final = timedelta(minutes=5)  # maximum clock difference between machines that share a history
 
 Event = Mapping[str, Any]
 Members = Mapping[str, CoreSchema]
 
 _TEXT: Final = str_schema(strict=True)
 _COUNT: Final = int_schema(strict=True)
-_NUMBER: Final = union_schema([_COUNT, float_schema(strict=True)], mode="left_to_right")  # 1 stays 1
+_NUMBER: Final = union_schema([_COUNT, float_schema(strict=True)], mode="left_to_right")  # integers first: 1 stays 1
 _TEXTS: Final = list_schema(_TEXT, strict=True)
 _TEXT_BY_NAME: Final = dict_schema(_TEXT, _TEXT, strict=True)
 _ANYTHING: Final = dict_schema(_TEXT, any_schema(), strict=True)
@@ -79,7 +79,7 @@ _DECIDED: Final[Members] = {"channel": _TEXT, "candidate": _TEXT}
 _ABOUT_STAGE: Final[Members] = {"stage": _TEXT, "shown": _TEXT_BY_NAME, "restart": _TEXT}
 _REASON: Final[Members] = {"reason": _TEXT}
 
-# Required and optional members of each kind of event.
+# Kind of event → its required and optional members.
 KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "stage.started": (_STEP, {"pid": _COUNT, "reasons": _TEXTS}),
     "stage.finished": (
@@ -111,7 +111,7 @@ KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }
 _COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
-# What any event is about, also where its kind does not ask for it: readers of all kinds look at these.
+# Members that readers of all kinds use, so they are checked in every event.
 _ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "candidate", "target", "rule"), _TEXT)
 
 
@@ -127,7 +127,7 @@ def _events() -> SchemaValidator:
 
 
 def latest() -> Mapping[str, str]:
-    """Return the largest `id` and `at` that an event may have now."""
+    """Return the largest `id` and `at` that events may have now."""
     at = utc_now() + _AHEAD
     return {"id": last_id(at), "at": format_time(at)}
 
@@ -144,7 +144,7 @@ def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
 
 
 def _require_past(event: Event, limits: Mapping[str, str]) -> None:
-    """Raise ValueError for an event of the future: it would add time to a soak, and later ids might not sort behind its id."""
+    """Raise ValueError for a future event: it would extend soak time, and later ids might not sort after it."""
     for member, limit in limits.items():
         if event[member] > limit:
             raise ValueError(f"{member} is {event[member]!r}, ahead of this machine's clock ({format_time(utc_now())})")
@@ -164,7 +164,7 @@ def check_event(event: Event, where: str) -> None:
 
 
 def unknown_kind(error: ValueError) -> str:
-    """Return the kind of an event that this version does not know; empty when something else is wrong with it."""
+    """Return the kind of an event if this version does not know it; "" for other errors."""
     found = _first(error)
     return str(found["ctx"]["tag"]) if found.get("type") == "union_tag_invalid" else ""
 
@@ -192,11 +192,11 @@ BEGINS: Final = "stage.started"
 RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
 ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
 
-Step = tuple[object, object]  # a stage, and the run that executes it
+Step = tuple[object, object]  # (stage, run)
 
 
 def step_of(event: Event) -> Step:
-    """Return the stage of an event, and its run."""
+    """Return the stage and the run of an event."""
     return event.get("stage"), event.get("run")
 
 

@@ -34,7 +34,7 @@ from mcpfactory_pipeline.state.schema import BEGINS, ENDS, UPGRADE, Event, Step,
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
-_OFFERED_BEFORE: Final = 5  # how many candidates back a channel can be rolled
+_OFFERED_BEFORE: Final = 5  # earlier candidates of a channel that are kept for rollbacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def _decided(state: ServerState, event: Event, kind: str, against: str) -> Serve
         return _stage_decided(state, event, kind)
     name, channel, who = str(event["candidate"]), str(event["channel"]), _who(event)
     known = state.candidates.get(name)
-    if known is None:  # forgotten, as old candidates are; on another branch it was not
+    if known is None:  # old candidates are dropped, but another branch may still decide about them
         return state
     before: Mapping[str, Mapping[str, str]] = getattr(known, kind)
     lifted = {other: said for other, said in getattr(known, against).items() if other != channel}
@@ -328,7 +328,7 @@ def _who(event: Event) -> dict[str, str]:
 
 
 RULES: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
-    "stage.started": _unchanged,  # half of all events: they do not copy the state
+    "stage.started": _unchanged,  # half of all events, so they must not copy the state
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
     "promoted": _promoted,
@@ -340,7 +340,7 @@ RULES: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
     "retired": _retired,
     "revived": _revived,
     "renamed": _revived,
-    "waived": _unchanged,  # it concerns data in a separate file, waivers.toml
+    "waived": _unchanged,  # waivers are stored in a separate file, waivers.toml
     "publish.started": _publishing,
     "published": _published,
 }

@@ -42,7 +42,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _log: Final = logging.getLogger(__name__)
 
-_LARGEST: Final = 1 << 26  # bytes of a state file
+_LARGEST: Final = 1 << 26  # maximum size of a state file in bytes
 
 
 @functools.cache
@@ -63,7 +63,7 @@ class Transaction:
         self._store, self._server, self._rehearsal = store, server, rehearsal
         self._before = state.last
         self.size = store.history_size(server)
-        self.alone = True  # no other program has added to the history meanwhile
+        self.alone = True  # True until another program adds to the history
         self.state = state
         self.appended: list[Event] = []
 
@@ -87,7 +87,7 @@ class Transaction:
             with self._store.writing_state(self._server, text if changed else None):
                 where = self._store.where(self._server, "history")
                 start, end = history.append(self._store.history_file(self._server), [event], where)
-            self.alone, self.size = self.alone and start <= self.size + 1, end  # 1: a line end that was missing
+            self.alone, self.size = self.alone and start <= self.size + 1, end  # + 1: a missing line end was added
             self.appended.append(event)
             _log.info("%s: recorded %s", self._server, kind)
         self.state = state
@@ -115,7 +115,7 @@ class Store:
         return self._folder / "history" / f"{server}.jsonl"
 
     def history_size(self, server: str) -> int:
-        """Return the bytes of a history."""
+        """Return the size of a history in bytes."""
         stamp = file_stamp(self.history_file(server))
         return stamp[1] if stamp else 0
 
@@ -124,16 +124,16 @@ class Store:
         return self.locks / f"{server}.snapshot"
 
     def where(self, server: str, kind: str) -> str:
-        """Return the path that messages name: relative to the workspace."""
+        """Return the path for messages, relative to the workspace."""
         return f"pipeline/{kind}/{server}.{'json' if kind == 'state' else 'jsonl'}"
 
     def servers(self) -> list[str]:
-        """Every server that has a state or a history, whether its folder still exists or not."""
+        """Return each server with a state or history, even without a folder."""
         names = {file.stem for file in (self._folder / "state").glob("[!.]*.json")}
         return sorted(names | {file.stem for file in (self._folder / "history").glob("[!.]*.jsonl")})
 
     def history(self, server: str) -> list[Event]:
-        """Every event of a server, oldest first."""
+        """Return all events of a server, oldest first."""
         return history.read(self.history_file(server), self.where(server, "history"))
 
     def half_written(self, server: str) -> dict[str, str] | None:
@@ -359,4 +359,4 @@ class Store:
 def is_older(server: str, text: str, events: Sequence[Event]) -> bool:
     """Return True if the text is the state after a prefix of the history: an interrupted write."""
     states = list(accumulate(events, apply, initial=ServerState(server)))
-    return any(text == to_text(state) for state in reversed(states))  # usually only the last write is missing
+    return any(text == to_text(state) for state in reversed(states))  # newest first: usually one write is missing

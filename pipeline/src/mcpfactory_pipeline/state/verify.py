@@ -167,7 +167,7 @@ def verify(
     for server in names or known:
         if server not in known:
             workspace.server(server)
-        if _mismatch(store, server) is not None:  # a write in progress causes a harmless one
+        if _mismatch(store, server) is not None:  # may be a write in progress, so check again under the lock
             with store.unchanging(server):
                 if (wrong := _mismatch(store, server)) is not None:
                     found.append(difference(server, wrong.message, wrong.hint, _changes(store, server)))
@@ -259,7 +259,7 @@ def _changes(store: Store, server: str) -> Iterator[str]:
 
 
 def _facts(value: Any, name: str = "") -> dict[str, str]:
-    """Return nested data as one fact a line: its path, with dots between the keys, and its value as JSON."""
+    """Return nested data as path → JSON value, one per fact, with dots between keys."""
     if not isinstance(value, dict) or not value:
         return {name: json.dumps(value, ensure_ascii=False)}
     return {

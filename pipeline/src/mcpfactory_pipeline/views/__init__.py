@@ -1,1 +1,1 @@
-"""Status, inbox and drift as plain data, which the commands, the dashboard and the factory's own server show."""
+"""Status, inbox and drift as plain data for commands, dashboard and the factory's own server."""

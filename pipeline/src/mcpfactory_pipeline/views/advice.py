@@ -1,4 +1,4 @@
-"""Dry runs of suggested commands: the function that would refuse a suggestion tries it, without writing."""
+"""Dry runs of suggested commands, so that no suggestion is shown that would be refused."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_STEPS: Final = 4  # hints that are followed, one after another, for a suggestion that goes through
+_STEPS: Final = 4  # consecutive hints that are tried to find a command that succeeds
 _LOG: Final = re.compile(r"mcpfactory pipeline history (?P<server>[\w.-]+) (?P<stage>[a-z][\w.-]*)")
-# Behind a command a verb with its object; a server may be called `lists`, and have options or nothing behind it.
+# Text after a command in a hint: a verb and its object. A server may be named `lists`, so options must not follow.
 _SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
-_TRIED: Final = (Decision, Retire, Revive, Waive)  # a dry run of others starts servers, or reads documents
+_TRIED: Final = (Decision, Retire, Revive, Waive)  # dry runs of other operations start servers or read documents
 _STRANGER: Final = "somebody"  # an actor who has decided nothing yet
 
 
@@ -69,7 +69,7 @@ class Adviser:
         return None
 
     def _try(self, operation: Operation) -> None:
-        """Try an operation without writing. Whose key signs it, only its owner can try."""
+        """Try an operation without writing; signed decisions are not tried, because only their owner has the key."""
         context = OperationContext(self.workspace, dry_run=True, clock=lambda: self.now, stages=self.stages)
         if isinstance(operation, Promote):
             require_promotable(
@@ -109,7 +109,7 @@ class Adviser:
         return (f"mcpfactory pipeline status {self.state.server}", first) if refused else (command, first)
 
     def _decider(self, operation: Approve | Reject) -> str:
-        """Return somebody who may make this decision."""
+        """Return a person who may make this decision."""
         if operation.stage:
             known = next((one for one in self.stages if one.name == operation.stage), None)
             approvers = known.approval.approvers if known and known.approval else ()
@@ -120,7 +120,7 @@ class Adviser:
         return self.somebody(channel.approvers, chosen.approvals.get(channel.name, {}) if chosen else {})
 
     def somebody(self, approvers: tuple[str, ...], given: Mapping[str, str]) -> str:
-        """Return somebody who may approve and has not: who acts, where that is so."""
+        """Return a person who may approve and has not: preferably the current actor."""
         said = {person_key(who) for who in given}
         able = [who for who in (actor(), *approvers, _STRANGER) if not approvers or who in approvers]
         return next((who for who in able if person_key(who) not in said), able[0])

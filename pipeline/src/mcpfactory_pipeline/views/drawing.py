@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, 
 
 _Link = Callable[[str], str]
 
-# Word, tone, and sign (of `_SHAPES`) of each status. The dashboard uses the same for its statuses.
+# Status → word, tone, and sign (of `_SHAPES`). The dashboard uses the same.
 SIGNS: Final[Mapping[str, tuple[str, str, str]]] = {
     "running": ("running", "busy", "play"), "failed": ("failed", "bad", "cross"),
     "errored": ("errored", "bad", "alert"), "interrupted": ("interrupted", "warn", "pause"),
@@ -56,7 +56,7 @@ _SHAPES: Final[Mapping[str, str]] = {
     "hand": "M8 2.5a2.5 2.5 0 1 1 0 5 2.5 2.5 0 1 1 0-5M3 13.5c0-3 2-4.5 5-4.5s5 1.5 5 4.5",
 }
 
-# The colours of assets/style.css, for pictures that stand alone.
+# Colors of assets/style.css, for standalone pictures.
 LIGHT: Final[Mapping[str, str]] = {
     "ground": "#f6f7f9", "card": "#ffffff", "ink": "#171a1f", "quiet": "#565d6b", "line": "#dfe3e9", "link": "#1f56b8",
     "good": "#14643a", "bad": "#a3151f", "bad-ground": "#fde7e8", "warn": "#7a4a00", "busy": "#1f56b8", "busy-ground": "#e4edfb",
@@ -98,21 +98,21 @@ PICTURE_STYLE: Final = (
     + ".flow a:focus-visible{outline:2px solid var(--link);outline-offset:1px}\n"
 )
 
-_EDGE: Final = 16  # around everything; ways that turn have room there
-_WIDTH: Final = 160  # of a card, across
+_EDGE: Final = 16  # margin in pixels; connections turn there
+_WIDTH: Final = 160  # width of a card in pixels
 _COLUMN: Final = 192
-_COLUMNS: Final = 7  # in a line: as many as a page has room for
-_NARROW: Final = 320  # of everything, down: a phone has 390 pixels, of which margins take some
+_COLUMNS: Final = 7  # cards per line: as many as a page has room for
+_NARROW: Final = 320  # total width of the vertical layout in pixels; phones have 390, minus margins
 _LANE: Final = 11
 _GUTTER: Final = 4
-_GAP: Final = 20  # between cards in a column
+_GAP: Final = 20  # pixels between cards in a column
 _HEAD: Final = 46
 _CHIP: Final = 26
-_TALL_CHIP: Final = 38  # with the word below the label
+_TALL_CHIP: Final = 38  # height in pixels of a chip with the word below the label
 _CHIP_GAP: Final = 4
 _PAD: Final = 8
 _TITLE: Final = 200  # characters of a tooltip
-_LETTERS: Final = {"name": 7.8}  # pixels of a letter, rather too many
+_LETTERS: Final = {"name": 7.8}  # pixels per letter, slightly too many
 _LETTER: Final = 6.2
 
 
@@ -131,7 +131,7 @@ class _Card:
 
     @property
     def middle(self) -> int:
-        """Return the height at which edges begin and end: that of the name."""
+        """Return the y coordinate of the name, where connections start and end."""
         return self.y + _HEAD // 2
 
 
@@ -181,11 +181,11 @@ def _chip_height(place: GraphPlace, width: int) -> int:
 
 
 def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return cards, ways, width and height: a column for each level, in as many lines as are needed; rows are as high as their highest card."""
+    """Return cards, connections, width and height: a column per level, wrapped into lines as high as their cards."""
     levels = 1 + max((place.node.level for place in places), default=0)
     columns = -(-levels // -(-levels // _COLUMNS))
     used: Counter[int] = Counter()
-    rows: dict[str, tuple[int, int]] = {}  # by place: its line, and its row in that
+    rows: dict[str, tuple[int, int]] = {}  # place → (line, row in the line)
     heights: dict[tuple[int, int], int] = {}
     for place in places:
         level = place.node.level
@@ -214,14 +214,14 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
 
 
 def _way(start: _Card, end: _Card, below: int | None) -> str:
-    """Return a way to the next column; one that leads further turns below its row, at the height of `below`."""
+    """Return a connection to the next column; a longer one turns below its row, at the height `below`."""
     turn = end.x - (_COLUMN - _WIDTH) // 2
     over = "" if below is None else f"H{start.x + start.width + 8}V{below}"
     return f"M{start.x + start.width} {start.middle}{over}H{max(turn, 2)}V{end.middle}H{end.x}m-5 -4l5 4l-5 4"
 
 
 def _down(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return the same with all cards below each other; what is not needed by the next one is led past it on the left."""
+    """Return the same with all cards in one column; connections that skip cards pass them on the left."""
     order = {place.node.name: number for number, place in enumerate(places)}
     last: dict[str, int] = {}
     for place in places:
@@ -264,7 +264,7 @@ def _tone(place: GraphPlace) -> str:
 
 
 def _said(place: GraphPlace, room: float = float("inf")) -> str:
-    """Return the line below the name, in other words where those have no room in so many pixels."""
+    """Return the line below the name, with fewer words if it is wider than `room` pixels."""
     node = place.node
     note = node.note if node.kind in {"gates", "approval"} and not node.status else ""
     words = [SIGNS[node.status][0] if node.status in SIGNS else node.status]
@@ -280,7 +280,7 @@ def _drawn(card: _Card, link: _Link | None) -> str:
     kind = _KINDS.get(node.kind, "")
     sign = SIGNS[node.status][2] if node.status in SIGNS else ""
     room = card.width - 20 - (19 if kind else 0)
-    fits = len(node.name) * _LETTERS["name"] <= room  # else the channel that follows says the rest
+    fits = len(node.name) * _LETTERS["name"] <= room  # otherwise the channel's card shows the rest
     short = node.name if fits or node.kind != "approval" else node.name.partition(" for ")[0]
     name = _text(card.x + 10 + (19 if kind else 0), card.y + 19, "name", short, room)
     inline = card.x + 10 + (17 if sign else 0)
@@ -326,7 +326,7 @@ def _text(x: int, y: int, kind: str, text: str, room: int) -> str:
     if not text:
         return ""
     shown = truncate(text, max(3, int(room / _LETTERS.get(kind, _LETTER))))
-    # Truncated text is fitted to its room, because the letters of the reader's font may be wider.
+    # Fit truncated text to its width, because the letters of the reader's font may be wider.
     fit = f' textLength="{int(room)}" lengthAdjust="spacingAndGlyphs"' if shown != text else ""
     return f'<text class="{kind}" x="{x}" y="{y}"{fit}>{escape(shown)}</text>'
 

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.workspace.adopted import read_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
 
 _LOCK: Final = Path(".mcpfactory", "lock.json")
-_MAX_NAMED: Final = 3  # edited files that are named
+_MAX_NAMED: Final = 3  # edited files that a message lists
 _README_COUNT: Final = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
 _PARTS: Final = ("template", "codegen", "runtime")
 
@@ -40,7 +40,7 @@ class _DriftInputs:
 
     @property
     def generated(self) -> StageRecord | None:
-        """The record of the stage `generate`, when it passed."""
+        """Return the record of the stage `generate` if it passed."""
         record = self.state.stages.get("generate")
         return record if record and record.outcome == "passed" else None
 
@@ -83,7 +83,7 @@ def look_again(server: WorkspaceServer) -> list[Drift]:
     """
     if server.adopted is None:
         return []
-    from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy, and only asked for by --refresh
+    from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy
 
     seen = watch(server)
     with suppress(OSError):  # readers without write permission still get the result
@@ -101,7 +101,7 @@ def _document(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _edited(case: _DriftInputs) -> Iterator[Drift]:
-    """Find generated files that somebody edited; the lock is read only when they are not as `generate` left them."""
+    """Find generated files that somebody edited; read the lock only if they differ from what `generate` wrote."""
     record, now = case.state.stages.get("generate"), case.now("generated")
     if now == ABSENT or (record is not None and record.inputs.get("generated") == now):
         return
@@ -144,7 +144,7 @@ def _readme(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _template(case: _DriftInputs) -> Iterator[Drift]:
-    """Compare the template with that which the person's files were made from, or last merged with; a run does not change that."""
+    """Compare the template with the one that the person's files were made from or merged with; runs keep that one."""
     now, before = case.now("template"), _merged_with(case)
     if ABSENT not in {now, before} and now != before:
         means = "a run regenerates the machine's files; `update` changes yours and keeps your edits"
@@ -152,7 +152,7 @@ def _template(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _merged_with(case: _DriftInputs) -> str:
-    """Return the version of the template in the lock; `none` when that does not say. The lock is read only where it may have changed."""
+    """Return the template version in the lock, or `none`. The lock is read only if the version may have changed."""
     record, now = case.generated, case.inputs.get("generate", {}).get("generated")
     if record is not None and record.inputs.get("generated") == now:
         return str(record.summary.get("template", ABSENT))
@@ -160,7 +160,7 @@ def _merged_with(case: _DriftInputs) -> str:
 
 
 def _moved(case: _DriftInputs) -> Iterator[Drift]:
-    """Parts of the factory that are not those which the recorded stages ran with."""
+    """Yield the drift between the factory's parts and those of the recorded stages."""
     moved: dict[str, str] = {}
     own_line = (
         _merged_with(case) != ABSENT
@@ -239,7 +239,7 @@ def _live(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _upstream(case: _DriftInputs) -> Iterator[Drift]:
-    """Read the documents where they came from again, and compare them with the server's copies."""
+    """Read the documents from their sources again, and compare them with the server's copies."""
     for document in case.server.documents:
         if document.source.startswith(("http://", "https://")):
             yield from _refreshed(case, document)
@@ -251,8 +251,8 @@ def _adopted(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drift]:
-    from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy, and only asked for by --refresh
-    from mcpfactory_codegen.servers.documents import document_files  # noqa: PLC0415 - as above
+    from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy
+    from mcpfactory_codegen.servers.documents import document_files  # noqa: PLC0415 - heavy; only for --refresh
 
     try:
         fresh = document_files(load(document.source), document.label)

@@ -46,7 +46,7 @@ def gates_name(channel: str) -> str:
 
 
 def approval_name(channel: str) -> str:
-    """Return the name of the place before a channel where people must say yes."""
+    """Return the name of the approval node before a channel."""
     return f"approval for {channel}"
 
 
@@ -97,7 +97,7 @@ def channel_limits(channel: ChannelPolicy) -> list[str]:
 def _admission(
     nodes: dict[str, GraphNode], channel: ChannelPolicy, needs: tuple[str, ...], row: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Add what a channel asks for behind its needs, and return what the channel itself then needs."""
+    """Add nodes for a channel's requirements behind its needs; return the channel's new needs."""
     asked = channel_limits(channel)
     approvals = pluralize(channel.approvals, "approval") if channel.approvals else ""
     for name, kind, words in (
@@ -184,11 +184,11 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 }
 
 
-MANY: Final = 30  # servers, above which they are counted
+MANY: Final = 30  # number of servers above which the graph shows counts
 _IN_INBOX: Final = frozenset(
     {"gate", "approval", "ready"}
-)  # statuses that are kinds of the inbox; the board has the others
-_CHIPS: Final = 8  # of one place, before the rest is counted
+)  # statuses that are kinds in the inbox; the board shows the others
+_CHIPS: Final = 8  # chips per place, before the rest is counted
 
 # Statuses of a server at a place, in order of display.
 _ORDER: Final = (
@@ -196,12 +196,12 @@ _ORDER: Final = (
 )  # fmt: skip
 _NO_QUESTION: Final = frozenset(
     {"hold", "stale", "never", "failed"}
-)  # items about a channel that ask nothing of a candidate
+)  # items about a channel that require no decision about a candidate
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """One server at one place: with which candidate ("" before it is built), how it is there, and where the dashboard decides about it."""
+    """A server at a node: its candidate ("" before the build), its status, and the dashboard page for decisions."""
 
     place: str
     server: str
@@ -214,7 +214,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class PlaceChip:
-    """A chip at a place: a candidate, or a number of servers. `path` is its dashboard page; `about` its full text."""
+    """A chip at a node: a candidate, or a number of servers. `path` is its dashboard page; `about` its full text."""
 
     label: str
     status: str
@@ -257,7 +257,7 @@ def positions_of(
 
 
 def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[Position]:
-    """Yield the stages that are at work, or the first that is not done: there the newest candidate is, or what becomes one."""
+    """Yield the running stages, or the first unfinished one, where the newest candidate is or will be."""
     at_work = set(row.get("at_work", ()))
     undone = (
         name
@@ -266,7 +266,7 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
     )
     names = at_work or set(itertools.islice(undone, 1))
     for stage in stages:
-        if stage.name in at_work or (stage.name in names and not stage.awaits):  # else shown at its channel
+        if stage.name in at_work or (stage.name in names and not stage.awaits):  # others are at their channel
             yield _position_at(row, stage, stages, nodes, running=stage.name in at_work)
 
 
@@ -294,7 +294,7 @@ def _position_at(
 
 
 def stage_status(cell: Mapping[str, Any]) -> str:
-    """Return the status of a stage that is not running, from its cell of a `status_row`; a bad outcome comes first."""
+    """Return the status of a stage that is not running, from its cell of a `status_row`; failures come first."""
     verdict, outcome = cell.get("verdict"), cell.get("outcome")
     if outcome not in {None, "passed"}:
         return str(outcome)
@@ -306,7 +306,7 @@ def stage_status(cell: Mapping[str, Any]) -> str:
 def _before_channels(
     row: Mapping[str, Any], about: Mapping[str, InboxItem], channels: Sequence[ChannelPolicy], nodes: set[str]
 ) -> Iterator[Position]:
-    """Yield the candidates that the channel before offers, and that wait for a gate, for people or for time."""
+    """Yield the previous channel's candidates that wait for a gate, for people or for time."""
     offers, server = row.get("channels", {}), str(row["server"])
     for channel in channels:
         next_up, there = offers.get(channel.source or ""), offers.get(channel.name)

@@ -83,7 +83,7 @@ def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable
     return since
 
 
-# The kinds, the most blocking first.
+# Kinds of items, most blocking first.
 KINDS: Final = (
     "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
     "never", "stale",
@@ -94,14 +94,14 @@ _STALE_TOO: Final = {
     "moved",
     "replaced",
     "offers",
-}  # drift that also makes a stage run: one line is enough
+}  # kinds of drift that also make stages stale; one item is enough
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
-_RENEWED: Final = 90  # days that a waiver is proposed to hold again, where the policy allows as many
-_SURE: Final = {"approval", "hold"}  # what makes these has asked all that could refuse their commands
-_NAMED: Final = 3  # servers of a run that are named; more are all
+_RENEWED: Final = 90  # days by which a waiver is extended; the policy may allow fewer
+_SURE: Final = {"approval", "hold"}  # commands of these kinds are already known to succeed
+_NAMED: Final = 3  # servers of a run that are listed; above this number, the run is of all servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def gone_items(workspace: Workspace) -> list[InboxItem]:
 
 
 def in_order(items: Iterable[InboxItem]) -> list[InboxItem]:
-    """Return the most blocking first, then those that have waited longest."""
+    """Return items by kind, most blocking first, then by waiting time."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
@@ -205,12 +205,12 @@ class InboxReader:
 
     @cached_property
     def _head(self) -> dict[str, str]:
-        """The histories of the commit that is checked out: git is asked once, and not for each server that is ready."""
+        """Return the histories in HEAD, cached, so that git runs once and not per server."""
         return head_histories(self.workspace)
 
     @cached_property
     def store(self) -> Store:
-        """State and history of the workspace."""
+        """The state and history of the workspace."""
         return Store(self.workspace)
 
     @classmethod
@@ -229,11 +229,11 @@ class InboxReader:
         return status_row(self.workspace, self.store, self.stages, server, refresh=refresh)
 
     def read(self, server: WorkspaceServer, *, refresh: bool = False) -> list[InboxItem]:
-        """Everything that waits at one server."""
+        """Return all pending items of one server."""
         return list(self.of(server, *self.status(server, refresh=refresh)))
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
-        """Everything that waits at one server, by its `status_row`. What is suggested was tried: nothing that would be refused is."""
+        """Return all pending items of one server from its `status_row`, with suggested commands that were tried."""
         adviser = self.adviser(row, state)
         for item in self._waiting(server, row, state):
             yield item if item.kind in _SURE else self._tried(item, adviser)
@@ -243,7 +243,7 @@ class InboxReader:
         return Adviser(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
     def _tried(self, item: InboxItem, adviser: Adviser) -> InboxItem:
-        """Return the item with a command that goes through, and with what refuses the one that came first, where it does."""
+        """Return the item with a command that succeeds, and the error of the original command, if it was refused."""
         command, refused = adviser.validate_suggestion(item.command)
         if refused is None:
             return item
@@ -260,7 +260,7 @@ class InboxReader:
             yield InboxItem("problem", server.name, "history", f"{half['message']}; hint: {half['hint']}", command)
         if state.retired:
             return
-        recent = cache(lambda: self.store.history(server.name))  # read only where somebody waits, and once
+        recent = cache(lambda: self.store.history(server.name))  # read once, and only if something is pending
         due = [
             *self._stages(server, state, row), *self._offered(state, recent), *self._publishing(state), *self._channels(server, state, recent),
             *self._holds(state),
@@ -282,14 +282,14 @@ class InboxReader:
         first = self._first_stale(row)
         if not due and first and not _STALE_TOO & kinds and not row["at_work"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
-            if "template" not in kinds or reasons != "template changed":  # update first; then there is something to run
+            if "template" not in kinds or reasons != "template changed":  # update first, so that the run has stages
                 kind = "never" if row["stages"][first]["outcome"] is None else "stale"
                 yield InboxItem(
                     kind, server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}"
                 )
 
     def _stage_tokens(self, server: WorkspaceServer, state: ServerState, due: Sequence[InboxItem]) -> dict[str, str]:
-        """Return the tokens of what the approval stages show that wait for somebody."""
+        """Return the tokens of the shown content of approval stages that await a decision."""
         asked = {item.about for item in due}
         reader = InputReader(server, state)
         return {
@@ -308,7 +308,7 @@ class InboxReader:
         return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
-        """Stages that are soaking, and those that wait for them, only need time."""
+        """Return the first stale stage, ignoring stages that soak or wait for them, which only need time."""
         waiting: set[str] = set()
         needs = {stage.name: stage.needs for stage in self.stages}
         for name, stage in row["stages"].items():
@@ -319,7 +319,7 @@ class InboxReader:
         return ""
 
     def _stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[InboxItem]:
-        """Yield the first stage that did not pass; the others wait for it."""
+        """Yield the first stage that did not pass; later ones wait for it."""
         run = f"mcpfactory pipeline run {server.name}"
         for name, stage in row["stages"].items():
             outcome = stage["outcome"]
@@ -360,7 +360,7 @@ class InboxReader:
         return InboxItem("approval", state.server, stage.name, f"{stage.name}: {words}", command)
 
     def _finding(self, state: ServerState, stage: str) -> str:
-        """Return the first finding of a failed stage, from its report where that is on this machine, else its message."""
+        """Return the first finding of a failed stage from its report if available, else the stage's message."""
         record = state.stages[stage]
         for path in record.artifacts:
             if not path.endswith(f"{stage}/report.json"):
@@ -374,7 +374,7 @@ class InboxReader:
         return record.message
 
     def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
-        """Yield what a channel behind the first offers although a check of those bytes has failed since."""
+        """Yield later channels' offers whose bytes have failed a check since."""
         for channel in self.channels[1:]:
             offered = state.offered(channel.name)
             known = state.candidates.get(offered)
@@ -434,7 +434,7 @@ class InboxReader:
         offer = offered_now(read_known_drift(server.folder, server.adopted)) if ending else ""
         for waiver, left in ending:
             if waiver.rule == DRIFT_RULE and (not offer or uncovering(waiver, offer)):
-                continue  # there is nothing that it excuses
+                continue  # the waiver excuses nothing
             what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
             when = "ends today" if left == 0 else f"ends in {pluralize(left, 'day')}" if left > 0 else "has ended"
             then = (
@@ -446,7 +446,7 @@ class InboxReader:
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
             rule, until = shlex.quote(waiver.rule), self.now.date() + timedelta(days=days)
             command = f"mcpfactory waive {rule} --server {server.name}{tool} --reason '…' --expires {until}"
-            if waiver.rule == DRIFT_RULE and server.adopted:  # it is to be looked at, and not accepted on and on
+            if waiver.rule == DRIFT_RULE and server.adopted:  # drift must be reviewed, not waived repeatedly
                 command = f"mcpfactory adopt {server.adopted.again} --name {server.name}"
             yield InboxItem("waiver", server.name, what, message, command)
 
@@ -479,7 +479,7 @@ class InboxReader:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """For a server at a URL, validate again, because a repair there is not visible here."""
+    """Return the command; for a server at a URL, `validate` again, because a repair there is not visible here."""
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

@@ -142,7 +142,7 @@ def status_row(
     def read() -> tuple[dict[str, Any], ServerState]:
         state, channels = store.state(server.name), read_channels(workspace)
         now = extend(state, store.crashed_stages(server.name))
-        seen = look_again(server) if refresh and not state.retired else []  # first: what is known is an input
+        seen = look_again(server) if refresh and not state.retired else []  # before the inputs, which include drift
         inputs = read_inputs(stages, InputReader(server, now))
         steps = server_plan(workspace, server, stages, now, inputs=inputs)
         known = {stage.name: stage for stage in stages}
@@ -167,7 +167,7 @@ def _row(
     stages: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     drift: Sequence[Drift] = (),
 ) -> dict[str, Any]:
-    """Return the row of a state, with its stages and drift, of a server that is not at work."""
+    """Return a row for the state of an idle server, with its stages and drift."""
     candidate, policies = state.candidates.get(state.candidate or ""), {channel.name: channel for channel in channels}
     return {
         "server": state.server,
@@ -217,7 +217,7 @@ def _decided(state: ServerState, stage: Stage) -> str:
 
 
 def _stage(state: ServerState, step: PlanStep, stage: Stage) -> dict[str, Any]:
-    """Return the cell of a stage. One that people decide, or that awaits a channel, has no record: its verdict is its outcome."""
+    """Return the cell of a stage. Stages without a record (approvals, awaited channels) show their verdict."""
     record = state.stages.get(step.stage)
     if stage.approval or stage.awaits:
         record = StageRecord("passed", message=_decided(state, stage)) if step.verdict == UP_TO_DATE else None

@@ -46,31 +46,28 @@ def _about_url(item: InboxItem) -> bool:
     return (item.kind, item.about) == ("drift", "offers")
 
 
-_KINDS: Final = frozenset(
-    {"approval", "ready", "gate", "problem"}
-)  # of things that may be about a candidate for a channel
+_KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})  # items that may concern a candidate for a channel
 
 
 def decided_channel(item: InboxItem, channels: Collection[str]) -> str:
-    """Return the channel whose page of decisions has what speaks for and against a thing that waits; "" for none."""
+    """Return the channel whose decision page has the facts about an item; "" for none."""
     decides = item.kind in _KINDS and item.about in channels and " --stage " not in item.command
     return item.about if decides else ""
 
 
 def decision_path(server: str, about: str, channel: str) -> str:
-    """Return the path of the dashboard where a thing is decided: the page of the decision, of the server, or the inbox where that is gone."""
+    """Return the dashboard path for a decision: its page or the server's page; "" (the inbox) for a deleted server."""
     if about == "gone":
         return ""
     return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
 
 
-_TOLD: Final = "told.json"  # below pipeline/artifacts: sent IDs by receiver
+_TOLD: Final = "told.json"  # below pipeline/artifacts; sent IDs by receiver
 
 
 def waiting_id(workspace: str, item: InboxItem) -> str:
     """Return the ID of a pending item: constant while it is pending, even if its message changes."""
-    # Without a start time, the message identifies an item, except for an expiring waiver, whose message counts the
-    # days.
+    # Without a start time, the message identifies an item, except for a waiver, whose message counts the days.
     key = item.since or ("" if item.kind == "waiver" else item.message)
     return uuid.uuid5(
         uuid.NAMESPACE_URL, json.dumps(["mcpfactory", workspace, item.server, item.kind, item.about, key])
@@ -107,7 +104,7 @@ def tell_waiting(
     missed = notifier.close()
     heard = {one: set(ids) - missed.get(one, frozenset()) for one in wanting}
     fresh = {name for one in wanting for name in heard[one] - told[one]}
-    # What waits no more is new when it comes again.
+    # Forget resolved items, so that they are sent again if they come back.
     now = {one: {name for name in told[one] if names or name in ids} | heard[one] for one in wanting}
     if now != told:
         with suppress(OSError):  # for example on a full disk: it is sent again

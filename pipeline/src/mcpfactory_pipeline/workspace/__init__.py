@@ -1,1 +1,1 @@
-"""The repository of servers: which there are, what their files configure, their addresses and their waivers."""
+"""The workspace: its servers, their settings, addresses and waivers."""

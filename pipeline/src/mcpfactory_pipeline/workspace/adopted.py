@@ -22,11 +22,11 @@ from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 
 FILE: Final = "drift.json"
-STOPPING: Final = ("replaced", "offers")  # kinds that block the server; a newer version does not
-DRIFT_RULE: Final = "security.drift"  # the rule of `validate` that says so, and by which it is waived
+STOPPING: Final = ("replaced", "offers")  # kinds of drift that block the server; a newer version does not
+DRIFT_RULE: Final = "security.drift"  # rule of `validate` that reports drift; waivers refer to it
 OFFERS: Final = "offers.json"
 _SCHEMA: Final = 2
-_SHORT: Final = 12  # characters of a hash that sentences show
+_SHORT: Final = 12  # characters of a hash that messages show
 
 
 def adopted_files(adopted: Adopted, root: Path) -> list[str]:
@@ -50,7 +50,7 @@ def adopted_files(adopted: Adopted, root: Path) -> list[str]:
 
 
 def adopted_version(adopted: Adopted, folder: Path) -> str:
-    """Return the version of the server in `folder`, which is `servers/<name>`; "" when its files do not say one."""
+    """Return the version of the server in `folder` (`servers/<name>`); "" if its files have none."""
     read = _SAYS.get(adopted.kind)
     if read is None:
         return adopted.version
@@ -65,7 +65,7 @@ def adopted_version(adopted: Adopted, folder: Path) -> str:
     return found if isinstance(found, str) else ""
 
 
-# Kind → the file that says it, how that is read, and the keys that lead there.
+# Kind → file with the version, its parser, and the keys of the version.
 _SAYS: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, ...]]]] = {
     "python": ("pyproject.toml", tomllib.loads, ("project", "version")),
     "node": ("package.json", json.loads, ("version",)),

@@ -55,7 +55,7 @@ def inspection_report(folder: Path) -> dict[str, Any] | None:
 
 
 def source_facts(folder: Path) -> dict[str, Any]:
-    """Return the small facts of a server's sources that gates ask for: `document`, and with one `tools`, `tokens`, `coverage` (%)."""
+    """Return the facts of sources that gates use: `document`, and with one `tools`, `tokens`, `coverage` (%)."""
     report, found = _read(folder / _REPORT), coverage(folder)
     if report is None:
         return {"document": False}

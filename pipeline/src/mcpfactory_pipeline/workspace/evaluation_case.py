@@ -1,4 +1,4 @@
-"""Evaluation cases as they stand in `evals/*.yaml` of a server: a question, and the calls that answer it."""
+"""Evaluation cases in a server's `evals/*.yaml`: a question, and the calls that answer it."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ KINDS: Final = (*RUN_KINDS, *DECISIONS, "waits")
 # Results and decisions, for chat and incident tools; the other events only show progress.
 _DEFAULT_KINDS: Final = ("step.finished", "trouble", "run.finished", *DECISIONS)
 _FOR_PEOPLE: Final = ("waits",)  # default for chats and mail: only events that require action
-_TLS: Final = {"starttls": 587, "tls": 465, "none": 25}  # with the usual port of each
+_TLS: Final = {"starttls": 587, "tls": 465, "none": 25}  # TLS mode → default port
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 Kinds = Annotated[
     tuple[Annotated[str, OneOf((*KINDS, "*"))], ...],

@@ -96,7 +96,7 @@ def _permitted(settings: Settings, addresses: Addresses, place: str, private: Se
 
 
 def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddress:
-    """Return a private address that only the document names; `permit` says where it is permitted."""
+    """Return the error for a private address that only the document names; `permit` says how to permit it."""
     hint = f'if that is meant: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)
@@ -179,7 +179,7 @@ def _way(server: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> str
 
 
 SHARED_ADDRESS: Final = f"{SHARED}_BASE_URL"
-_NAMED: Final = 3  # servers that a message names
+_NAMED: Final = 3  # servers that a message lists
 
 
 def address_variable(server: WorkspaceServer) -> str:
@@ -188,7 +188,7 @@ def address_variable(server: WorkspaceServer) -> str:
 
 
 def server_prefix(server: WorkspaceServer) -> str:
-    """Return the prefix of a server's variables: an existing server keeps the names that people have set."""
+    """Return the prefix of a server's variables; existing servers keep theirs, because people have set them."""
     return published(server.folder).prefix or variable_prefix(server.name)
 
 

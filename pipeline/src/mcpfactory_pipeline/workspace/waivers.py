@@ -34,7 +34,7 @@ from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.workspace import read_file
 
 FILE: Final = "waivers.toml"
-SOON: Final = 14  # days before the end at which the inbox begins to list a waiver
+SOON: Final = 14  # days before its end that the inbox starts to list a waiver
 Text = Annotated[str, Field(pattern=r"\S", max_length=LONGEST_REASON)]
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
@@ -58,11 +58,11 @@ class Waiver(Settings):
         return f"covers {offer_words(self.offer, self.seen)}" if self.offer else ""
 
     def days_left(self, today: date) -> int:
-        """Days until the last one; negative when it has expired."""
+        """Return the days until the waiver's last day; negative after it."""
         return (self.until - today).days
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -120,7 +120,7 @@ def read_waivers(folder: Path) -> tuple[Waiver, ...]:
 
 
 def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
-    """Those that have not expired."""
+    """Return the waivers that have not expired."""
     return tuple(waiver for waiver in waivers if waiver.days_left(today) >= 0)
 
 
@@ -158,12 +158,12 @@ def add_waiver(folder: Path, waiver: Waiver) -> Path:
 
 
 def waiver_rows(waivers: Sequence[Waiver]) -> dict[str, str]:
-    """Each waiver as a name and a text, to be hashed."""
+    """Return each waiver as name and text, for hashing."""
     return {f"{w.rule} {w.tool}": json.dumps(w.to_json(), sort_keys=True) for w in waivers}
 
 
 def _text(waiver: Waiver) -> str:
-    # A TOML basic string is written as a JSON string, except for one character (DEL) that JSON does not escape.
+    # JSON escapes are valid in TOML strings, but JSON does not escape DEL, which TOML forbids.
     lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
         for key, value in waiver.to_json().items()

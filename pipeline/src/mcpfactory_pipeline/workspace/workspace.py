@@ -30,7 +30,7 @@ Model = TypeVar("Model", bound=Settings)
 
 @dataclass(frozen=True, slots=True)
 class BrokenServer:
-    """A server whose files cannot be used: why, and what to do about it."""
+    """A server with unusable files: the reason and the remedy."""
 
     name: str
     message: str
@@ -41,7 +41,7 @@ def contain(name: str, work: Callable[[], Result]) -> Result | BrokenServer:
     """Return the result of work on one server, or the error, of any type, that broke it."""
     try:
         return work()
-    except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+    except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
         return explain_broken(name, error)
 
 
@@ -59,8 +59,8 @@ def explain_broken(name: str, error: Exception) -> BrokenServer:
 
 
 CONFIG: Final = "mcpfactory.toml"
-CALLS: Final = "tests/calls.json"  # the same for an adopted server: calls that must work
-CASES: Final = "tests/_generated/cases.json"  # in a server's folder
+CALLS: Final = "tests/calls.json"  # hand-written cases of an adopted server
+CASES: Final = "tests/_generated/cases.json"  # generated cases, relative to a server's folder
 _NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -92,7 +92,7 @@ class WorkspaceServer:
 
     @property
     def document(self) -> Path | None:
-        """The first API document on disk; None when it is not made from one."""
+        """The first API document on disk; None for servers without one."""
         return self.documents[0].path if self.documents else None
 
     @property
@@ -142,12 +142,12 @@ class Workspace:
 
     @cached_property
     def pipeline(self) -> Path:
-        """The folder with state, history, artifacts, channels and locks."""
+        """The folder for state, history, artifacts, channels and locks."""
         return self.root / "pipeline"
 
     @cached_property
     def artifacts(self) -> Path:
-        """Wheels, reports and logs; not tracked."""
+        """The folder for wheels, reports and logs; not tracked."""
         return self.pipeline / "artifacts"
 
     def servers(self) -> list[WorkspaceServer]:
@@ -167,15 +167,15 @@ class Workspace:
                 servers.append(self.server(name))
             except NotFoundError:
                 raise
-            except Exception as error:  # noqa: BLE001 - broken files of one server must not stop the others
+            except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
                 broken.append(explain_broken(name, error))
         return servers, broken
 
     def names(self) -> list[str]:
-        """Folders with an `mcpfactory.toml`, or that cannot be read; without those that are being created (`.name-…`)."""
+        """Return folders with an `mcpfactory.toml`, or unreadable ones, except those being created (`.name-…`)."""
         servers = f"{self.root}/servers"
         try:
-            folders = [name for name in os.listdir(servers) if not name.startswith(".")]  # noqa: PTH208 - asked for every page about 1,000 servers; pathlib takes four times as long
+            folders = [name for name in os.listdir(servers) if not name.startswith(".")]  # noqa: PTH208 - pathlib takes four times as long
         except OSError:  # the folder does not exist yet
             return []
         return sorted(name for name in folders if _exists(f"{servers}/{name}/{CONFIG}"))
@@ -200,7 +200,7 @@ class Workspace:
         return is_name(name) and _exists(self.root / "servers" / name / CONFIG)
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[WorkspaceServer]:
-        """Return the named servers in the given order without repetition, or all that can be used when no name is given."""
+        """Return the named servers in the given order without repetition, or all usable servers."""
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
 
 
@@ -212,7 +212,7 @@ def is_name(text: str) -> bool:
 def _exists(file: str | Path) -> bool:
     """Return True if a file exists, or if we cannot check: reading it then reports the error."""
     try:
-        return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - as above
+        return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - runs for every page; pathlib takes twice as long
     except (ValueError, OSError) as error:
         return isinstance(error, OSError) and error.errno not in _NOT_THERE
 
@@ -304,7 +304,7 @@ def model_files(paths: Iterable[str]) -> list[str]:
 
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-_LARGEST: Final = 1_000_000  # characters of a file that are read
+_LARGEST: Final = 1_000_000  # maximum size of a file that is read, in characters
 
 Owners = Callable[[str], tuple[str, ...]]
 """The owners of a server, by its name."""
@@ -337,9 +337,7 @@ def _codeowners(text: str) -> Owners:
     rows: list[tuple[re.Pattern[str], tuple[str, ...]]] = []
     for line in text.splitlines():
         words = line.partition("#")[0].split()
-        if words and not words[0].startswith(
-            ("[", "^[", "!")
-        ):  # sections of GitLab, and what GitHub does not know either
+        if words and not words[0].startswith(("[", "^[", "!")):  # sections and exclusions, which only GitLab supports
             rows.append((_pattern(words[0]), tuple(who.removeprefix("@") for who in words[1:])))
 
     def of(server: str) -> tuple[str, ...]:
@@ -349,7 +347,7 @@ def _codeowners(text: str) -> Owners:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern of CODEOWNERS as one of paths: `*` stays within a folder, `**` does not, a leading slash is the root."""
+    """Return a CODEOWNERS pattern as one for paths: `*` stays within a folder, an inner or leading slash anchors."""
     rooted = "/" in text.rstrip("/")
     parts = re.split(r"(\*\*/?|\*|\?)", text.strip("/"))
     signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}

@@ -1,1 +1,1 @@
-"""One module for each noun: parse, call one function, print."""
+"""One module per noun: parse arguments, call one function, print the result."""

@@ -1,4 +1,4 @@
-"""`mcpfactory ci`: the workflow for a CI provider, and the two steps that it consists of: assigning and folding."""
+"""`mcpfactory ci`: the workflow for a CI provider, and its two steps, assigning and folding."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def ci(
 
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
-    """Write the file, and what says where its jobs get mcpfactory when that is another place now; return what changed."""
+    """Write the file, and the setting of mcpfactory's origin if it changed; return the written paths."""
     from mcpfactory_pipeline.delivery.ci import providers
     from mcpfactory_pipeline.delivery.ci.origin import choose_origin, read_origin
 
@@ -98,7 +98,7 @@ def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
 
 
 def _check(workspace: Workspace, written: CiFile, again: str) -> None:
-    """End in NO when the file, or the wheels that its jobs install, are not what would be written."""
+    """Exit with NO if the file, or the wheels that its jobs install, are out of date."""
     from mcpfactory_pipeline.delivery.ci.origin import read_origin, stale_wheels
     from mcpfactory_pipeline.delivery.ci.providers import is_fresh
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.access import TrustedProxy
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
+_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only compared with, not listened on
 
 _Export = Annotated[
     Path | None,
@@ -72,7 +72,7 @@ def dashboard(
         listener = listen(host, port)
     except OSError as error:
         output.fail(f"cannot listen on {host}:{port}: {error.strerror}", listening_hint(error), Exit.BAD_INPUT)
-    name = f"[{host}]" if ":" in host else host  # as URLs and Host headers have it
+    name = f"[{host}]" if ":" in host else host  # brackets, as in URLs and Host headers
     url = f"http://{name}:{listener.getsockname()[1]}/"
     if as_json:
         output.data({"workspace": workspace.name, "url": url})
@@ -85,7 +85,7 @@ def dashboard(
 
     options: dict[str, Any] = {"hosts": (name,), "people": people, "proxy": proxy, "origin": origin}
     app = create_app(workspace.root, age=1.0, ended=lambda: server.should_exit, **options)
-    # What a proxy says of addresses is read by the dashboard itself: from loopback anybody could say it.
+    # The dashboard checks proxy headers itself: uvicorn would trust any local process.
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
     server.run(sockets=[listener])
 
@@ -102,7 +102,7 @@ def _export(root: Path, folder: Path, *, as_json: bool) -> None:
 
 
 def _note_readers(host: str, public_url: str) -> None:
-    """Say who may read, where others than people of this machine reach it, and under which names it answers."""
+    """Print who can read the dashboard if it is reachable from other machines, and its names."""
     if host in _LOOPBACK:
         return
     output.note(f"anyone who can reach {host} can read the dashboard (findings, logs and decisions); there is no login")
@@ -114,7 +114,7 @@ def _note_readers(host: str, public_url: str) -> None:
 
 
 def _proxy(header: str) -> TrustedProxy | None:
-    """Return the proxy that authenticates people, with its secret, which no process that is started from here will see."""
+    """Return the proxy that authenticates people, with its secret, which child processes do not get."""
     if not header:
         return None
     from mcpfactory_pipeline.dashboard.access import PROXY_SECRET_VARIABLE, read_proxy
@@ -126,7 +126,7 @@ def _proxy(header: str) -> TrustedProxy | None:
 
 
 def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, str]:
-    """Those who may act, with their tokens, which no process that is started from here will see."""
+    """Return the people who may act, with their tokens, which child processes do not get."""
     from mcpfactory_pipeline.base.ids import actor
     from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_people
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One thing that was looked at. `level`: ok, warning (something will not work) or error (nothing will)."""
+    """Result of one check. `level`: ok, warning (something will not work) or error (nothing will work)."""
 
     level: str
     about: str
@@ -56,7 +56,7 @@ def doctor(names: Names = None, as_json: AsJson = False) -> None:
 
 
 def _check_machine() -> Iterator[Diagnosis]:
-    """Check what runs here: the runtime for servers first, without which no stage after `build` works."""
+    """Check the factory on this machine: first the runtime, without which no stage after `build` works."""
     from mcpfactory_pipeline.base.errors import PipelineError
     from mcpfactory_pipeline.build.distributions import describe_runtime
 
@@ -150,7 +150,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
-    """Check for one address of several APIs, which `run`, `call` and `serve` refuse, and for servers with the same variables."""
+    """Check for an address shared by several APIs, which `run` and `serve` refuse, and for shared variable names."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many, shared_variables
 
@@ -195,7 +195,7 @@ async def _count_tools(server: WorkspaceServer) -> int:
 
 
 def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
-    """Check where its API is, whether it may be called there, and what credentials it lacks, scheme by scheme."""
+    """Check the API address of a server, whether calls are permitted there, and missing credentials by scheme."""
     from mcpfactory_pipeline.base.errors import StageError
     from mcpfactory_pipeline.workspace.coverage import inspection_report
     from mcpfactory_pipeline.workspace.upstream import api_addresses, scheme_statuses

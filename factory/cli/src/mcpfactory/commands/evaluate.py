@@ -146,7 +146,7 @@ def ask_model(
 
 
 def show_report(server: WorkspaceServer, report: ModelReport, request: EvaluationRequest) -> None:
-    """Print or keep the report, and end with 1 where it is not good enough, with 7 where not all was answered."""
+    """Print or store the report; exit with 1 if it is not good enough, with 7 if it is incomplete."""
     from mcpfactory_pipeline.checks.evaluation.recorded import against_rows, load_report, write_report
 
     earlier = load_report(request.baseline) if request.baseline else None
@@ -200,7 +200,7 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
 def show_worth(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
 ) -> None:
-    """Show what each case is worth, by a model or by the search index, and end with 1 where one is worth nothing."""
+    """Print the worth of each case, by a model or the search index; exit with 1 if a case is worthless."""
     from mcpfactory_pipeline.checks.evaluation.cases import LISTS, found_worth, model_worth
     from mcpfactory_pipeline.checks.evaluation.offer import server_tools
 
@@ -235,7 +235,7 @@ def show_worth(
 
 
 def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Show the tools that were confused, or compete, with what each says of itself."""
+    """Print the tools that were confused or compete, with their descriptions."""
     from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs
     from mcpfactory_pipeline.checks.evaluation.offer import server_tools
     from mcpfactory_pipeline.checks.evaluation.recorded import read_reports

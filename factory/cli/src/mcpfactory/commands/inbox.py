@@ -105,7 +105,7 @@ def _print(items: list[Any], limit: int) -> None:
         output.line(lines[0].replace(item.kind, kind, 1))
         for line in lines[1:]:
             output.line(line)
-        # never folded: it is there to be copied
+        # not wrapped, so that it can be copied
         output.line(f"    {output.styled(printable_line(item.command), 'dim')}")
     if len(items) > limit:
         output.line(f"… and {pluralize(len(items) - limit, 'thing')} more: mcpfactory inbox --show 0")

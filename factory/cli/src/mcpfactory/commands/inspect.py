@@ -143,7 +143,7 @@ def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
-    """Print the tools that cost most, when a few cost much of it all."""
+    """Print the most expensive tools if a few make up most of the cost."""
     expensive = sorted(tools, key=lambda tool: -tool["tokens"])[:_MOST]
     whole, part = sum(tool["tokens"] for tool in tools), sum(tool["tokens"] for tool in expensive)
     if len(tools) > 2 * _MOST and part:
@@ -171,7 +171,7 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
-    """Return the same facts for a server that is not made from a document: asked of its process, where that may be started."""
+    """Return the same facts for a server without an API document, from its process if `start` is set."""
     if not start and server.adopted is not None:
         output.fail(
             f"{server.name} was adopted ({server.adopted.origin}): its tools are known only when it runs",

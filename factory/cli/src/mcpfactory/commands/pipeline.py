@@ -50,7 +50,7 @@ def _group() -> None:
     pass
 
 
-_NAMED_SERVERS: Final = 3  # most servers of a run for which pending items are printed
+_NAMED_SERVERS: Final = 3  # servers of a run for which pending items are printed
 _SHOWN_FIELDS: Final = ("stage", "target", "channel", "outcome", "candidate", "gone", "previous", "reason")
 
 

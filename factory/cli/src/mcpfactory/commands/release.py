@@ -154,4 +154,4 @@ def _show(found: list[Proposal]) -> None:
                 output.hint(one.hint)
 
 
-# --- `mcpfactory publish`: what a channel offers, byte for byte, to package indexes, registries and files ---
+# --- `mcpfactory publish` ---

@@ -59,7 +59,7 @@ def run(
     if os.name == "nt":  # Windows cannot replace a process
         sys.exit(subprocess.run(command, env=environ, check=False).returncode)
     sys.stdout.flush()
-    os.execve(command[0], command, environ)  # noqa: S606 - the server takes this process's place: its pipes, its signals
+    os.execve(command[0], command, environ)  # noqa: S606 - the server replaces this process
 
 
 def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, options: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Commands new, adopt, update, diff and install: the text that is printed for their results."""
+"""Commands new, adopt, update, diff and install: text for their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mcpfactory template`: list, show, make and check the templates that servers are made from."""
+"""`mcpfactory template`: list, show, create and check templates."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _described(template: ServerTemplate) -> dict[str, Any]:
 
 
 def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> Created:
-    """Return a server of the template, below `servers/` of a folder; one that needs a document gets a small one."""
+    """Return a server of the template, below `servers/` of a folder; it gets a small document if it needs one."""
     from mcpfactory_codegen.servers.create import create_server
 
     document = root / "words.json"
@@ -216,7 +216,7 @@ def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> Cr
 
 
 def _tried(root: Path, template: ServerTemplate, variant: TemplateVariant, name: str) -> list[_Step]:
-    """Make a server of one variant, and judge it; what follows a server that cannot be made is left out."""
+    """Create a server from one variant, and check it; skip the later steps if creation fails."""
     try:
         made = _made(root, template, name, answers=variant.answers)
     except McpfactoryError as error:

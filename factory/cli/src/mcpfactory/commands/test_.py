@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
-# of checks.formats, which is not loaded for help
-
-
 def run_declared(
     name: Name,
     record: Annotated[
@@ -61,7 +58,7 @@ def run_declared(
     api = api_variables(server.folder)
     bench = ServerSetup(server_command(server), environ, secrets=secrets, api=api)
     mode = "record" if record else "live" if live else "replay"
-    found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three
+    found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of the three
     if as_json:
         output.data([one.to_json() for one in found])
     else:

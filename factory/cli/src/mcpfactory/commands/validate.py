@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.report import Report
 
 
-# of checks.formats, which is not loaded for help
+# Copied from checks.formats, which --help must not load.
 _FORMATS: Final = ("text", "json", "junit", "sarif", "markdown", "html", "badge")
 _POLICIES: Final = ("findings", "promotion")
 _STYLES: Final = {"passed": "good", "not shown": "warn", "refused": "bad"}
@@ -163,7 +163,7 @@ def _explain(name: str, *, as_json: bool) -> None:
 
 
 def _report_start_failure(report: Report) -> None:
-    """End the command where the server did not start by its owner's mistake: all that was found follows from it."""
+    """End the command if the server's own code failed at start, because that explains all findings."""
     from mcpfactory_pipeline.launch.command import read_failure
 
     starts = [finding for finding in report.findings if finding.rule == "startup.starts"]
@@ -228,7 +228,7 @@ def _words(command: str) -> tuple[str, ...]:
 
 
 def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: bool) -> _Destinations:
-    """Return the forms to write, and where each goes (None: stdout). Ends the command when that does not go together."""
+    """Return the formats to write and their destinations (None: stdout). Exits if the options conflict."""
     from mcpfactory_pipeline.checks.formats import FORMATS as KNOWN
     from mcpfactory_pipeline.checks.formats import format_of
 
@@ -257,7 +257,7 @@ def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: b
 
 
 def _write_reports(report: Report, destinations: _Destinations) -> None:
-    """Write a report in each form. Ends the command when a file cannot be written."""
+    """Write a report in each format. Exits if a file cannot be written."""
     from mcpfactory_pipeline.checks.formats import FORMATS as KNOWN
 
     for name, path in destinations:

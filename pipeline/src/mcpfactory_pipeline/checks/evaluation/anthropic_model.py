@@ -1,4 +1,4 @@
-"""A model behind an Anthropic endpoint (messages with tools), by the vendor's own client."""
+"""Models behind an Anthropic endpoint (messages with tools), through the vendor's client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import httpx2
 
 from mcpfactory_pipeline.checks.evaluation.model import ModelCall, ModelChat, ModelTurn, TokenUsage, ToolAnswer
 
-_WRITTEN: Final = 4096  # tokens that one answer may have; the API wants a bound
+_WRITTEN: Final = 4096  # maximum number of tokens of an answer; the API requires a limit
 
 
 class AnthropicChat(ModelChat):
@@ -19,7 +19,7 @@ class AnthropicChat(ModelChat):
 
     client = anthropic.AsyncAnthropic
     status_error = anthropic.APIStatusError
-    errors = (anthropic.AnthropicError, httpx2.HTTPError)  # the latter: a connection that breaks off
+    errors = (anthropic.AnthropicError, httpx2.HTTPError)  # httpx2's is raised while an answer is streamed
     final = (400, 401, 403, 404, 405, 413, 422)
 
     async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class AnthropicChat(ModelChat):
 
     @staticmethod
     def _answers(answers: Sequence[ToolAnswer]) -> list[dict[str, Any]]:
-        """Return one message, as the API wants it."""
+        """Return the answers as one message, as the API requires."""
         blocks = [
             {"type": "tool_result", "tool_use_id": one.call.id, "content": one.text, "is_error": one.failed}
             for one in answers

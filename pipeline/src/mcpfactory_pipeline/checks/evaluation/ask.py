@@ -37,8 +37,8 @@ from mcpfactory_runtime.schemas.dialects import DIALECTS, shorten_names
 SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
 """First part of every model's system prompt; the instructions of the server follow."""
 
-_TURNS: Final = 12  # after so many the model is not asked any more
-_LARGEST: Final = 100_000  # characters of one answer of a tool that a model is shown
+_TURNS: Final = 12  # maximum number of turns of a conversation with the model
+_LARGEST: Final = 100_000  # characters of a tool's answer that the model gets
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ async def _call(
         text = f"Unknown tool {call.tool}."
         return MadeCall(name, arguments, turn, text, failed=True), ToolAnswer(call, text, failed=True)
     meant = str(arguments.get("name", "")) if shown.search.call and name == shown.search.call else name
-    beside.person.answer = beside.answers.get(shown.own.get(meant, meant), "declines")  # what no case answers
+    beside.person.answer = beside.answers.get(shown.own.get(meant, meant), "declines")  # default for undeclared tools
     try:
         result = await client.call_tool(listed, arguments)
         text, failed = result_text(result)[:_LARGEST], bool(result.get("isError"))
@@ -140,7 +140,7 @@ async def _call(
 DIALECT: Final = "plain"
 """Dialect that both kinds of endpoint accept: schemas without root combinators or references, 64-character names."""
 
-_UNANSWERED: Final = 5  # attempts in a row without an answer: then the endpoint is given up
+_UNANSWERED: Final = 5  # consecutive requests without an answer, after which the endpoint is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ async def ask_cases(
 async def _shown(
     server: WorkspaceServer,
     setting: Setting,
-    timeout: float,  # noqa: ASYNC109 - of a request
+    timeout: float,  # noqa: ASYNC109 - seconds for one request
     names: Iterable[str],
 ) -> ShownTools:
     """Return the list of a setting in the endpoint's dialect, with texts or names swapped if required."""
@@ -241,9 +241,9 @@ async def connected(endpoint: ModelEndpoint) -> AsyncIterator[ModelConnection]:
     chats: type[ModelChat]
     try:
         if endpoint.kind == "openai":
-            from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIChat as chats  # noqa: PLC0415, N813 - an extra, and heavy
+            from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIChat as chats  # noqa: PLC0415, N813 - optional extra
         else:
-            from mcpfactory_pipeline.checks.evaluation.anthropic_model import AnthropicChat as chats  # noqa: PLC0415, N813 - as above
+            from mcpfactory_pipeline.checks.evaluation.anthropic_model import AnthropicChat as chats  # noqa: PLC0415, N813 - optional extra
     except ImportError as error:
         raise ConfigError(
             f"the client library of {endpoint.kind} is not installed: {error.name}",
@@ -258,7 +258,7 @@ async def connected(endpoint: ModelEndpoint) -> AsyncIterator[ModelConnection]:
 
 @dataclass(slots=True)
 class _Asking:
-    """One run over all cases: what is asked, what was spent, and whether the endpoint answers."""
+    """One run over all cases: requests, costs, and the state of the endpoint."""
 
     server: WorkspaceServer
     options: AskOptions
@@ -270,7 +270,7 @@ class _Asking:
     found: dict[int, Attempt] = field(default_factory=dict)
 
     async def all(self, connection: ModelConnection, cases: Sequence[EvaluationCase]) -> list[Attempt]:
-        """Ask everything; what would cost more than is allowed is not asked."""
+        """Ask each case until the spending limit."""
         waiting = enumerate(product(range(1, self.options.repeat + 1), self.offers, cases))
         tasks = [asyncio.create_task(self._work(connection, waiting)) for _ in range(max(1, self.options.jobs))]
         try:

@@ -69,8 +69,8 @@ def _without_texts(schema: Any) -> Any:
 LISTS: Final = ("own", *DAMAGES)
 """The words that lists are asked with: the server's own, and those of `DAMAGES`."""
 
-_NEAR: Final = 3  # places within which a tool counts as found
-_HALF: Final = 0.5  # of the times that a case must pass, so that it counts as passed
+_NEAR: Final = 3  # a tool among this many first results counts as found
+_HALF: Final = 0.5  # share of attempts that must pass, so that a case counts as passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class CaseWorth:
 
     @property
     def words(self) -> str:
-        """Return the meaning of the worth."""
+        """Return the meaning of the worth as text."""
         hurt = [name for name in DAMAGES if self.passed[name] < _HALF]
         return {
             "tells": f"tells lists apart: fails with the {' and the '.join(hurt)} one",
@@ -93,7 +93,7 @@ class CaseWorth:
         }[self.worth]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "passed": dict(self.passed), "words": self.words}
 
 
@@ -149,7 +149,7 @@ class ProposedCase:
 
 
 def example_calls(cases: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return arguments for each tool from what code generation made of the document's examples (`tests/_generated/cases.json`)."""
+    """Return arguments for each tool from the document's examples (`tests/_generated/cases.json`)."""
     found: dict[str, Mapping[str, Any]] = {}
     for one in cases.get("cases", ()):
         required = [variant for variant in one.get("variants", ()) if variant.get("title") == "required arguments only"]
@@ -207,7 +207,7 @@ def _other_ways(
 
 
 def _way(attempt: Attempt) -> list[Mapping[str, Any]]:
-    """Return the calls of an attempt that came to an end without a failure; none else."""
+    """Return the calls of an attempt that ended without a failure; otherwise an empty list."""
     calls = [call for call in attempt.calls if not call.machinery]
     if attempt.verdict in {"refused", "unfinished", "unanswered"} or any(call.failed for call in calls):
         return []

@@ -15,14 +15,14 @@ from mcpfactory_runtime.server.generated.search_words import identifier_words, s
 
 Tool = Mapping[str, Any]
 
-_SAME: Final = 0.9  # threshold if each name has a distinct word
-_ALIKE: Final = 0.75  # part of the words of two tools that both have
-_FEWEST: Final = 5  # words that can be compared
-_COMMON: Final = 0.2  # a word that a larger part of the tools has tells none of them from another
-_SEVERAL: Final = 2  # tools that may have one in any case
-_NEAR: Final = 3  # places among which a tool must be found by its own description
-_SHARE: Final = 3.0  # times an even share of the list
-_SMALL: Final = 300  # tokens that no tool is blamed for
+_SAME: Final = 0.9  # similarity threshold if each name has a distinct word
+_ALIKE: Final = 0.75  # similarity threshold otherwise: share of words that two tools have in common
+_FEWEST: Final = 5  # minimum number of words to compare
+_COMMON: Final = 0.2  # words in a larger share of the tools are ignored, because they distinguish nothing
+_SEVERAL: Final = 2  # words in at most this many tools are never ignored
+_NEAR: Final = 3  # a tool must be among this many results of a search with its own description
+_SHARE: Final = 3.0  # a tool that takes this many times an even share of the list's tokens is reported
+_SMALL: Final = 300  # tools with fewer tokens are never reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class ToolShare:
     share: float
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {"tool": self.tool, "tokens": self.tokens, "share": round(self.share, 3)}
 
 
 def competing_tools(tools: Sequence[Tool]) -> list[CompetingPair]:
-    """Return the pairs that compete, each once, in the order of the list; those that tell one another apart are not among them."""
+    """Return the competing pairs in list order, without pairs whose descriptions refer to each other."""
     index = SearchIndex([IndexedTool.from_wire(dict(tool)) for tool in tools])
     words = _telling_words(tools)
     names = [frozenset(stem(word) for word in identifier_words(tool["name"])) for tool in tools]
@@ -74,7 +74,7 @@ def competing_tools(tools: Sequence[Tool]) -> list[CompetingPair]:
 
 
 def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[str]]) -> list[CompetingPair]:
-    """Return pairs of which one tool is found by the other's own description, and the other is not."""
+    """Return pairs in which a search with one tool's description finds only the other tool."""
     found = []
     for number, tool in enumerate(tools):
         about = str(tool.get("description", "")).split("\n", 1)[0]
@@ -157,7 +157,7 @@ class ConfusedPair:
         return sum(self.questions.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "texts": dict(self.texts), "questions": dict(self.questions), "times": self.times}
 
 

@@ -30,7 +30,7 @@ from mcpfactory_runtime.client import Client
 
 @dataclass(frozen=True, slots=True)
 class ReplayedWay:
-    """Result of one accepted sequence of calls: `faults` is empty if every call did as the case expects."""
+    """Result of one accepted sequence of calls: `faults` is empty if all calls met the case."""
 
     tools: tuple[str, ...]
     faults: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class CaseOutcome(JsonRecord):
 
     @property
     def answered(self) -> bool:
-        """Return True if every accepted sequence of calls did as the case expects."""
+        """Return True if each accepted sequence of calls met the case."""
         return not any(way.faults for way in self.ways)
 
 
@@ -113,7 +113,7 @@ class ToolList:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Everything that was found about one server in one profile."""
+    """All results for one server in one profile."""
 
     server: str
     profile: str
@@ -130,7 +130,7 @@ class Evaluation:
         ]
 
     def judged(self, mode: Mode) -> list[CaseOutcome]:
-        """Return the outcomes of a mode that have a right tool to find."""
+        """Return the outcomes of a mode for cases that have a right tool."""
         return [one for one in self.outcomes if one.mode == mode and one.ways]
 
     def found(self, mode: Mode, within: int) -> int:
@@ -143,7 +143,7 @@ class Evaluation:
         return self.found(mode, within) / len(judged) if judged else 1.0
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         modes = {
             mode: {
                 "tools": one.tools,
@@ -165,8 +165,8 @@ class Evaluation:
         }
 
 
-_ASKED: Final = 50  # tools that one search may name
-_AT_ONCE: Final = 2  # cases: each has two processes
+_ASKED: Final = 50  # limit of results that a search is asked for
+_AT_ONCE: Final = 2  # cases run in parallel; each needs two processes
 
 
 async def evaluate_server(
@@ -174,7 +174,7 @@ async def evaluate_server(
     cases: Sequence[EvaluationCase],
     *,
     profile: str = "full",
-    timeout: float = 60.0,  # noqa: ASYNC109 - of each request; the client's own
+    timeout: float = 60.0,  # noqa: ASYNC109 - seconds for one request; passed to the client
     on_case: Callable[[CaseOutcome], None] = lambda _: None,
 ) -> Evaluation:
     """Return the results of the cases in mode full and, if the server has it, in mode search.

@@ -46,7 +46,7 @@ class Setting:
 
     @property
     def title(self) -> str:
-        """As tables name it."""
+        """Return the name of the setting in tables."""
         return ", ".join([self.profile, self.mode, *([] if self.words == "own" else [self.words])])
 
 
@@ -81,7 +81,7 @@ class ModelTranscript:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """A tool that was expected, and the one that was called in its place."""
+    """The expected tool, and the one that was called instead."""
 
     expected: str
     chosen: str
@@ -100,7 +100,7 @@ class WrongArgument:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of asking a case once in a setting; `verdict` is of `VERDICTS`."""
+    """One attempt at a case in a setting; `verdict` is a key of `VERDICTS`."""
 
     case: str
     setting: Setting
@@ -118,11 +118,11 @@ class Attempt:
 
     @property
     def answered(self) -> bool:
-        """Return True if the endpoint answered at all."""
+        """Return True if the endpoint answered."""
         return self.verdict != "unanswered"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; long texts are cut."""
+        """Return plain data; long texts are truncated."""
         data = asdict(self)
         data |= {name: list(data[name]) for name in ("faults", "choices", "wrong")}
         data["calls"] = [{**call, "answer": call["answer"][:SHOWN]} for call in data["calls"]]
@@ -151,14 +151,14 @@ class Attempt:
 
 Tools = Mapping[str, Mapping[str, Any]]
 
-_SHOWN: Final = 120  # characters of a value
-_TOOLS: Final = 5  # tools that a sentence, or a list of them, names
+_SHOWN: Final = 120  # characters of a value that a message shows
+_TOOLS: Final = 5  # tools that a message names
 _ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Judgment of a transcript: a verdict of `VERDICTS`, and its reasons."""
+    """Judgment of a transcript: a key of `VERDICTS`, and the reasons."""
 
     verdict: str
     faults: tuple[str, ...] = ()
@@ -212,7 +212,7 @@ def _judge_none(calls: Sequence[MadeCall], done: ModelTranscript) -> Judgement:
 
 
 def _each_once(tools: Sequence[str], words: str) -> Iterator[str]:
-    """Yield the words for each tool once, with how often it was called; a model may call hundreds in one turn."""
+    """Yield the words once per tool, with the number of calls; a model may make hundreds in one turn."""
     counts = Counter(tools)
     for name, count in list(counts.items())[:_TOOLS]:
         yield words.format(name, f" {count} times" if count > 1 else "")
@@ -235,7 +235,7 @@ def _match(way: Sequence[ExpectedCall], calls: Sequence[MadeCall], tools: Tools)
 
 
 def _call_faults(wanted: ExpectedCall, made: MadeCall, tools: Tools) -> list[str]:
-    """Return the differences of a call from the expected one; if tool and arguments match, those of its answer."""
+    """Return the differences of a call from the expected one; if tool and arguments match, of its answer."""
     if wanted.tool != made.tool:
         return [f"{made.tool} was called, not {wanted.tool}"]
     if any(argument_faults(wanted, made, tools.get(made.tool, {}))):
@@ -287,7 +287,7 @@ def _writes(made: MadeCall, tools: Tools) -> bool:
 
 
 def argument_faults(wanted: ExpectedCall, made: MadeCall, tool: Mapping[str, Any]) -> Iterator[WrongArgument]:
-    """Yield the arguments of a call that are not those wanted; what a default says may be left out or said."""
+    """Yield the arguments of a call that differ from the expected ones; default values are optional."""
     if made.arguments is None:
         yield WrongArgument(made.tool, "", "unreadable")
         return

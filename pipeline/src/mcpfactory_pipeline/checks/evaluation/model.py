@@ -20,15 +20,15 @@ KINDS: Final[Mapping[str, str]] = {"openai": "OPENAI_API_KEY", "anthropic": "ANT
 """Forms of an endpoint, and the variable that has its key unless another is named."""
 
 _NO_KEY: Final = "none"  # placeholder for self-hosted endpoints that need no key
-_SHORTEST: Final = 8  # characters of a key that is worth hiding: `none` in a text is a word
+_SHORTEST: Final = 8  # characters; shorter keys are not masked, because they can be ordinary words such as `none`
 
 
 class EndpointError(Exception):
-    """The endpoint did not answer this time; another question may be answered."""
+    """The endpoint did not answer; other questions may still be answered."""
 
 
 class ModelUnreachableError(PipelineError):
-    """No question can be answered: the endpoint refuses the key, the model or the request, or is not there."""
+    """The endpoint rejects the key, the model or all requests, or is unreachable: no question can be answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class ModelEndpoint:
 
     @property
     def patience(self) -> float:
-        """The seconds for a whole answer with all attempts: the timeout alone would wait for one that drips without end."""
+        """Seconds for an answer with all attempts; unlike the timeout, it also ends answers that drip endlessly."""
         return self.timeout * self.attempts
 
     @property
     def place(self) -> str:
-        """The address without what could be a secret in it; "" for the vendor's own."""
+        """The address without possible secrets; "" for the vendor's own."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if self.url else ""
 
@@ -74,7 +74,7 @@ class ModelEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A call that a model asks for; `text` are its arguments as it wrote them, JSON or not."""
+    """A call that a model requests; `text` is its arguments as the model wrote them, possibly invalid JSON."""
 
     id: str
     tool: str
@@ -82,7 +82,7 @@ class ModelCall:
 
     @property
     def arguments(self) -> dict[str, Any] | None:
-        """The arguments; None unless they are a JSON object."""
+        """The arguments; None if they are not a JSON object."""
         try:
             found = json.loads(self.text) if self.text.strip() else {}
         except (ValueError, RecursionError):
@@ -92,14 +92,14 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage(JsonRecord):
-    """Tokens that were read (`cached` of them from a cache) and written."""
+    """Numbers of tokens that were read (`cached` of them from a cache) and written."""
 
     read: int = 0
     cached: int = 0
     written: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        """Return both together."""
+        """Return the sum of both."""
         return TokenUsage(self.read + other.read, self.cached + other.cached, self.written + other.written)
 
 
@@ -133,7 +133,7 @@ class ToolAnswer:
 
 
 class ModelChat(ABC):
-    """One conversation by the client library of a vendor. It keeps the messages in the endpoint's own form."""
+    """One conversation through a vendor's client library. It keeps the messages in the endpoint's format."""
 
     client: ClassVar[type[Any]]
     status_error: ClassVar[type[Exception]]
@@ -175,7 +175,7 @@ class ModelChat(ABC):
         return without_key(turn, endpoint)
 
     def answer(self, answers: Sequence[ToolAnswer]) -> None:
-        """Tell the model what its calls came to, all of the last turn at once."""
+        """Send the model the results of all calls of its last turn."""
         self._messages += self._answers(answers)
 
     @abstractmethod
@@ -211,7 +211,7 @@ class ModelConnection:
         )
 
     def chat(self, system: str, question: str, tools: Sequence[Mapping[str, Any]]) -> ModelChat:
-        """Begin a conversation about a question."""
+        """Start a conversation about a question."""
         return self._chats(self._endpoint, self._client, system, question, tools)
 
     async def close(self) -> None:

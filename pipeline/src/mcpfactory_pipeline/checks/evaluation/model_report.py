@@ -38,7 +38,7 @@ class _Rounded(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class PassRate(_Rounded):
-    """A share between 0 and 1, and the interval that holds it with 95 %; `questions` is how many it rests on."""
+    """A share between 0 and 1 with its 95 % confidence interval; `questions` is the sample size."""
 
     rate: float
     lower: float
@@ -47,13 +47,13 @@ class PassRate(_Rounded):
 
     @property
     def words(self) -> str:
-        """As people read it: `83% (55–95%)`."""
+        """Return the rate as text: `83% (55–95%)`."""
         return f"{self.rate:.0%} ({100 * self.lower:.0f}–{self.upper:.0%})"
 
 
 @dataclass(frozen=True, slots=True)
 class RateDifference(_Rounded):
-    """Increase of a share, with the interval of the difference; `questions` are those answered in both reports."""
+    """Change of a share with its confidence interval; `questions` were answered in both reports."""
 
     change: float
     lower: float
@@ -67,12 +67,12 @@ class RateDifference(_Rounded):
 
     @property
     def words(self) -> str:
-        """As people read it: `+12 points (-3 to +27)`."""
+        """Return the difference as text: `+12 points (-3 to +27)`."""
         return f"{100 * self.change:+.0f} points ({100 * self.lower:+.0f} to {100 * self.upper:+.0f})"
 
 
 def wilson(passed: float, tried: int) -> PassRate:
-    """Return the share of `passed` among `tried` with its Wilson interval, which is 0 to 1 if `tried` is 0."""
+    """Return the share of `passed` among `tried` with its Wilson interval; 0 to 1 if `tried` is 0."""
     if tried <= 0:
         return PassRate(0.0, 0.0, 1.0, 0)
     share, square = passed / tried, _Z * _Z
@@ -82,7 +82,7 @@ def wilson(passed: float, tried: int) -> PassRate:
 
 
 def mean_rate(shares: Sequence[float]) -> PassRate:
-    """Return the mean of the shares of several questions: Wilson's interval over the questions."""
+    """Return the mean of the shares of several questions, with Wilson's interval over the questions."""
     return wilson(sum(shares), len(shares))
 
 
@@ -93,7 +93,7 @@ def difference(before: Sequence[float], after: Sequence[float]) -> RateDifferenc
         return RateDifference(0.0, -1.0, 1.0, 0)
     try:
         tied = correlation(before, after)
-    except StatisticsError:  # of one question, or one of the rows never changes
+    except StatisticsError:  # undefined for a single question, or if one of the rows is constant
         tied = 0.0
     change = new.rate - old.rate
     down, up = (new.rate - new.lower, old.upper - old.rate), (new.upper - new.rate, old.rate - old.lower)
@@ -113,12 +113,12 @@ _SEEN: Final = (
     "description",
     "inputSchema",
     "annotations",
-)  # what a client has of a tool before a call
+)  # fields of a tool that a client sees before a call
 _MILLION: Final = 1_000_000
 
 
 def hash_tools(tools: Iterable[Mapping[str, Any]]) -> str:
-    """Return the hash of a tool list: of what a model may see of it, in any order. The tools of search mode itself do not count."""
+    """Return an order-independent hash of what models see of a tool list, without the search mode's own tools."""
     listed = list(tools)
     machinery = SearchTools(listed).machinery
     rows = sorted(
@@ -130,7 +130,7 @@ def hash_tools(tools: Iterable[Mapping[str, Any]]) -> str:
 
 
 def hash_cases(cases: Iterable[EvaluationCase]) -> str:
-    """Return the hash of the cases, in any order."""
+    """Return an order-independent hash of the cases."""
     rows = sorted(json.dumps(case.model_dump(), sort_keys=True) for case in cases)
     return hash_bytes("\n".join(rows).encode())
 
@@ -239,7 +239,7 @@ class ModelReport:
         return Counter((one.expected, one.chosen) for attempt in self.of(setting) for one in attempt.choices)
 
     def confused(self) -> dict[tuple[str, str], list[str]]:
-        """Return the cases in which a tool was taken for another, by expected and chosen; none called is not among them."""
+        """Return the cases by (expected, called) tool, for confusions; cases without a call are omitted."""
         found: dict[tuple[str, str], list[str]] = {}
         for attempt in self.attempts:
             for one in attempt.choices if attempt.setting.words == "own" else ():
@@ -260,7 +260,7 @@ class ModelReport:
         return None if self.prices is None else self.prices.of(self.usage(setting))
 
     def seconds(self, setting: Setting) -> float:
-        """Return the median of the seconds that the endpoint took for a question."""
+        """Return the median seconds that the endpoint took per question."""
         return median([one.waited for one in self.of(setting) if one.answered] or [0.0])
 
     def turns(self, setting: Setting) -> float:
@@ -298,7 +298,7 @@ class ModelReport:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: what is read again, and figures for other programs, which are not."""
+        """Return plain data: the data that is read back, and figures for other programs."""
         return {
             "evaluation": _FORM,
             "server": self.server,

@@ -1,4 +1,4 @@
-"""The tools of a server as a model is offered them, and which of them a question retrieves."""
+"""Tools that a model is offered, and the tools that a question retrieves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PATIENCE: Final = 60.0  # seconds for one answer
 
 @dataclass(frozen=True, slots=True)
 class ServerOffer:
-    """A server, which of its tools are offered, and how long a request may take."""
+    """A server, its offered tools, and the timeout of requests."""
 
     server: WorkspaceServer
     profile: str
@@ -35,7 +35,7 @@ class ServerOffer:
         return has_model(self.server.folder) or not self.server.documents
 
     async def tools(self, mode: str, dialect: str = "standard") -> Tools:
-        """Return the list that a client gets."""
+        """Return the list that clients get."""
         async with self.opened(mode, dialect) as (client, _):
             return await client.list_tools()
 
@@ -86,7 +86,7 @@ class SearchTools:
         calls = [tool["name"] for tool in tools if (tool.get("_meta") or {}).get(CALLS) is True]
         self.call: str | None = calls[0] if calls else None
         """The tool that calls others; None where the server has no search mode."""
-        # The three always have names of one kind: call_tool, search_tools, describe_tools.
+        # The three tools share a naming scheme: call_tool, search_tools, describe_tools.
         kind = self.call.removeprefix("call_").removesuffix("tool") if self.call else ""
         self.search: str | None = f"search_{kind}tools" if self.call else None
         """The tool that finds others."""
@@ -98,13 +98,13 @@ class SearchTools:
 
 
 def rank_tools(tools: Sequence[Mapping[str, Any]], question: str) -> list[str]:
-    """Return the names of listed tools, the one that fits the question best first."""
+    """Return the names of listed tools, best match for the question first."""
     index = SearchIndex([IndexedTool.from_wire(dict(tool)) for tool in tools])
     return [tools[number]["name"] for number, _ in index.search(question, len(tools))]
 
 
 def names_found(answer: str) -> list[str]:
-    """Return the tools that an answer of the searching tool names, in its order."""
+    """Return the tools that an answer of the search tool names, in order."""
     beside = _BESIDE.search(answer)
     return [*_LINE.findall(answer), *(beside[1].split(", ") if beside else [])]
 
@@ -123,5 +123,5 @@ def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: froz
 
 
 def chance_within(tools: int, within: int) -> float:
-    """Return the share of cases with one right tool that a random order of so many tools has within so many places."""
+    """Return the probability that a random order of `tools` has the right one among the first `within`."""
     return min(1.0, within / tools) if tools else 0.0

@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible endpoint (chat completions with tools), by the vendor's own client."""
+"""Models behind an OpenAI-compatible endpoint (chat completions with tools), through the vendor's client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class OpenAIChat(ModelChat):
 
     client = openai.AsyncOpenAI
     status_error = openai.APIStatusError
-    errors = (openai.OpenAIError, httpx2.HTTPError)  # the latter: a connection that breaks off
+    errors = (openai.OpenAIError, httpx2.HTTPError)  # httpx2's is raised while an answer is streamed
     final = (400, 401, 403, 404, 405, 422)
 
     async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Reports of evaluations: terminal rows and Markdown pages, recorded reports of models, and the settings that say which of them count."""
+"""Evaluation reports: terminal rows, Markdown pages, recorded model reports, and the settings that select them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
 
 
 def found_rows(found: Evaluation) -> list[tuple[str, ...]]:
-    """Return a row for each mode: what it lists, and how many cases were found within so many places, and by chance."""
+    """Return a row for each mode: its list, the number of cases found among the first results, and by chance."""
     rows = []
     for mode, listed in found.lists.items():
         judged = len(found.judged(mode))
@@ -42,7 +42,7 @@ def found_rows(found: Evaluation) -> list[tuple[str, ...]]:
 
 
 def markdown_page(found: Evaluation) -> str:
-    """Return the page: the same bytes for the same server and cases."""
+    """Return the page; equal servers and cases give equal bytes."""
     return "\n".join(_lines(found)) + "\n"
 
 
@@ -107,7 +107,7 @@ SETTING_HEADER: Final = (
 CASE_HEADER: Final = ("case", "passed", "interval", "what else")
 CONFUSION_HEADER: Final = ("expected", "chosen", "times")
 WRONG_HEADER: Final = ("tool", "argument", "is", "times")
-_SHOWN: Final = 40  # failures
+_SHOWN: Final = 40  # failures that the report shows
 
 
 def setting_rows(report: ModelReport) -> list[tuple[str, ...]]:
@@ -136,7 +136,7 @@ def model_case_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ..
 
 
 def confusion_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
-    """Return the cells of the confusion matrix that are not empty: what was expected, what was chosen, how often."""
+    """Return the non-empty cells of the confusion matrix: expected tool, chosen tool, count."""
     return [
         (expected, "the same" if expected == chosen else chosen, str(times))
         for (expected, chosen), times in sorted(report.confusion(setting).items())
@@ -144,13 +144,13 @@ def confusion_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...
 
 
 def wrong_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
-    """Return a row for each argument that was wrong."""
+    """Return a row for each wrong argument."""
     found = report.wrong_arguments(setting)
     return [(tool, name or "all", kind, str(times)) for (tool, name, kind), times in sorted(found.items())]
 
 
 def failure_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
-    """Return a row for each attempt that did not pass: case, verdict, what was wrong."""
+    """Return a row for each failed attempt: case, verdict, faults."""
     return [(one.case, one.verdict, "; ".join(one.faults)) for one in report.failures(setting)]
 
 

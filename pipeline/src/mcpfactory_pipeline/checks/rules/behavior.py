@@ -36,16 +36,16 @@ rule = RULES.rule
 _UNFINISHED: Final = re.compile(
     r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
 )
-_SHORT: Final = 500  # characters; longer answers are not a question or a refusal
-# A question, or words of a refusal, in an answer to wrong arguments.
+_SHORT: Final = 500  # characters; longer answers are neither questions nor refusals
+# Questions and words of refusal in answers to wrong arguments.
 _ASKS: Final = re.compile(
     r"[?？؟][\s\"')*]*$|[?？؟]\s|¿|\b(which|what|need(s|ed)?|require[sd]?|missing|provide|specify|supply|give|enter|choose|must|should|invalid|"
     r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
     re.IGNORECASE,
 )
-# What the arguments that `samples.wrong_arguments` makes leave in an answer where somebody computes with them.
+# Traces of `samples.wrong_arguments` in an answer if the tool computes with the arguments.
 _ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
-# Of what the protocol itself refuses: arguments, a capability that the client lacks, a tool that has to be called as a task.
+# Codes of errors that the protocol layer raises: wrong arguments, a missing client capability, a required task.
 _PROTOCOL_CODES: Final = (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -83,7 +83,7 @@ def _is_unfinished(call: RecordedCall) -> bool:
       hint=("implement the tools; without cases, set readOnlyHint on tools that only read, so that they "
             "can be called"))  # fmt: skip
 def _tools_work(evidence: Evidence) -> RuleOutcome:
-    """At least one tool must do something. Guessed arguments prove nothing by failing, unless the answer itself says so."""
+    """Check that a tool succeeds. Failures with guessed arguments prove nothing, unless the answer reports a defect."""
     reason = calls_or_reason(evidence)
     if reason is not None:
         return reason
@@ -152,7 +152,7 @@ def _cases(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
       source="cases are made from the document or given by who knows the server: correct arguments",
       hint="run the server's own tests; the evidence shows the call")  # fmt: skip
 def _case(call: RecordedCall) -> Iterator[Fault]:
-    if call.failed and call.exchange.received is not None:  # else behaviour.answers reports it
+    if call.failed and call.exchange.received is not None:  # behavior.answers reports calls without an answer
         yield _fault(call, f"{call.title or 'a correct call'}: returned an error: {_said(call, 200)}")
 
 
@@ -190,7 +190,7 @@ def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None
     """
     text = answer_text(call.exchange).strip()
     changing = next((one for one in call.requests if one["method"] not in ("GET", "HEAD")), None)
-    if changing is not None:  # regardless of its text
+    if changing is not None:  # regardless of the answer's text
         return f"sent {changing['method']} {changing['path']} to its API", None
     if text and len(text) <= _SHORT and _ASKS.search(text):
         return f"asked back, or refused, without an error: {text[:120]!r}", 1
@@ -358,7 +358,7 @@ def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
 
 
 def hint(tool: Any, name: str) -> Any:
-    """Return an annotation of a tool, None when it is not given."""
+    """Return an annotation of a tool; None if it is missing."""
     annotations = tool.get("annotations")
     return annotations.get(name) if isinstance(annotations, dict) else None
 

@@ -24,7 +24,7 @@ _LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _KEY: Final = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 _OWN: Final = frozenset({"inputSchema", "outputSchema", "structuredContent"})
 _BYTES: Final = ("image", "audio")
-# The first bytes of formats that begin in one way only, by MIME type.
+# MIME type → first bytes, for formats with a fixed beginning.
 _SIGNATURES: Final[dict[str, bytes]] = {
     "image/png": b"\x89PNG\r\n\x1a\n",
     "image/jpeg": b"\xff\xd8\xff",
@@ -60,7 +60,7 @@ def _blocks(evidence: Evidence) -> list[_Block]:
 
 
 def _contents(evidence: Evidence) -> list[_Block]:
-    """Contents of resources: those that were read, and those that are embedded in blocks."""
+    """Return the contents of resources that were read or are embedded in blocks."""
     read = evidence.probes.get("read-resource")
     found = [_Block("resources/read", one, read) for one in _list_in(read, "contents")] if read is not None else []
     found += [

@@ -243,7 +243,7 @@ _REFUSED: Final = answers(
       source="MCP basic/transports/streamable-http, Protocol Version Header",
       hint="read the body before you refuse a request because of a header")  # fmt: skip
 def _error_id(answer: HttpAnswer) -> Iterator[Fault]:
-    own = answer.code in _OWN_CODES  # others come from the older lifecycle's code
+    own = answer.code in _OWN_CODES  # other codes come from the code for the older lifecycle
     if own and answer.message.get("id") != answer.sent["id"]:
         yield http_fault(answer, f"the error has the id {answer.message.get('id')!r}")
 

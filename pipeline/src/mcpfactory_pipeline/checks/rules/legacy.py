@@ -99,8 +99,7 @@ def _survives(evidence: Evidence) -> RuleOutcome:
     if not made:
         return not_checked(evidence.why_missing("after-malformed"))
     words = "after a message that no client sends the next request got no answer: "
-    # On stdio, clients must not write invalid messages, and only harm their own session; over HTTP all sessions are
-    # lost.
+    # On stdio, clients must not write invalid messages and harm only their own session. Over HTTP, all sessions end.
     lesser: Severity | None = 3 if evidence.transport == "stdio" else None
     return RuleOutcome(
         tuple(Fault(words + exchange.problem, "malformed message", exchange, lesser=lesser) for exchange in dead[:1])
@@ -296,7 +295,7 @@ def _answered_batch(evidence: Evidence) -> RuleOutcome | None:
 
 
 def _silent_batches(evidence: Evidence) -> Subjects[tuple[Probe, WireExchange]] | RuleOutcome:
-    """Return the batches without requests, except of messages that are also answered alone: another rule reports those."""
+    """Return the batches without requests, except if their messages are also sent alone: another rule checks those."""
     found: list[tuple[Probe, WireExchange]] = []
     for name, alone in (("batch-notifications", "notification"), ("batch-responses", "response")):
         scope = probed(name, given=_answered_batch)

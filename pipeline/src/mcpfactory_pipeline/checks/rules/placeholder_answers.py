@@ -18,12 +18,11 @@ from mcpfactory_runtime.types import Json
 
 RULES: Final = RuleTable()
 rule = RULES.rule
-_QUOTED: Final = 80  # characters of an answer in a message
+_QUOTED: Final = 80  # characters of an answer that a message quotes
 _LOST_SHOWN: Final = 3
-_FEWEST: Final = 2  # tools that say something about all of them
-_SHORT: Final = 200  # characters: a longer answer has other things to say, and may quote these words
-# Phrases in the most common languages of developers. They describe the tool, with any subject, and must end a
-# sentence.
+_FEWEST: Final = 2  # fewer tools prove nothing about the server as a whole
+_SHORT: Final = 200  # characters; longer answers have real content and may quote these words
+# "Not implemented" in common languages. They refer to the tool regardless of the subject, and must end a sentence.
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
@@ -39,7 +38,7 @@ _UNFINISHED: Final = re.compile(
     r"|尚未实现|尚未實現|未实现|未實作|未実装|実装されていません|구현되지 않",
     re.IGNORECASE,
 )
-# These may be about a film, a bridge or a result as well: only as the whole of an answer, or of "this feature", are they about the tool.
+# These words may be about the data, so they only count as the whole answer or with "this feature" as subject.
 _SOON: Final = re.compile(
     r"(?<!\w)(coming soon|under construction|work in progress|wip|tbd|tba|to-?do|stub|dummy|placeholder|lorem ipsum\b.*"
     r"|(not|\w+n't) (yet )?supported( yet)?|demnächst verfügbar|in arbeit|noch nicht (umgesetzt|fertig)|bientôt disponible"
@@ -58,13 +57,13 @@ _SMALL: Final = re.compile(
     r"this|that|the|an?|is|are|was|be|will|still|yet|currently|now|here|it|sorry|please|stay|tuned|check|back|later|soon"
     r"|diese[rs]?|die|das|ist|noch|cette|ce|la|est|encore|est[ae]|está|aún|todavía|ainda|quest[ao]|è|ancora|эта|пока|deze|이"
 )
-# What an honest tool answers to arguments that it knows nothing about, the same for each of them.
+# Correct answers to unknown arguments, which may be equal for all arguments.
 _NOTHING: Final = re.compile(
     r"\b(no|not|none|nothing|nobody|nowhere|never|empty|unknown|invalid|zero|0|neutral|ok|true|false|null)\b|[{\[]\s*[}\]]|^\W*0*\W*$",
     re.IGNORECASE,
 )
 
-# An honest server that lacks its settings, or its API, may say so with every tool and without an error.
+# A working server without settings or API may return these from each tool, and without an error.
 _EXCUSED: Final = re.compile(
     rf"{_NOTHING.pattern}|\b(log|sign)(ged)? ?in|\b(api key|token|credential|auth|config|connect|environment|permission|"
     r"error|fail|unable|cannot|can't|could not|time ?out|refused|network|unavailable|missing|please|done|success|accepted"
@@ -74,7 +73,7 @@ _EXCUSED: Final = re.compile(
 
 
 def _own_answers(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
-    """Return successful calls, except those with the API's own answer: substance.results checks if it arrives."""
+    """Return successful calls that do not return the API's own answer: substance.results checks those."""
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
     succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]
@@ -95,7 +94,7 @@ def _speaks_for_api(call: RecordedCall) -> bool:
 def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
     again = [other for other in evidence.others if other.tool == call.tool]
-    # A message repeated by the other calls does not depend on the arguments; a single one may be about them.
+    # A message repeated for other arguments does not depend on them; a single message may be about them.
     if len(text) <= _SHORT and all(_says_unfinished(one, repeated=bool(again)) for one in (call, *again)):
         words = f"the tool reports success, but its answer says that it is not implemented yet: {text[:120]!r}"
         yield Fault(words, call.tool, call.exchange)
@@ -122,7 +121,7 @@ def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
 
 
 def _texts_of(text: str) -> list[str]:
-    """Return the plain values of an answer that is JSON, as texts; else the answer."""
+    """Return the plain values of a JSON answer as strings; for other answers, the whole text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -152,7 +151,7 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     answers = {text, *(answer_text(other.exchange).strip() for other in others)}
     failed = call.failed or any(other.failed for other in others)
     same = len(others) > 1 and not failed and len(answers) == 1
-    counted = any(char.isdigit() for char in text) and _texts_of(text) == [text]  # `2 people are registered`
+    counted = any(char.isdigit() for char in text) and _texts_of(text) == [text]  # counts may be equal by chance
     if same and text and not counted and not _EXCUSED.search(text):
         words = f"{len(others) + 1} different arguments gave the same answer: {text[:120]!r}"
         yield Fault(words, call.tool, others[-1].exchange)
@@ -175,7 +174,7 @@ def _distinct(evidence: Evidence) -> RuleOutcome:
         return not_applicable("all tools change something, and may confirm it in the same words")
     answers = {answer_text(call.exchange).strip() for call in [*own, *evidence.others]}
     text = next(iter(answers), "")
-    told = any(char.isdigit() for char in text)  # `Found 0 items.`, a version
+    told = any(char.isdigit() for char in text)  # counts may be equal by chance
     same = len(answers) == 1 and text and not told and not _EXCUSED.search(text)
     same = same and not _says_unfinished(own[-1], repeated=True)
     fault = Fault(f"all {len(tools)} tools that were called gave the same answer: {text[:120]!r}", "", own[-1].exchange)
@@ -192,12 +191,12 @@ def _changes(name: str, tool: Json) -> bool:
       source="MCP schema, CallToolResult.content: a model can do nothing with no content",
       hint="return what the tool found, or a message that it found nothing")  # fmt: skip
 def _answers_something(evidence: Evidence) -> RuleOutcome:
-    """Return a fault when all tools, and at least two, succeed with nothing at all: not even an empty list as text."""
+    """Report a fault if all tools, and at least two, return an empty answer, without even an empty list as text."""
     succeeded = [call for call in evidence.calls if not call.failed and call.exchange.result is not None]
     tools = {call.tool for call in succeeded}
     if len(tools) < _FEWEST:
         return not_applicable("fewer than two tools answered without an error")
-    given = [call for call in succeeded if sent_arguments(call)]  # a list without any may be empty
+    given = [call for call in succeeded if sent_arguments(call)]  # lists that take no arguments may be empty
     void = bool(given) and all(_is_void(call) and call.response is None for call in succeeded)
     fault = Fault(f"all {len(tools)} tools that were called returned an empty answer", "", succeeded[-1].exchange)
     return RuleOutcome((fault,) if void else ())
@@ -227,7 +226,7 @@ def _answered_calls(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
       source="the API's answer is what the model called the tool for; the stub upstream knows it",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
-    """Compare one answer. A conversion has no value of the API's either: only an answer that stays when the API's changes has lost it."""
+    """Compare one answer. Converted values are fine: only an answer that ignores changes of the API has lost values."""
     found = arrival(call)
     if is_beside(call):
         words = (

@@ -212,7 +212,7 @@ _FILLER: Final = frozenset({"a", "an", "one", "the", "tool", "function", "to", "
 
 
 def tokens(tool: Any) -> int:
-    """About how many tokens a model pays for a tool: the part that clients pass to it."""
+    """Return the approximate number of tokens of a tool: the part that clients pass to models."""
     return count_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 
@@ -303,5 +303,5 @@ def _text(value: Any, *, other: str = "") -> str:
 
 
 def _words(text: str) -> frozenset[str]:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)  # getBook is two words
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)  # splits camel case: getBook becomes two words
     return frozenset(re.findall(r"[^\W_]+", spaced.casefold())) - _FILLER

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
 RULES: Final = RuleTable()
 rule, row = RULES.rule, RULES.row
 _READ_FIRST: Final = 20_000  # characters of each text of a prompt or resource that are checked
-# The member that names the subject, and the result member shown to a model.
+# Method → the member that names the subject, and the result member shown to a model.
 _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}
 
 
@@ -128,7 +128,7 @@ class CanaryScope:
         if not tried:
             return not_applicable(f"there is no tool that may be called, and no template, that takes {self.what}")
         caught = {one.probe.place: one for one in reversed(tried) if one.taken and not one.probe.confirms}
-        if self.kind == "file":  # a server for the folder of the first file does not read the other
+        if self.kind == "file":  # a server may be restricted to the folder of the first file
             sure = {one.probe.place for one in tried if one.taken and one.probe.confirms}
             caught = {place: one for place, one in caught.items() if place in sure}
         return Subjects(list(caught.values()), len({one.probe.place for one in tried}))

@@ -24,7 +24,7 @@ def lifecycle_or_reason(evidence: Evidence, lifecycle: str = "") -> RuleOutcome 
 
 
 def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
-    """Return None when there are tools to check; else the outcome of every rule about tools."""
+    """Return None if there are tools to check; else the outcome of each rule about tools."""
     if evidence.tools:
         return None
     listing = evidence.lists.get("tools/list")

@@ -1,1 +1,1 @@
-"""The checks' own client: it keeps every byte that was exchanged as evidence, and can send what a correct client would not."""
+"""The checks' own client: it records each byte as evidence, and can send invalid messages."""

@@ -12,22 +12,22 @@ from mcpfactory_runtime.types import Json
 
 _MOST_HEARD: Final = 10_000  # messages kept while streams are open
 _MAX_MESSAGES: Final = 1_000  # messages of the server that are kept
-MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes of one message that are read; more is a fault of the server
+MAX_MESSAGE: Final = 16 * 1024 * 1024  # maximum size of a message in bytes; the server is at fault if it sends more
 
 
 class MessageLog:
     """The messages of a session: pending requests of the client, and messages of the server that are not answers."""
 
     def __init__(self, session: Session) -> None:
-        self.heard: list[Json] | None = None  # notifications and answers, as long as streams are open
+        self.heard: list[Json] | None = None  # notifications and answers while streams are open
         self._session = session
         self._pending: Json | None = None
-        self._open: dict[str, Json] = {}  # requests without an answer, those that were given up included
+        self._open: dict[str, Json] = {}  # requests without an answer, including those that timed out
         self._modern = True
         self._initialized = False
 
     def sent(self, message: Json) -> None:
-        """Note a message of the client."""
+        """Record a message of the client."""
         method = message.get("method")
         self._modern = self._modern and method != "initialize"
         self._initialized = self._initialized or method == "notifications/initialized"
@@ -36,7 +36,7 @@ class MessageLog:
             self._open[str(message["id"])] = message
 
     def received(self, message: Json) -> None:
-        """Note a message of the server."""
+        """Record a message of the server."""
         if self.heard is not None and (is_answer(message) or "id" not in message):
             if len(self.heard) < _MOST_HEARD:
                 self.heard.append(message)
@@ -98,7 +98,7 @@ def is_acknowledgement(message: Json) -> bool:
 
 
 def subscription(message: Json) -> Any:
-    """Return the id of the stream that a notification names; None when it names none."""
+    """Return the stream id in a notification; None if it has none."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get(META + "subscriptionId") if isinstance(meta, dict) else None
@@ -142,7 +142,7 @@ def is_answer(message: Json) -> bool:
 
 
 def progress_token(request: Json) -> Any:
-    """Return the token by which a request asks for progress; None when it does not."""
+    """Return the progress token of a request; None if it has none."""
     params = request.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get("progressToken") if isinstance(meta, dict) else None

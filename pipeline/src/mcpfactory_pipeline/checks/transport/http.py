@@ -57,7 +57,7 @@ class HttpConversation:
     async def send_raw(
         self, text: str, message: Json, patience: float, *, wait: bool
     ) -> tuple[WireExchange, WireExchange]:
-        """See `Conversation.send_raw`: two requests, one after the other, each of which is answered or not."""
+        """See `Conversation.send_raw`: sends two requests, one after the other."""
         return await self.ask(text, patience), await self.ask(message, patience)
 
     async def ask(self, message: Json | str, patience: float) -> WireExchange:
@@ -68,7 +68,7 @@ class HttpConversation:
             self.session.answered, self.session.milliseconds = True, round(1000 * (time.monotonic() - began))
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
             agreed = str(exchange.result.get("protocolVersion", ""))
-            self._revision = agreed if agreed in HANDSHAKES else ""  # a client would send no other as header
+            self._revision = agreed if agreed in HANDSHAKES else ""  # clients send no other value as header
         self.session.exchanges.append(exchange)
         return exchange
 
@@ -77,7 +77,7 @@ class HttpConversation:
         await asyncio.to_thread(self._post, message, 5.0)
 
     async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
-        """See `Conversation.listen`: closing its connection ends a stream."""
+        """See `Conversation.listen`: a stream ends when its connection is closed."""
         return await asyncio.to_thread(self._listen, requests, patience)
 
     def _listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
@@ -127,7 +127,7 @@ class HttpConversation:
         if received is None and time.monotonic() - began >= patience:
             problem = f"no answer within {patience:g} s"
         if received is None and not problem and isinstance(message, dict) and "id" not in message:
-            return WireExchange(message, None, "", status)  # a notification has no answer
+            return WireExchange(message, None, "", status)  # notifications get no answer
         problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
         return WireExchange(
             message, received, problem, status, round(1000 * (time.monotonic() - began)), tuple(came[1:])
@@ -195,11 +195,11 @@ class HttpConversation:
                 connection.request("DELETE", self._path, headers=self._headers(""))
                 connection.getresponse().read(_LINE)
         except (OSError, http.client.HTTPException):
-            pass  # the session is the server's to forget
+            pass  # the server is free to keep the session
 
 
 class _OpenStream:
-    """The answer to one `subscriptions/listen`, as it comes."""
+    """The response to one `subscriptions/listen`, while it is received."""
 
     def __init__(self, request: Json) -> None:
         self.request = request
@@ -209,14 +209,14 @@ class _OpenStream:
         self._ended = False
 
     def open(self, response: http.client.HTTPResponse, sock: socket.socket) -> None:
-        """Take the answer of the server: a stream, or one body."""
+        """Read the server's response: a stream, or a single body."""
         if (response.getheader("Content-Type") or "").startswith("text/event-stream"):
             self._lines, self._sock = _events(response, time.monotonic() + 3600), sock
         else:
             self._messages += _messages(decode(response.read(MAX_MESSAGE)))
 
     def read(self, seconds: float, *, first: bool = True) -> None:
-        """Read what comes within so many seconds, with `first` up to the acknowledgement or the answer."""
+        """Read for at most `seconds`; with `first`, until the acknowledgement or the answer."""
         if self._sock is None or self._ended:
             return
         until = time.monotonic() + seconds
@@ -243,7 +243,7 @@ class _OpenStream:
 
     @property
     def answers(self) -> list[Json]:
-        """The answers that came on it, to whichever request."""
+        """Return the answers on this stream, to any request."""
         return list(filter(is_answer, self._messages))
 
 
@@ -265,7 +265,7 @@ def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConn
     )
     try:
         connection.connect()
-        # The socket is taken here because the connection forgets it where the server announces that it will close.
+        # Keep the socket now: `connection` drops it when the server announces that it will close the connection.
         watch = threading.Timer(seconds, _shut_down, (connection.sock,))
         watch.start()
         try:
@@ -281,12 +281,12 @@ def _messages(value: object) -> list[Json]:
 
 
 def _shut_down(sock: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # closed already
+    with contextlib.suppress(OSError):  # already closed
         sock.shutdown(socket.SHUT_RDWR)
 
 
 def _events(response: http.client.HTTPResponse, deadline: float) -> Iterator[bytes]:
-    """Yield the data of each server-sent event (HTML §9.2), until the stream ends. TimeoutError at the deadline."""
+    """Yield the data of each server-sent event (HTML §9.2) until the stream ends; TimeoutError at the deadline."""
     data: list[bytes] = []
     size = 0
     while line := response.readline(MAX_MESSAGE):
@@ -302,7 +302,7 @@ def _events(response: http.client.HTTPResponse, deadline: float) -> Iterator[byt
 
 
 def _routing(message: Json | str) -> tuple[str, str, str]:
-    """(revision, method, name) that the headers of a per-request message repeat; the first "" for a handshake message."""
+    """Return (revision, method, name) for the headers of a per-request message; "" as revision for a handshake."""
     if isinstance(message, str):
         return "", "", ""
     params = message.get("params") or {}

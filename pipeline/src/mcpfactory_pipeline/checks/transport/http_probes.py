@@ -29,15 +29,15 @@ from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, 
 from mcpfactory_runtime.types import Json
 
 FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
-# What a browser sends for a page whose name leads, since it was loaded, to the server's address: DNS rebinding.
+# DNS rebinding: headers that a browser sends after the attacker's name was pointed to the server's address.
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _MOST: Final = 1_000_000  # bytes of a body that are read
-_EACH: Final = 5.0  # seconds for one answer, from its first byte to the last that is read
-_MOST_UNANSWERED: Final = 3  # probes without an answer, after which no more are sent
-LINGER: Final = 2.0  # seconds in which a stream has to end after its answer
-_SLOWER: Final = 10  # times as long as the answer took, where that is more
+_EACH: Final = 5.0  # seconds for one answer, from its first byte to the last one read
+_MOST_UNANSWERED: Final = 3  # probes without an answer, after which probing stops
+LINGER: Final = 2.0  # seconds until a stream must end after its answer
+_SLOWER: Final = 10  # multiple of the answer's duration that replaces the limit if it is longer
 _WATCHED: Final = frozenset({"begin", "modern"})  # probes that wait for the end of the stream
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 
@@ -77,7 +77,7 @@ def http_fault(answer: HttpAnswer, words: str, lesser: Severity | None = None) -
 
 
 def _tolerated(answer: HttpAnswer) -> Severity | None:
-    """Return the weight of a refusal with another status than the expected one."""
+    """Return the weight of a refusal with an unexpected status."""
     return 1 if 400 <= answer.status < 500 else None
 
 
@@ -132,7 +132,7 @@ def _mismatch(answer: HttpAnswer) -> Iterator[Fault]:
 
 
 def _accepted_or_refused(answer: HttpAnswer) -> Iterator[Fault]:
-    """Expect that an unknown notification is accepted or refused, and never answered like a request."""
+    """Expect that an unknown notification is accepted or refused, but never answered."""
     if 200 <= answer.status < 300 and answer.has_body:
         words = f"a notification got status {answer.status} and a body"
         yield http_fault(answer, words, 1 if answer.status == 202 else None)
@@ -219,7 +219,7 @@ _ROWS: Final = (
     HttpProbe("delete", "legacy", verb="DELETE", when=_has_session),
     HttpProbe("after-delete", "legacy", "a request in a session that was ended", status(404), body=_PING,
               when=_was_deleted),
-    # A session of a revision whose clients do not expect an event without data.
+    # Clients of this revision do not expect an event without data.
     HttpProbe("begin-older", "legacy", expects=_unprimed, headers=lambda _plain: {}, body=_hello(STRUCTURED),
               when=_has_ids),
     HttpProbe("delete-older", "legacy", verb="DELETE",
@@ -256,7 +256,7 @@ _ROWS: Final = (
               {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
     HttpProbe("modern-blanks", "modern", "a request with blanks around its header values", _no_mismatch,
               lambda plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
-    # Header and name match except in the first, whose header is invalid base64.
+    # Header and name match in all except the first, whose header is invalid base64.
     HttpProbe("modern-bad-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", _mismatch,
               {"Mcp-Name": "=?base64?mcpfactory!?="}, "tools/call", _call(NOTHING)),
     HttpProbe("modern-one-marker", "modern", _ONE_MARKER, _no_mismatch,
@@ -332,7 +332,7 @@ class _Asker:
         self.plain = {**begun, "MCP-Protocol-Version": self.agreed}
 
     def _message(self, probe: HttpProbe) -> Any:
-        """Return the body of the request; None if it has none."""
+        """Return the body of the request; None without one."""
         if not probe.method:
             return probe.body
         meta = {key: value for key, value in {**modern_meta(self._modern), **probe.meta}.items() if value is not None}
@@ -356,7 +356,7 @@ class _Asker:
         headers = {**_ACCEPT, **headers, **({"Content-Type": "application/json"} if data is not None else {})}
         sent = {name: value for name, value in headers.items() if value is not None}
         with connected(self._url, _EACH) as connection:
-            sock = connection.sock  # taken here because the connection forgets it where the server will close
+            sock = connection.sock  # `connection` drops the socket if the server announces that it will close
             connection.request(probe.verb, path, data, sent)
             response = connection.getresponse()
             found = {name.lower(): value for name, value in response.getheaders()}

@@ -34,7 +34,7 @@ from mcpfactory_runtime.types import Json
 OVERSIZE_LINE: Final = "a line of more than 16 MB"
 _CONTROL: Final = re.compile(
     rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]"
-)  # not those that texts have: tabs, line ends, escapes of terminals
+)  # control characters except those in ordinary output: tabs, line ends, ANSI escapes
 
 
 _TOO_DEEP: Final = "JSON that is nested too deeply to be read"
@@ -84,16 +84,16 @@ def pollution_cause(line: bytes) -> str:
 
 
 _CHUNK: Final = 64 * 1024
-_MAX_STDERR: Final = 1024 * 1024  # bytes kept
-_MAX_POLLUTION: Final = 20  # lines kept
-_MOST_ARRAYS: Final = 1_000  # arrays of messages whose ids are kept
-_MAX_NOTIFICATIONS: Final = 1_000  # notifications kept
-_MAX_WAITING: Final = 1_000  # messages that are not read yet; a server that floods fills no memory
-_MOMENT: Final = 0.5  # seconds
-END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
-_KILLED: Final = 5.0  # seconds for a process that was killed to be gone
-_LOOK: Final = 0.02  # seconds between two looks whether a process ended
-_SLOWER: Final = 5  # times as long as its start, where that is more
+_MAX_STDERR: Final = 1024 * 1024  # bytes of stderr that are kept
+_MAX_POLLUTION: Final = 20  # lines of pollution that are kept
+_MOST_ARRAYS: Final = 1_000  # batches whose ids are kept
+_MAX_NOTIFICATIONS: Final = 1_000  # notifications that are kept
+_MAX_WAITING: Final = 1_000  # unread messages in the queue; limits the memory that a flooding server can use
+_MOMENT: Final = 0.5  # seconds to wait for further messages
+END_PATIENCE: Final = 4.0  # seconds until a process must exit before it is killed
+_KILLED: Final = 5.0  # seconds until a killed process must be gone
+_LOOK: Final = 0.02  # seconds between two checks if a process has exited
+_SLOWER: Final = 5  # multiple of the start-up time that replaces END_PATIENCE if it is longer
 _INHERITED: Final = (
     "HOME",
     "LANG",
@@ -120,10 +120,10 @@ class StdioConversation:
         self._began = time.monotonic()
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
-        self._news = asyncio.Event()  # set with each line
-        self._arrays: deque[list[str]] = deque(maxlen=_MOST_ARRAYS)  # the ids in each array that came, the latest
-        self._given_up: list[object] = []  # ids whose answer came too late to matter
-        self._listened: list[object] = []  # ids of cancelled streams, whose requests some servers answer at their end
+        self._news = asyncio.Event()  # set for each line that is read
+        self._arrays: deque[list[str]] = deque(maxlen=_MOST_ARRAYS)  # ids in each received batch, newest last
+        self._given_up: list[object] = []  # ids of requests that timed out; late answers to them are ignored
+        self._listened: list[object] = []  # ids of canceled streams; some servers answer them at the end
         self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
 
     @classmethod
@@ -139,7 +139,7 @@ class StdioConversation:
                 stdout=pipe,
                 stderr=pipe,
                 cwd=cwd,
-                # the minimum to start, without our secrets
+                # The minimum that a process needs to start, without our secrets.
                 env={name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(environ),
                 start_new_session=True,
             )
@@ -220,7 +220,7 @@ class StdioConversation:
         return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
-        """Wait until more than so many streams were acknowledged or answered, or the process closed its output."""
+        """Wait until more than `number` streams are acknowledged or answered, or the process closes its output."""
         while not self._readers[0].done():
             heard = self._log.heard or []
             if sum(is_answer(one) or is_acknowledgement(one) for one in heard) > number:
@@ -239,17 +239,17 @@ class StdioConversation:
                 self._process.terminate()
         elif self._process.stdin is not None:
             self._process.stdin.close()
-        started = descendants(self._process.pid)  # after the end, their parent is unknown
+        started = descendants(self._process.pid)  # their parent is unknown after the process has exited
         if await self._ended(max(END_PATIENCE, _SLOWER * session.milliseconds / 1000)):
             session.ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
-        end_known(started)  # first, while they are known by their parent
+        end_known(started)  # first, because they are found by their parent
         self._kill()
         await self._ended(_KILLED)
         _, pending = await asyncio.wait(self._readers, timeout=1.0)  # a grandchild may hold the pipes open
         for reader in pending:
             reader.cancel()
-        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no other way to let go of such pipes
+        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no public way to release pipes
         if not session.answered:
             session.problem = f"ended with code {ended_early}" if ended_early is not None else "no answer came"
         session.stderr = self._stderr.decode(errors="replace")
@@ -270,11 +270,11 @@ class StdioConversation:
         return ""
 
     async def _answer(self) -> Json | None:
-        """Return the next answer that is still waited for; None when the process closed its output."""
+        """Return the next pending answer; None if the process closed its output."""
         while True:
             message = await self._inbox.get()
             if message is None:
-                self._inbox.put_nowait(None)  # later readers must not block either
+                self._inbox.put_nowait(None)  # so that later readers do not block either
                 return None
             if is_answer(message):
                 if message.get("id") in (*self._given_up, *self._listened) and message.get("id") is not None:
@@ -354,7 +354,7 @@ class StdioConversation:
 
 
 def peak_memory(pid: int) -> int | None:
-    """Return the most memory that a living process ever had, in kilobytes; None where the system does not say (proc(5))."""
+    """Return the peak memory of a living process in kilobytes; None if the system does not report it (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:

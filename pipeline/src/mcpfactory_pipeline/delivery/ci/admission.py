@@ -23,7 +23,7 @@ from mcpfactory_pipeline.state.schema import Event, step_of
 from mcpfactory_pipeline.state.state import ServerState, extend, fold
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
-# code → message; docs/how-to/run-in-ci.md lists them.
+# Code → message; docs/how-to/run-in-ci.md lists them.
 REFUSALS: Final[Mapping[str, str]] = {
     "server": "a history of a server that the job was not assigned",
     "history": "a history that cannot be read, or has an event of the future",
@@ -39,7 +39,7 @@ REFUSALS: Final[Mapping[str, str]] = {
 }
 RUN_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted", "rolled-back", "held"})
 RELEASE_EVENTS: Final = RUN_EVENTS | {"promoted", "publish.started", "published"}
-_SKEW: Final = 600.0  # seconds by which the clocks of a provider's machines may differ
+_SKEW: Final = 600.0  # seconds by which the clocks of CI machines may differ
 HINT: Final = "take nothing from this job: look at what ran in it, and at its log"
 
 
@@ -64,13 +64,13 @@ class Terms:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def checks(self, channel: ChannelPolicy) -> tuple[str, ...]:
-        """The stages that check candidates for the channel that runs fill."""
+        """Return the stages that check candidates for the channel that runs fill."""
         return required_checks(tuple(self.stages.values()), channel, (channel,))
 
 
 @dataclass(slots=True)
 class _Walk:
-    """The state of the server before an event, as its job saw it."""
+    """The state of the server before an event, as the job saw it."""
 
     terms: Terms
     branch: ServerState
@@ -194,7 +194,7 @@ def _may_finish(walk: _Walk, event: Event, words: str) -> None:
 
 
 def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> None:
-    """Raise `ShardResultError` for files that are not the stage's log and reports: a job writes over no other candidate, log or list."""
+    """Raise `ShardResultError` for files other than the stage's log and reports."""
     log, reports = f"logs/{stage.name}.log", f"{candidate or 'reports'}/{stage.name}/"
     for path in event.get("artifacts", {}):
         if path != log and not path.startswith(reports):
@@ -214,7 +214,7 @@ def _may_build(stage: Stage, event: Event, words: str) -> None:
 
 
 def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
-    """Raise `ShardResultError` unless the stage fills this channel, nothing is in the way of it, and the candidate passed its checks."""
+    """Raise `ShardResultError` unless the stage fills this channel, unblocked, with a candidate that passed."""
     if stage.channel is None or stage.channel.name != event["channel"] or event["outcome"] != "passed":
         raise ShardResultError("channel", f"{words}: {stage.name} does not promote to {event['channel']}")
     known = walk.state.candidates.get(str(event["candidate"]))
@@ -240,7 +240,7 @@ def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
 
 
 def _rejected_meanwhile(walk: _Walk, stage: Stage, candidate: str) -> str:
-    """Return the actor who rejected the candidate for the stage's channel, or the output of a required approval stage, during the job."""
+    """Return the actor who rejected the candidate, or a required approval stage's output, while the job ran."""
     known = walk.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(walk.terms.stages.values()), stage.name):
@@ -251,7 +251,7 @@ def _rejected_meanwhile(walk: _Walk, stage: Stage, candidate: str) -> str:
 
 
 def _may_go_back(walk: _Walk, event: Event, words: str) -> None:
-    """Raise `ShardResultError` unless a stage that watches the channel failed on what that offers; then it goes back, and is held."""
+    """Raise `ShardResultError` unless a stage with a rollback failed on the candidate that its channel offers."""
     stage, channel = walk.terms.stages[str(event["stage"])], str(event["channel"])
     record, release = walk.state.stages.get(stage.name), walk.state.channels.get(channel)
     failed = record is not None and release is not None and record.outcome == "failed"

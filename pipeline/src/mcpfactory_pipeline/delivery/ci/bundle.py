@@ -37,7 +37,7 @@ _UNSURE: Final = "take nothing from this folder; fold what the job itself upload
 
 @dataclass(frozen=True, slots=True)
 class Packed(JsonRecord):
-    """One server: how many files of it are in the bundle, and how many bytes they are."""
+    """One server: the number of its files in the bundle, and their bytes."""
 
     server: str
     files: int
@@ -110,16 +110,16 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 
 
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
-    """Pack the files of the state that are on this machine; other machines built the others."""
+    """Pack the state's files that are on this machine; other machines built the others."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
-    if (artifacts / "logs").is_dir():  # for people: also those of stages that came to no end, which no state names
+    if (artifacts / "logs").is_dir():  # for people; includes logs of unfinished stages, which the state omits
         _copy_logs(artifacts, folder / "logs" / state.server)
     sizes: list[int] = []
     reports = _reports(state)
     for path, content in {**reports, **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
-            continue  # the log can belong to a later attempt that has no record yet
+            continue  # the log may belong to a later attempt without a record
         data = read_verified(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))
@@ -149,7 +149,7 @@ def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
 
 
 def write_files(files: Mapping[Path, bytes]) -> None:
-    """Write files that were unpacked, each whole or not at all."""
+    """Write unpacked files, each atomically."""
     for place, data in files.items():
         place.parent.mkdir(parents=True, exist_ok=True)
         replace_file(place, data)

@@ -35,7 +35,7 @@ _RUN: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """A folder that a job handed over, and the servers that the job was assigned."""
+    """Output folder of a job, and the servers assigned to the job."""
 
     folder: Path
     servers: tuple[str, ...]
@@ -109,7 +109,7 @@ class Folded(JsonRecord):
 
     @property
     def passed(self) -> bool:
-        """Return True if every stage that ran has passed."""
+        """Return True if every stage that ran passed."""
         return all(outcome == "passed" for outcome in self.outcomes.values())
 
 
@@ -183,7 +183,7 @@ def _fold_server(workspace: Workspace, server: str, folders: Sequence[Path], ter
         state = fold(server, merged)
         files = _files(artifacts, state, folders)
         _require_built(artifacts, taken, files)
-        write_files(files)  # first: a candidate without its files is of less use than files without an event
+        write_files(files)  # first, because a file without an event is harmless, but not the reverse
         if new:
             history.append(store.history_file(server), new, store.where(server, "history"))
             store.write_state(server, to_text(state))
@@ -221,7 +221,7 @@ def _files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
 
 
 def _require_built(artifacts: Path, events: Sequence[Event], files: Mapping[Path, bytes]) -> None:
-    """Raise `ShardResultError` for a candidate that was made and whose files were not handed over."""
+    """Raise `ShardResultError` if the files of a built candidate are missing."""
     for event in events:
         for name, content in (event.get("built") or {}).get("files", {}).items():
             place = artifacts / str(event["candidate"]) / name
@@ -291,7 +291,7 @@ def changed(steps: Iterable[PlanStep]) -> tuple[list[str], list[str]]:
 
 
 def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:
-    """Return the servers in at most `jobs` groups whose sizes differ by one at most; a group has `least` servers where there are enough."""
+    """Return at most `jobs` groups of servers of equal size (±1), with at least `least` each if possible."""
     count = max(1, min(jobs, len(servers) // least)) if servers else 0
     groups: list[tuple[str, ...]] = []
     for number in range(count):
@@ -301,5 +301,5 @@ def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...
 
 
 def matrix(groups: Sequence[Sequence[str]]) -> dict[str, list[dict[str, object]]]:
-    """Return the value of `strategy.matrix`: an entry for each job, with its number and its servers as words."""
+    """Return the value of `strategy.matrix`: an entry for each job with its number and its servers."""
     return {"include": [{"shard": number, "servers": " ".join(group)} for number, group in enumerate(groups, 1)]}

@@ -31,7 +31,7 @@ from mcpfactory_pipeline.workspace.settings import CiSettings
 PLACE: Final = Path(".github", "workflows", "mcpfactory.yml")
 RELEASE_PLACE: Final = Path(".github", "workflows", "mcpfactory-release.yml")
 
-# Pinned by commit: a tag can be moved, a commit cannot.
+# Pinned by commit, because tags can be moved.
 ACTIONS: Final = {
     "checkout": "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2",
     "python": "actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065 # v5.6.0",
@@ -40,7 +40,7 @@ ACTIONS: Final = {
     "download": "actions/download-artifact@d3f86a106a0bac45b974a628896c90dbdf5c8093 # v4.3.0",
 }
 
-# GitHub treats all later output of the step as text, so servers cannot send commands; it applies until the step ends.
+# GitHub then treats all output as text, so servers cannot send workflow commands. It applies until the step ends.
 _STOP_COMMANDS: Final = """echo "::stop-commands::$(python -c 'import secrets; print(secrets.token_hex(16))')\""""
 
 
@@ -50,7 +50,7 @@ def workflow(settings: CiSettings) -> str:
 
 
 def release_workflow(settings: CiSettings) -> str:
-    """Return the workflow that publishes a release when its tag is pushed."""
+    """Return the workflow that publishes a release for a pushed tag."""
     return _filled("github/release.yml", settings)
 
 
@@ -76,12 +76,12 @@ def template(name: str) -> str:
 
 
 def common_blocks(settings: CiSettings) -> dict[str, str]:
-    """Return the blocks that the templates of all providers have."""
+    """Return the template values that all providers share."""
     return {"BRANCH": settings.branch, "CHANNEL": settings.channel, "ENVIRONMENT": settings.environment}
 
 
 def replace_blocks(text: str, blocks: Mapping[str, str]) -> str:
-    """Return a text with values for its `@NAME@`, one after the other: a value may have blocks itself."""
+    """Return a text with each `@NAME@` replaced, in order: a value may contain placeholders."""
     for name, value in blocks.items():
         text = text.replace(f"@{name}@", value)
     return text

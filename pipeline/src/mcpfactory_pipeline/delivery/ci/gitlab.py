@@ -22,12 +22,12 @@ RELEASE_PLACE: Final = Path(".gitlab", "mcpfactory-release.yml")
 
 
 def gitlab_pipeline(settings: CiSettings) -> str:
-    """Return the file that `.gitlab-ci.yml` takes in: `plan`, and the pipeline that it writes."""
+    """Return the file that `.gitlab-ci.yml` includes: the job `plan`, and the pipeline that it generates."""
     return _filled("gitlab/pipeline.yml", settings, PLACE=PLACE.as_posix())
 
 
 def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings, run: str) -> str:
-    """Return the pipeline that runs groups of servers, one job each, and folds the results; `run` is the run's id."""
+    """Return the pipeline with one job per group of servers and a job that folds the results; `run` is the run's id."""
     jobs = [
         f"shard-{number}:\n  extends: .shard\n  variables:\n    SHARD: {json.dumps(str(number))}\n    SERVERS: {json.dumps(' '.join(group))}\n\n"
         for number, group in enumerate(groups, 1)
@@ -37,7 +37,7 @@ def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings, run: st
 
 
 def gitlab_release(settings: CiSettings) -> str:
-    """Return the file that `.gitlab-ci.yml` takes in: a release is published when its tag is pushed."""
+    """Return the file that `.gitlab-ci.yml` includes, which publishes a release for a pushed tag."""
     return _filled("gitlab/release.yml", settings, PLACE=RELEASE_PLACE.as_posix())
 
 

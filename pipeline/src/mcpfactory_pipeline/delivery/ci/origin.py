@@ -46,7 +46,7 @@ NEWER: Final = "is newer"
 
 @dataclass(frozen=True, slots=True)
 class WheelDifference(JsonRecord):
-    """A wheel that differs from the version in use: its version in the folder ("" if missing) and here, and how."""
+    """A wheel in a folder that differs from ours: its version ("" if missing), our version, and the difference."""
 
     name: str
     there: str
@@ -55,7 +55,7 @@ class WheelDifference(JsonRecord):
 
 
 def differences(folder: Path) -> list[WheelDifference]:
-    """Return the missing or different wheels of the factory's distributions in a folder. Nothing is built."""
+    """Return the missing or different wheels of the factory in a folder. Builds nothing."""
     there = _wheels(folder)
     found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
     return [one for one in found if one is not None]
@@ -158,14 +158,14 @@ GIT: Final = "git"
 FOLDER: Final = "folder"
 FORMS: Final = "index, git+https://…@REF, or a folder of the workspace with a slash at its end (tools/mcpfactory/)"
 
-# Where each of our distributions lies in a repository of the factory; what one needs comes before it.
+# Our distribution → its folder in a repository of the factory, dependencies first.
 SUBFOLDERS: Final[Mapping[str, str]] = {
     "mcpfactory-runtime": "factory/runtime",
     "mcpfactory-codegen": "factory/codegen",
     "mcpfactory-pipeline": "pipeline",
     "mcpfactory": "factory/cli",
 }
-# What may stand in a script between quotes, and what in a pattern of a shell: the value becomes a part of both.
+# Restricted to characters that are safe in quotes in a shell script and in shell patterns, which the values become.
 _REPOSITORY: Final = re.compile(r"(?:https?|ssh|file)://[A-Za-z0-9@][A-Za-z0-9@._~:/%+-]*|file:///[A-Za-z0-9._~/%+-]+")
 _REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 _PLACE: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
@@ -180,7 +180,7 @@ class Origin:
     ref: str = ""
 
     def __str__(self) -> str:
-        """As it is recorded; `parse_origin` reads it."""
+        """Return the recorded form, which `parse_origin` reads."""
         return {INDEX: INDEX, GIT: f"git+{self.place}@{self.ref}", FOLDER: self.place}[self.kind]
 
 
@@ -253,7 +253,7 @@ def read_ci(settings: WorkspaceSettings) -> CiSettings:
 
 
 def install_line(origin: Origin) -> str:
-    """Return the line of a script that installs the factory. Wheels of a folder are named, so that no index is asked for them."""
+    """Return the script line that installs the factory. Wheels are given as files, so that no index is used."""
     if origin.kind == INDEX:
         return f"python -m pip install mcpfactory=={tool_version('mcpfactory')}"
     if origin.kind == FOLDER:
@@ -278,7 +278,7 @@ def uv_tables(origin: Origin) -> str:
 
 
 VENDORED: Final = Origin(FOLDER, "tools/mcpfactory/")
-_PATIENCE: Final = 15  # seconds that a repository has to answer
+_PATIENCE: Final = 15  # seconds until a repository must answer
 
 
 def choose_origin(text: str) -> Origin:
@@ -313,7 +313,7 @@ def choose_origin(text: str) -> Origin:
 
 
 def installed_origin() -> Origin | None:
-    """Return the repository and commit that this factory was installed from, as its installer noted it (PEP 610); else None."""
+    """Return the repository and commit that this factory was installed from (PEP 610); None for other installations."""
     try:
         found: Any = json.loads(distribution("mcpfactory").read_text("direct_url.json") or "{}")
         url, vcs = found["url"], found["vcs_info"]
@@ -337,7 +337,7 @@ def is_public(url: str) -> bool:
 
 def is_readable(url: str) -> bool:
     """Return True if a repository is readable without credentials."""
-    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}  # no settings
+    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}  # no git settings
     try:
         done = subprocess.run(
             ["git", "-c", "credential.helper=", "ls-remote", "--quiet", url, "HEAD"],
@@ -381,12 +381,12 @@ def apply_origin(root: Path, origin: Origin) -> list[str]:
         if project.is_file() and _rewrite(project, with_uv_tables(_read(project), origin)):
             changed.append(_PROJECT)
     except ConfigError:
-        pass  # `unconfigured_project` says what to add
+        pass  # `unconfigured_project` reports what to add
     return changed
 
 
 def stale_wheels(root: Path, origin: Origin) -> ConfigError | None:
-    """Return an error, with what to do, when the wheels below the root are not those of the factory that runs; None when they are, or none are kept."""
+    """Return an error if wheels below the root are not of this factory; None if they are, or there are none."""
     wheels = differences(root / origin.place) if origin.kind == FOLDER else []
     if not wheels:
         return None
@@ -467,7 +467,7 @@ def with_uv_tables(text: str, origin: Origin) -> str:
     if _BLOCK.search(text):
         edited = _BLOCK.sub(lambda found: (found[0][:1] if found[0][0] == "\n" else "") + block if block else "", text)
     elif not block or RUNTIME in _toml(text, "pyproject.toml").get("tool", {}).get("uv", {}).get("sources", {}):
-        return text  # the person has said where it is
+        return text  # the file already has a source for the runtime
     else:
         edited = f"{text.rstrip()}\n\n{block}" if text.strip() else block
     try:

@@ -16,13 +16,13 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 @dataclass(frozen=True, slots=True)
 class CiFile:
-    """A file: its path below the workspace, and its text by the settings."""
+    """A file: its path below the workspace, and the function that returns its text."""
 
     place: Path
     text: Callable[[CiSettings], str]
 
 
-# provider → (what runs the pipeline, what publishes releases)
+# Provider → (file that runs the pipeline, file that publishes releases).
 PROVIDERS: Final[Mapping[str, tuple[CiFile, CiFile]]] = {
     "github": (CiFile(github.PLACE, github.workflow), CiFile(github.RELEASE_PLACE, github.release_workflow)),
     "gitlab": (CiFile(gitlab.PLACE, gitlab.gitlab_pipeline), CiFile(gitlab.RELEASE_PLACE, gitlab.gitlab_release)),
@@ -30,7 +30,7 @@ PROVIDERS: Final[Mapping[str, tuple[CiFile, CiFile]]] = {
 
 
 def is_fresh(workspace: Workspace, written: CiFile) -> bool:
-    """Return True if a file equals the one that this workspace and this version would write."""
+    """Return True if a file equals the one that this version would write for the workspace."""
     file = workspace.root / written.place
     return file.is_file() and file.read_text(encoding="utf-8") == written.text(read_ci(workspace.settings))
 

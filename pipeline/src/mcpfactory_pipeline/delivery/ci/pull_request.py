@@ -39,7 +39,7 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings, WorkspaceTable
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-_MOST: Final = 50  # promotions per server and push that are checked; more means a long gap between pushes
+_MOST: Final = 50  # promotions checked per server and push; more means a long gap between pushes
 
 
 def unpermitted(
@@ -135,7 +135,7 @@ _PROMOTED_HINT: Final = "push changes of stages and channels first, then run mcp
 
 @dataclass(frozen=True, slots=True)
 class RefusedHistory:
-    """A history that a pull request changes: which, how, and what to do."""
+    """A history that a pull request must not change: server, change, and remedy."""
 
     server: str
     message: str
@@ -161,7 +161,7 @@ def refusals(
     found += [_refused_lock(place) for place in _tracked_locks(workspace)]
     signed = {channel.name for channel in read_channels(workspace) if channel.signed}
     if not _same_signers(workspace, base):
-        signed = set()  # who brings a key could sign with it in anybody's name
+        signed = set()  # a branch that adds a key could forge signatures with it
     store = Store(workspace)
     for server, events in added(workspace, base).items():
         history = store.history(server)
@@ -189,7 +189,7 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
 
 
 def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the tracked files of pipeline/locks, which others would read in place of histories."""
+    """Return the tracked files in pipeline/locks, which others would read instead of histories."""
     listed = git_output(
         workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
     )

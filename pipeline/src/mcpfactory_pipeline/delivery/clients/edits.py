@@ -53,13 +53,13 @@ def read(text: str, config: ConfigFile) -> Any:
 
 
 def form_of(data: Any, forms: Iterable[Form]) -> Form:
-    """Return the form of a configuration: the first, unless the container of a later one exists."""
+    """Return the form of a configuration: the first, unless the container of another one exists."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 
 
 def entries(data: Any, form: Form, config: ConfigFile) -> dict[str, Any]:
-    """Return the servers in a configuration, by name, without values that are not server entries."""
+    """Return the servers in a configuration by name, without invalid entries."""
     found = _at(data, form.container)
     if config.format == "yaml list":
         items = found if isinstance(found, list) else []
@@ -168,7 +168,7 @@ def _verify(found: Any, expected: Any) -> None:
 
 
 def _without_empty(data: Any) -> Any:
-    """TOML has no empty table once the last entry of it is gone: an empty container at the top is as good as none."""
+    """Return the data without empty top-level containers, which TOML does not keep after the last entry."""
     return (
         {key: value for key, value in data.items() if value not in ({}, [], None)} if isinstance(data, dict) else data
     )

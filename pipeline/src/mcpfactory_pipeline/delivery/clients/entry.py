@@ -1,4 +1,4 @@
-"""Entries for a server in the shape of a client, with references in place of secrets, and the reference page that shows them."""
+"""Client configuration entries for a server, with references instead of secrets, and their reference page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.delivery.clients.files import ClientError
 from mcpfactory_pipeline.delivery.clients.table import ClientProfile, Form
 
-PROJECT: Final = "<project>"  # in an argument of a launch: the folder of the project, as the client names it
+PROJECT: Final = "<project>"  # placeholder in a launch argument for the project folder, in the client's syntax
 _FILE: Final = "_FILE"  # NAME_FILE holds the path of a file with the secret; servers made by the factory read it
 _DROP: Final = object()
 
@@ -36,7 +36,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A URL to connect to; `variable` is the one that holds the bearer token, "" when none is needed."""
+    """A URL to connect to; `variable` holds the bearer token, "" if none is needed."""
 
     url: str
     variable: str = ""
@@ -44,7 +44,7 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class ClientEntry:
-    """An entry, and the tasks of a person for it to work, one sentence each."""
+    """An entry, and the tasks that remain for a person, one sentence each."""
 
     value: Mapping[str, Any]
     todo: tuple[str, ...]
@@ -76,7 +76,7 @@ def build_entry(
         references = {variable: client.reference.replace("VAR", variable) for variable in variables}
     elif (
         "<names>" not in form.stdio.values() and not shared
-    ):  # a file for its owner's eyes, not a secret in a configuration
+    ):  # so secrets go into private files, not into the configuration
         references = {variable + _FILE: str(secrets / variable) for variable in target.variables}
         taken = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
         taken += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]
@@ -93,7 +93,7 @@ def build_entry(
 
 
 def _command_line(client: ClientProfile, target: Launch, *, shared: bool) -> tuple[str, list[str], tuple[str, ...]]:
-    """Return the program, its arguments, and the tasks of a person: full paths, or names if others share the entry."""
+    """Return program, arguments and remaining tasks: full paths, or names if the entry is shared."""
     if not shared:
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):

@@ -26,11 +26,11 @@ class ClientError(PipelineError):
 
 
 class UnreadableError(ValueError):
-    """A text is not what its format demands; the message says what and at which line."""
+    """Text that violates its format; the message says why and gives the line."""
 
 
-_BACKUPS: Final = 10  # earlier texts of each file
-_ABSENT: Final = "absent"  # backup name that means: the file did not exist
+_BACKUPS: Final = 10  # earlier versions that are kept of each file
+_ABSENT: Final = "absent"  # backup name of a file that did not exist
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class Home:
 
     @property
     def secrets(self) -> Path:
-        """The folder for files with secrets, which configurations refer to."""
+        """Return the folder for files with secrets that configurations refer to."""
         return self.config / "mcpfactory" / "secrets"
 
 
 def this_machine(environ: Mapping[str, str]) -> Home:
-    """Return this machine's, for the person with that environment."""
+    """Return the locations on this machine for the person with this environment."""
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         support = home / "Library" / "Application Support"

@@ -128,7 +128,7 @@ class InstallTarget:
 
     @property
     def holds_secret(self) -> bool:
-        """Return True if a value that looks like a secret is written out."""
+        """Return True if a value that looks like a secret is in plain text."""
         literals = self.reached.literals if isinstance(self.reached, Launch) else {}
         return any(looks_secret(variable, value) for variable, value in literals.items())
 
@@ -356,7 +356,7 @@ def uninstall(
 
 
 def snippet(row: ClientProfile, target: InstallTarget, home: Home, *, project: Path | None = None) -> str:
-    """Return the client's configuration as if the server were its only content."""
+    """Return the client's configuration with this server as its only content."""
     _, config = path_of(row, home, project)
     built = _entry(row, row.forms[0], target, home, project)
     return edits.install(None, config, row.forms[0], target.name, built.value)

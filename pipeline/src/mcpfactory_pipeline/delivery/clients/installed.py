@@ -58,7 +58,7 @@ class Installed(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class _KnownServer:
-    """A server of the workspace, as configurations may name it: its package, and what channels and the index have of it."""
+    """A server of the workspace as configurations refer to it: package, and releases in channels and the index."""
 
     workspace: Workspace
     server: WorkspaceServer
@@ -100,7 +100,7 @@ def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: Worksp
 
 
 def entry_url(entry: Mapping[str, Any]) -> str:
-    """Return the URL that an entry connects to; "" for one that starts a program."""
+    """Return the URL that an entry connects to; "" if it starts a program."""
     return next((str(entry[key]) for key in _URLS if entry.get(key)), "")
 
 
@@ -146,7 +146,7 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
 
 
 def _url_state(one: _KnownServer) -> tuple[str, str]:
-    """Use only recorded data and send no request."""
+    """Return the state of a server at a URL from recorded data only; send no request."""
     try:
         known = offered_drift(one.workspace, one.server, Store(one.workspace).state(one.server.name))
     except PipelineError as error:  # the recorded drift is unreadable
@@ -188,7 +188,7 @@ def _recognised(words: list[str], known: tuple[_KnownServer, ...]) -> _EntryTarg
 
 
 def _from_source(name: str, folder: str, known: tuple[_KnownServer, ...]) -> _EntryTarget:
-    """Return a folder that is not absolute is that of a project, as the client names it."""
+    """Return the server for a source folder; a relative folder belongs to a project."""
     for one in known:
         if one.server.name == name and (not Path(folder).is_absolute() or Path(folder) == one.workspace.root):
             return _EntryTarget(one, SOURCE, one.package.version)

@@ -17,8 +17,8 @@ _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# A comma before a closing bracket. After an opening bracket, a colon or another comma it does not end a value and
-# stays an error. Blanks without a following comma are skipped at once, because long comments also become blanks.
+# A comma before a closing bracket. After an opening bracket, a colon or another comma it is an error. Blanks without
+# a following comma are skipped at once, because long comments also become blanks.
 _TRAILING: Final = re.compile(
     rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )
@@ -33,7 +33,7 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A member of an object: its key, and where key and value begin and the value ends."""
+    """A member of an object: its key, and the positions of key, value and the value's end."""
 
     key: str
     start: int
@@ -59,7 +59,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text; the same with blanks for comments (`plain`), and for trailing commas as well (`strict`): places are the same in all."""
+    """A text; `plain` has comments blanked, `strict` also trailing commas. Positions are equal in all three."""
 
     text: str
     plain: str
@@ -81,7 +81,7 @@ class _Document:
             return cls(text, plain, strict, _DECODER.decode(strict))
         except json.JSONDecodeError as error:
             raise UnreadableError(f"line {error.lineno}: {error.msg}") from error
-        except ValueError as error:  # NaN, or a number of more digits than Python reads
+        except ValueError as error:  # NaN, or a number with too many digits for Python
             raise UnreadableError(str(error)) from error
 
     def after_blank(self, place: int) -> int:
@@ -90,7 +90,7 @@ class _Document:
         return found.end() if found else place
 
     def object_at(self, place: int) -> _Object | None:
-        """Return the object that begins at a place; None when something else does."""
+        """Return the object that starts at a position; None if there is another value."""
         if self.strict[place] != "{":
             return None
         members: list[_Member] = []
@@ -161,10 +161,10 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def _insert(text: str, node: _Object, key: str, value: Any) -> str:
-    """Return a new last member: after the comments behind the last one, in the manner of its siblings."""
+    """Insert a last member after the comments behind the previous one, in the style of its siblings."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
-    tail = len(inside.rstrip(" \t\r\n")) + node.start + 1  # the end of the text before the closing brace
+    tail = len(inside.rstrip(" \t\r\n")) + node.start + 1  # end of the text before the closing brace
     spread = not node.members or _lead(text, node.members[0].start) is not None or "\n" in text[tail:close]
     name = json.dumps(key, ensure_ascii=False)
     if not spread:
@@ -185,7 +185,7 @@ def _insert(text: str, node: _Object, key: str, value: Any) -> str:
 
 
 def _remove(document: _Document, node: _Object, member: _Member) -> str:
-    """Return the other way round: the member with the blank before it, and the comma that it needed."""
+    """Remove a member with the blanks before it and the comma that it needed."""
     text, place = document.text, node.members.index(member)
     start, end = len(text[: member.start].rstrip(" \t\r\n")), member.end
     if len(node.members) == 1:
@@ -223,7 +223,7 @@ def _compact(value: Any) -> str:
 
 
 def _render(text: str, value: Any, indent: str) -> str:
-    """Objects spread over lines, lists on one."""
+    """Return a value as JSON: objects on several lines, lists on one."""
     if not isinstance(value, Mapping) or not value:
         return _compact(value)
     end, inner = _newline(text), indent + _unit(text)

@@ -79,7 +79,7 @@ def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
 
 
 def entry_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
-    """Return the variables that an adopted server reads: those that hold secrets, by their names, or the others."""
+    """Return the variables that an adopted server reads: the secret ones by name, or the others."""
     return tuple(name for name in server.config.server.environment if is_secret(name) is secret)
 
 
@@ -87,14 +87,14 @@ _TARGET: Final = "pypi"
 
 
 class IndexedPackage(NamedTuple):
-    """A server's release in an index: its version, and the project's page there."""
+    """A server's release in an index: its version and project page."""
 
     version: str
     page: str
 
     @property
     def url(self) -> str:
-        """The URL of the index; "" for the one that uv asks by itself."""
+        """The URL of the index; "" for uv's default."""
         url = self.page.rstrip("/").rpartition("/")[0]
         return "" if url == PypiOptions().index.rstrip("/") else f"{url}/"
 
@@ -116,7 +116,7 @@ def query_index(
     Raises:
         ClientError: it is not the promoted candidate, or the index does not respond.
     """
-    from mcpfactory_pipeline.delivery.publish.publish import (  # noqa: PLC0415 - heavy, and seldom asked for
+    from mcpfactory_pipeline.delivery.publish.publish import (  # noqa: PLC0415 - heavy, and rarely needed
         TARGETS,
         find_release,
         target_settings,
@@ -154,16 +154,16 @@ def query_index(
 
 SOURCE: Final = "source"
 INDEX: Final = "index"
-_CLIENT_ID: Final = 1  # of a scheme's variables: access token, client id, client secret
+_CLIENT_ID: Final = 1  # index in a scheme's variables: access token, client id, client secret
 
 _NAME: Final = "mcpfactory"
-_CACHE_FOLDERS: Final = ("archive-v", "environments-v")  # folders in the cache of uv, where `uvx mcpfactory` runs
+_CACHE_FOLDERS: Final = ("archive-v", "environments-v")  # folders in uv's cache, where `uvx mcpfactory` runs
 
 _INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
 
 
 class ServerPackage(NamedTuple):
-    """A server as a distribution: its name, the program that it installs, and the version of its sources."""
+    """A server as a distribution: its name, program and source version."""
 
     name: str
     program: str
@@ -171,7 +171,7 @@ class ServerPackage(NamedTuple):
 
     @property
     def project(self) -> str:
-        """The name as indexes normalise it."""
+        """The normalized name in indexes."""
         return canonicalize_name(self.name)
 
 
@@ -207,7 +207,7 @@ def promoted(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
 
 
 def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) -> Path | None:
-    """Return the wheel that a channel offers of a server, when it is on this machine and the one that was promoted."""
+    """Return a server's wheel in a channel if it is on this machine and unmodified since promotion."""
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)
     known = state.candidates.get(release.candidate) if release else None
@@ -283,7 +283,7 @@ def _default_source(workspace: Workspace, server: WorkspaceServer, package: Serv
 def _from_source(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None, channel: str = ""
 ) -> tuple[Launch, str]:
-    """Return a launch through mcpfactory from the workspace; a project's file names its folder, which is inside it."""
+    """Return a launch from the workspace's sources; in a project's file, `PROJECT` replaces the absolute path."""
     place = str(workspace.root) if project is None else PROJECT
     offered = ("--channel", channel) if channel else ()
     return replace(factory(), arguments=("run", server.name, *offered, "--workspace", place)), package.version
@@ -311,7 +311,7 @@ def _not_here(server: WorkspaceServer, channel: str) -> ClientError:
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
 ) -> tuple[Launch, str]:
-    """Return the files of the channel by their paths: under the same names an index could have others, or get them tomorrow."""
+    """Return a launch with file paths of the channel: an index could offer other files under the same names."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:
@@ -345,7 +345,7 @@ def _report(server: WorkspaceServer) -> Mapping[str, Any]:
 
 
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
-    """For a scheme with a login return only the client id: a reference to an unset variable would block the login."""
+    """Return the variables in a report; of a login only the client id: unset references would block the login."""
     schemes = report.get("credentials", {}).get("schemes", [])
     logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
     spared = {name for row in logins for place, name in enumerate(row["variables"]) if place != _CLIENT_ID}
@@ -353,13 +353,13 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
     return tuple(row["name"] for row in rows if row["name"] not in spared)
 
 
-# --- the programs of this machine that entries start ---
+# --- programs on this machine that entries start ---
 
 
 def factory() -> Launch:
     """Return the running mcpfactory, preferring a link to it on the `PATH`, which survives a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
-    if beside is None:  # started as a module
+    if beside is None:  # started with `python -m`
         return Launch(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
     linked = shutil.which(_NAME)
     path = linked if linked and Path(linked).resolve() == Path(beside).resolve() else beside

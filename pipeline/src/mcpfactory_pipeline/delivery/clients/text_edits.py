@@ -1,4 +1,4 @@
-"""Tables of a TOML text, changed in place: one is added at the end, or removed with its sub-tables."""
+"""In-place edits of tables in TOML text: add one at the end, or remove one with its sub-tables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def remove(text: str, path: Sequence[str]) -> str:
         newline = "\r\n" if before.endswith("\r\n") else "\n"
         if before.endswith(("\n\n", "\n\r\n")) and (not after or after.startswith(("\n", "\r\n"))):
             before = before.removesuffix(newline)
-        if not after and not text.endswith("\n"):  # the last line has no end: neither had the one before
+        if not after and not text.endswith("\n"):  # keep the missing newline at the end of the file
             before = before.removesuffix(newline)
         text = before + after
     return text

@@ -13,7 +13,7 @@ import yaml
 
 from mcpfactory_pipeline.delivery.clients.files import UnreadableError
 
-_NAME: Final = "name"  # what tells the entries of a list apart
+_NAME: Final = "name"  # key that identifies an entry of a list
 
 _NULL: Final = "tag:yaml.org,2002:null"
 
@@ -87,7 +87,7 @@ def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
         if rest.startswith(newline):
             rest = rest.removeprefix(newline)
             break
-    else:  # the last line has no end: neither has the one before
+    else:  # keep the missing newline at the end of the file
         start = len(text[:start].removesuffix("\n").removesuffix("\r"))
     if len(container.value) > 1:
         return text[:start] + rest
@@ -138,7 +138,7 @@ def _last(node: Any) -> int:
 
 
 def _lines(text: str, start: int, stop: int) -> tuple[int, int]:
-    """Whole lines, without the end of the last one."""
+    """Return the positions of whole lines, without the last line end."""
     stop = len(text[:stop].rstrip())
     end = text.find("\n", stop)
     end = len(text) if end < 0 else end - (text[end - 1] == "\r")
@@ -152,7 +152,7 @@ def _after(text: str, place: int, entry: str, column: int, end: str) -> str:
 
 
 def _into_empty(text: str, name: Any, container: Any, entry: str, end: str) -> str:
-    """`key:`, `key: {}` and `key: []` become a block."""
+    """Replace `key:`, `key: {}` or `key: []` with a block."""
     start, stop = container.start_mark.index, container.end_mark.index
     before = text[:start].rstrip(" ") if stop > start else text[:start]
     return _after(before + text[stop:], name.end_mark.index, entry, name.start_mark.column + 2, end)

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
 from mcpfactory_pipeline.workspace.settings import DockerOptions
 
-USER: Final = 65532  # the usual number of the unprivileged user in images without a shell
+USER: Final = 65532  # UID of the unprivileged user in distroless images
 NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
 _PINNED: Final = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 _LEAST: Final = re.compile(r">=\s*(3\.\d+)")
@@ -51,7 +51,7 @@ ENTRYPOINT ["python3", "/app/main.py"]
 
 
 def dockerfile(release: CandidateRelease, base: str) -> bytes:
-    """Return the Dockerfile: two stages, the base by its hash, packages by theirs, an unprivileged user. Pure."""
+    """Return the Dockerfile: two stages, base image and packages pinned by hash, unprivileged user. Pure."""
     rows = [f"LABEL {json.dumps(label)}={_quoted(value)}" for label, value in sorted(labels(release).items())]
     return _DOCKERFILE.format(
         name=release.metadata.name,
@@ -99,7 +99,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return problems that would make an image that does not start or is not reproducible."""
+    """Return problems that would make the image unusable or not reproducible."""
     problems = [*unusable(release, "docker")]
     if not _PINNED.fullmatch(settings["base"]):
         message = "the base image is not named by its hash, and would be another one tomorrow"

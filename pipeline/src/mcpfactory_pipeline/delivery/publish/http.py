@@ -1,4 +1,4 @@
-"""The HTTP client of publish targets, and the identity that a CI provider gives a job."""
+"""HTTP client of publish targets, and the identity token that CI providers give jobs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HttpResponse = httpx.Response
 
 
 def summary(answer: HttpResponse) -> str:
-    """Return the status and the beginning of the body, on one line, for a message."""
+    """Return the status and the start of the body on one line, for messages."""
     text = " ".join(answer.content[: 4 * _SHOWN].decode(errors="replace").split())
     return f"it answered {answer.status_code}" + (f": {text[:_SHOWN]}" if text else "")
 
@@ -49,7 +49,7 @@ def require_url(url: str, where: str) -> str:
     """
     try:
         parts = urlsplit(url)
-    except ValueError as error:  # as for `https://[::1`
+    except ValueError as error:  # raised for example for `https://[::1`
         raise ConfigError(f"{where} is not a valid URL: {url!r}: {error}", hint="https://…") from error
     if parts.username or parts.password:
         raise ConfigError(f"{where} holds credentials", hint="name a variable that holds the token instead")
@@ -61,11 +61,11 @@ def require_url(url: str, where: str) -> str:
 
 
 _PATIENCE: Final = 120.0  # seconds for each step of a request
-_LARGEST: Final = 50_000_000  # bytes of a response after decompression
+_LARGEST: Final = 50_000_000  # maximum size in bytes of a decompressed response
 
 
 class HttpClient:
-    """Requests, one after the other, over connections that are kept."""
+    """Client for sequential requests over persistent connections."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -110,7 +110,7 @@ def open_client() -> Iterator[HttpClient]:
 
 @functools.cache
 def _trust() -> ssl.SSLContext:
-    """Whom to trust: read once, for that takes longer than most requests."""
+    """Return the TLS context; loaded once, because loading takes longer than most requests."""
     return httpx.create_ssl_context()
 
 

@@ -33,8 +33,8 @@ from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetPro
 from mcpfactory_pipeline.workspace.settings import McpbOptions
 
 _ENTRY: Final = "server/main.py"
-_TYPES: Final = {"uv": "0.4", "python": "0.3"}  # type of the server → version of the manifest
-# What a `python` bundle can be built for: uv's name of the platform → the manifest's.
+_TYPES: Final = {"uv": "0.4", "python": "0.3"}  # server type → version of the manifest
+# Platforms of `python` bundles: uv's name → the manifest's.
 PLATFORMS: Final = {
     "x86_64-unknown-linux-gnu": "linux", "aarch64-unknown-linux-gnu": "linux", "x86_64-apple-darwin": "darwin",
     "aarch64-apple-darwin": "darwin", "x86_64-pc-windows-msvc": "win32", "aarch64-pc-windows-msvc": "win32",
@@ -54,7 +54,7 @@ def bundle_name(release: CandidateRelease, kind: str) -> str:
 
 
 def manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
-    """`manifest.json` of a bundle, version 0.4 for `type` `uv`, 0.3 for `python`. Pure; what it lacks is left out."""
+    """Return `manifest.json` of a bundle, version 0.4 for `uv`, 0.3 for `python`. Missing values are omitted. Pure."""
     about, kind = release.metadata, settings["type"]
     fields: dict[str, Any] = {
         "manifest_version": _TYPES[kind],
@@ -114,13 +114,13 @@ def _key(variable: Variable) -> str:
 
 def _setting(variable: Variable) -> dict[str, Any]:
     words = {"type": "string", "title": variable.name, "description": variable.description or variable.name}
-    # A default, even an empty one: clients pass on the placeholder of a setting that has neither value nor default.
+    # Set a default, even an empty one: without it, clients pass the placeholder itself to the server.
     rest = {"required": True} if variable.required else {"required": False, "default": variable.default}
     return {**words, **rest, **({"sensitive": True} if variable.secret else {})}
 
 
 def pyproject(release: CandidateRelease) -> bytes:
-    """Return the `pyproject.toml` of a `uv` bundle, which requires the wheels in it and is not a package. Pure."""
+    """Return the `pyproject.toml` of a `uv` bundle, which requires the included wheels and is not a package. Pure."""
     rows = {wheel_name(name): name for name in wheels(release)}
     needs = ", ".join(json.dumps(f"{project}=={wheel_version(name)}") for project, name in sorted(rows.items()))
     sources = "\n".join(f'{project} = {{ path = "wheels/{name}" }}' for project, name in sorted(rows.items()))
@@ -154,12 +154,12 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
         text = lock_requirements(release, platform, settings.folder)
         files |= {f"server/{LIBRARY}/{path}": data for path, data in install(release, text, platform).items()}
         files["requirements.lock"] = text.encode()
-    # Wheels are compressed already: stored, the bytes of a `uv` bundle depend on no compression library.
+    # A stored (uncompressed) `uv` bundle has the same bytes with each compression library; wheels do not shrink anyway.
     return {bundle_name(release, options["type"]): zip_bytes(files, compress=options["type"] == "python")}
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return problems that clients would reject, including those of the official `mcpb` if it is on the path."""
+    """Return problems that clients would reject, including those of the official `mcpb`, if installed."""
     problems = [*_problems(release)]
     options = settings.options
     return problems or [*_second_opinion(release, options)]

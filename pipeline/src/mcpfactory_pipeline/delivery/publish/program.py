@@ -1,4 +1,4 @@
-"""Start of a published server, and an installed copy of its dependencies."""
+"""Start command of a published server, and installation of its dependencies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mcpfactory_pipeline.delivery.publish.target import TargetProblem
 LIBRARY: Final = "lib"  # folder of installed packages, next to the launcher in bundles that contain them
 _ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _ICON: Final = re.compile(r"[^/]+/icon\.png")
-_ICON_BYTES: Final = 2_000_000  # what catalogues accept at most
+_ICON_BYTES: Final = 2_000_000  # maximum size of an icon in bytes in catalogs
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 _LAUNCHER: Final = '''\
@@ -45,7 +45,7 @@ if __name__ == "__main__":
 
 
 def entry_point(release: CandidateRelease) -> tuple[str, str] | None:
-    """Return module and function of the program that starts the server; None when the wheel has no usable one."""
+    """Return module and function of the program that starts the server; None if the wheel has no usable one."""
     found = _ENTRY.match(release.metadata.scripts.get(release.metadata.program, ""))
     return (found[1], found[2]) if found else None
 
@@ -71,7 +71,7 @@ def launcher(release: CandidateRelease) -> bytes:
 
 
 def icon(release: CandidateRelease) -> bytes | None:
-    """Return the `icon.png` at the top of the source distribution, if there is one and it is a PNG of at most 2 MB."""
+    """Return the `icon.png` in the sdist's root if it is a PNG of at most 2 MB, else None."""
     if release.sdist is None:
         return None
     with tarfile.open(fileobj=io.BytesIO(release.files[release.sdist]), mode="r:gz") as archive:
@@ -89,7 +89,7 @@ def on_runtime(release: CandidateRelease) -> bool:
 
 
 def unusable(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
-    """Yield what keeps every kind of bundle from starting: no program, or a runtime that is neither here nor in an index."""
+    """Yield problems that keep any bundle from starting: no program, or an unavailable runtime."""
     if entry_point(release) is None:
         program = release.metadata.program
         yield TargetProblem(
@@ -105,17 +105,17 @@ def unusable(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
 
 
 def wheels(release: CandidateRelease) -> dict[str, bytes]:
-    """Return the release's wheel, and those of its companions that no public index has."""
+    """Return the release's wheel, and its companions' wheels that no public index has."""
     own = {release.wheel: release.files[release.wheel]}
     return own | {name: data for name, data in release.companions.items() if name.endswith(".whl")}
 
 
-EVERY: Final = "every"  # the platform of a lock whose packages are chosen where they are installed
+EVERY: Final = "every"  # platform of a lock that works on all platforms
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The platform of packages: uv's name of it (or `EVERY`), and Python's `major.minor` (for `EVERY` the lowest)."""
+    """The platform of packages: uv's name for it (or `EVERY`), and Python's `major.minor` (the lowest for `EVERY`)."""
 
     triple: str
     python: str
@@ -193,7 +193,7 @@ def install(release: CandidateRelease, requirements: str, platform: Platform) ->
 
 @contextlib.contextmanager
 def _work_folder() -> Iterator[Path]:
-    """Yield a folder to work in; what uv says goes nowhere, and its no becomes an error for people."""
+    """Yield a temporary folder; hide uv's output, and turn its failure into an error for people."""
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
         try:
             yield Path(work)
@@ -218,7 +218,7 @@ def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
 
 
 def _is_local(path: str) -> bool:
-    """Programs name the interpreter, uv its cache, pip the folder: they depend on the installation's location or method."""
+    """Return True for files that depend on the place or method of installation: programs, caches, installer notes."""
     parts = PurePosixPath(path).parts
     return (
         parts[0] in {"bin", "Scripts", ".lock"}
@@ -228,7 +228,7 @@ def _is_local(path: str) -> bool:
 
 
 def _content(path: str, file: Path) -> bytes:
-    """Return a file's bytes; of a `RECORD`, the lines of files that are kept."""
+    """Return a file's bytes; of a `RECORD`, only the lines of kept files."""
     data = file.read_bytes()
     if not path.endswith(".dist-info/RECORD"):
         return data

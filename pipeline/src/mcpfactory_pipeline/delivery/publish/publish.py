@@ -44,7 +44,7 @@ _ROWS: Final = (
     mcpb.TARGET,
     docker.TARGET,
     sbom.TARGET,
-    registry.TARGET,  # the last: what it says is where the others are
+    registry.TARGET,  # last, because it refers to the other targets
 )
 TARGETS: Final[Mapping[str, PublishTarget]] = {row.id: row for row in _ROWS}
 
@@ -92,8 +92,8 @@ def _zip_members(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 Mode = Literal["send", "dry-run", "check"]
-_PATIENCE: Final = 900.0  # seconds that a publish waits for another one of the same server
-_PACKED: Final = "python"  # the kind of adopted server whose candidate is a wheel that was built here
+_PATIENCE: Final = 900.0  # seconds to wait for another publication of the same server
+_PACKED: Final = "python"  # kind of adopted server whose candidate is a wheel built here
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def publish(
     """
     store, environ = Store(workspace, clock), os.environ if environ is None else environ
     named = targets_named(targets, table)
-    targets_named(given or {}, table)  # an option for an unknown target would be ignored silently
+    targets_named(given or {}, table)  # raises for unknown targets, which would otherwise be ignored
     with _lock_server(store, server, mode):
         release = find_release(workspace, server, channel)
         if candidate not in {"", release.candidate}:
@@ -224,7 +224,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     known = stored_contract(artifact.folder)
     if adopted is not None:
         return read_adopted_release(server, channel, artifact, known.tools if known else ())
-    # Use the runtime that the channel offers; another one on this machine can come from sources that changed since.
+    # Use the channel's runtime, because another wheel on this machine may have different sources.
     runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME) or runtime_wheel(
         workspace.artifacts, build=False
     )
@@ -233,7 +233,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
 
 @contextmanager
 def _lock_server(store: Store, server: str, mode: Mode) -> Iterator[None]:
-    """Let processes that publish one server wait for each other, dry runs as well: they write the same files."""
+    """Serialize processes that publish one server, including dry runs, because they write the same files."""
     if mode == "check":
         yield
         return
@@ -284,7 +284,7 @@ def _prepare(
     problems = tuple(
         {"rule": one.rule, "message": one.message, "hint": one.hint} for one in target.check(release, settings)
     )
-    if mode == "check" or problems:  # making may install what the server needs, and so ask an index
+    if mode == "check" or problems:  # building may install requirements and so contact an index
         return _Delivery(target, settings, {}, problems)
     files = target.build(release, settings)
     hint = "take it out of the server's sources, change the secret, and make a new candidate"
@@ -348,7 +348,7 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
     common = {"target": target.id, "channel": release.channel}
     common |= {"candidate": release.candidate, "version": release.version}
     if found.outcome == "there":
-        # Read within the transaction: after a kill the history may have the event that the state file lacks.
+        # Read within the transaction, because after a crash the history may have an event that the state file lacks.
         with store.transaction(release.server) as transaction:
             known = transaction.state.published.get(target.id)
             recorded = known and (known.candidate, known.digest, known.evidence)
@@ -366,7 +366,7 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
 
 
 def _write_files(delivery: _Delivery) -> Path:
-    """Write the files built for a target into its folder; the release's own files are in the candidate's folder."""
+    """Write the files for a target into its folder; the release's own files stay in the candidate's folder."""
     folder = delivery.settings.folder
     for name, data in delivery.files.items():
         file = folder / name

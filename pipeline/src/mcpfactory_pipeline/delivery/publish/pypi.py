@@ -46,9 +46,9 @@ from mcpfactory_pipeline.delivery.publish.target import (
 from mcpfactory_pipeline.workspace.settings import PypiOptions
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-# How `uv publish` says what an index answered.
+# The text in which `uv publish` reports an index's response.
 _ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<text>.{0,300}))?", re.DOTALL)
-_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # what would make the name of a marker a longer one
+_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # characters that would extend a marker's name
 
 
 def marker(name: str) -> str:
@@ -57,7 +57,7 @@ def marker(name: str) -> str:
 
 
 def has_marker(text: str, name: str) -> bool:
-    """Return True if a description holds the marker of exactly this name, not of a longer one."""
+    """Return True if a description contains the marker of exactly this name."""
     return re.search(rf"mcp-name: {re.escape(name)}(?!{_CONTINUES})", text) is not None
 
 
@@ -122,7 +122,7 @@ def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
 
 @dataclass(frozen=True, slots=True)
 class _IndexFile:
-    """A file of an index: where it is, its `sha256:…` ("" when the index does not say), and whether it was yanked (PEP 592)."""
+    """A file of an index: URL, `sha256:…` ("" if the index has none), and whether it was yanked (PEP 592)."""
 
     url: str
     digest: str
@@ -157,7 +157,7 @@ def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
 
 
 def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mapping[str, _IndexFile]) -> PublishEvidence:
-    """`newest` is among the facts where installers get a newer version than this one: after a rollback, until that is yanked."""
+    """Return the evidence; `newest` is set if installers get a newer version, as after a rollback without a yank."""
     page = f"{require_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
     versions = [found for name, file in there.items() if not file.yanked and (found := _parsed(_version(name)))]
     newest = max((one for one in versions if not one.is_prerelease), default=None)
@@ -167,16 +167,16 @@ def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mappin
 
 
 class _Index:
-    """The simple index of a target, read with the token where it asks for one."""
+    """The simple index of a target, read with the token if required."""
 
     def __init__(self, wire: HttpClient, settings: TargetSettings) -> None:
         self._wire, self._settings = wire, settings
         self._url = require_url(settings["index"], "publish.pypi.index")
-        # Scheme and host that the token is for.
+        # Scheme and host that may receive the token.
         self._home = urlsplit(require_url(settings["url"], "publish.pypi.url"))[:2]
 
     def files(self, project: str) -> Mapping[str, _IndexFile]:
-        """Return the files of a project by name; none when the index does not know it, or sends elsewhere for it."""
+        """Return the files of a project by name; empty if the index does not have it, or redirects to another host."""
         page = f"{self._url}/{project}/"
         answer = self._get(page, {"Accept": _ACCEPT})
         if answer.is_redirect or answer.status_code == 404:
@@ -194,7 +194,7 @@ class _Index:
             ) from error
 
     def digest(self, file: _IndexFile) -> str:
-        """Return the hash of a file; the file is read when the index does not say."""
+        """Return the hash of a file; download it if the index has none."""
         if file.digest:
             return file.digest
         answer = self._get(file.url, {})
@@ -230,7 +230,7 @@ def _html_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFi
 
 
 class _Links(HTMLParser):
-    """The links of a page: where to, their text, and whether they are marked as yanked."""
+    """The links of a page: target, text, and whether they are yanked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -269,7 +269,7 @@ def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index:
     if any(_satisfies(needed, _version(name)) for name in index.files(RUNTIME)):
         return []
     own = next((name for name in release.companions if _satisfies(needed, _version(name))), None)
-    public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")  # there the project has its owners
+    public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")  # only its owners publish there
     if settings["runtime"] == "publish" and own is not None and not public:
         return [own]
     raise PublishError(
@@ -296,7 +296,7 @@ def _parsed(version: str) -> Version | None:
 
 
 def build(release: CandidateRelease, _settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return exactly the wheel and the source distribution of the candidate."""
+    """Return the candidate's wheel and sdist."""
     return release.files
 
 
@@ -314,7 +314,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
 
 
 def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -> None:
-    """Upload a file by `uv publish`, which reads its metadata; once, for publishing again continues."""
+    """Upload a file with `uv publish`, which reads its metadata. No retries, because publishing again continues."""
     url = settings["url"]
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)
@@ -350,7 +350,7 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
 
 
 def _token(wire: HttpClient, settings: TargetSettings) -> str:
-    """Return the token to upload with: the one in the variable, or with trusted publishing one for the identity of this job."""
+    """Return the upload token: from the variable, or for trusted publishing one for this job's identity."""
     if settings["auth"] == "token":
         return settings.secret("token_variable")
     parts = urlsplit(settings["url"])

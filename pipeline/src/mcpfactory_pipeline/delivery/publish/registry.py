@@ -55,7 +55,7 @@ def _bundle(settings: TargetSettings) -> str:
 
 
 def needs(release: CandidateRelease) -> Sequence[str]:
-    """Return the index first: the registry reads the marker in the package that is there."""
+    """Return the index as first target, because the registry reads the marker in the published package."""
     packages = server_json(release).get("packages", [])
     return ("pypi",) if any(package.get("registryType") == "pypi" for package in packages) else ()
 
@@ -135,7 +135,7 @@ def _version_url(release: CandidateRelease, settings: TargetSettings) -> str:
 
 
 def _without_empty(value: Any) -> Any:
-    """Return a document without what says nothing: registries leave out false and empty fields."""
+    """Return a document without empty fields, which registries omit."""
     if isinstance(value, dict):
         return {
             key: plain for key, one in value.items() if (plain := _without_empty(one)) not in (None, False, "", {}, [])
@@ -183,7 +183,7 @@ _HINTS: Final = {
 
 
 def make_server_json(release: CandidateRelease, bundle: str = "") -> bytes:
-    """Return the document as a file: equal releases have equal bytes."""
+    """Return the document as bytes; equal releases give equal bytes."""
     return (json.dumps(server_json(release, bundle), indent=2, ensure_ascii=False) + "\n").encode()
 
 
@@ -212,7 +212,7 @@ def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
 
 
 def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[TargetProblem]:
-    """Yield everything that the registry would refuse, by our own table of rules; and what would make clients fail."""
+    """Yield problems that the registry would refuse, from our table of rules, and those that make clients fail."""
     name = release.config.publish.mcp_name
     if not name:
         yield TargetProblem(
@@ -283,7 +283,7 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
 
 
 def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
-    """Fill in `{version}` in identifiers and `{bundle}` as a hash; all else is unchanged."""
+    """Return the packages with `{version}` in identifiers and `{bundle}` as hash filled in."""
     tables = [dict(table) for table in release.config.publish.packages]
     for table in tables:
         if isinstance(identifier := table.get("identifier"), str):

@@ -1,4 +1,4 @@
-"""A release: the candidate that a channel offers, and what its own bytes say about it. The tree is never asked."""
+"""A release: the candidate that a channel offers, described by its own files, never by the working tree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.upstream.secrets import server_setting
 from mcpfactory_runtime.urls import describe_private
 
-_LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
+_LARGEST: Final = 50_000_000  # maximum size in bytes of a file in a package that is read
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _NO_CONFIG: Final = ServerConfig(server=ServerTable())
@@ -67,11 +67,11 @@ class Metadata:
 
     @property
     def project(self) -> str:
-        """The name as indexes normalise it."""
+        """The normalized name in indexes."""
         return canonicalize_name(self.name)
 
     def link(self, *labels: str) -> str:
-        """Return the first URL that has one of these labels, in any case of letters; "" for none."""
+        """Return the first URL with one of these labels, case-insensitive; "" for none."""
         links = {label.lower(): url for label, url in self.urls.items()}
         return next((links[label] for label in labels if label in links), "")
 
@@ -82,7 +82,7 @@ class Metadata:
 
     @property
     def program(self) -> str:
-        """The program that starts the server: the one of the distribution's name, else the first."""
+        """The program that starts the server: the one with the distribution's name, else the first."""
         return self.name if self.name in self.scripts else next(iter(self.scripts), self.name)
 
 
@@ -119,7 +119,7 @@ class CandidateRelease:
 
     @property
     def sdist(self) -> str | None:
-        """The name of the source distribution; None for a candidate that older versions built."""
+        """The name of the sdist; None for candidates that older versions built."""
         return next((name for name in sorted(self.files) if name.endswith(".tar.gz")), None)
 
     @property
@@ -224,7 +224,7 @@ def _metadata(wheel: zipfile.ZipFile) -> Metadata:
 
 
 def _api_module(wheel: zipfile.ZipFile) -> ast.Module:
-    """Return the generated `api.py`, read as data: nothing is run. Empty for servers that are not made from a document."""
+    """Return the parsed generated `api.py`, without running it; empty for servers without an API document."""
     for entry in wheel.infolist():
         if _API.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
             return ast.parse(wheel.read(entry))
@@ -237,7 +237,7 @@ def _calls(code: ast.Module, name: str) -> list[ast.Call]:
 
 
 def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Name, kind and variables of each `SecurityScheme(…)`. Three literals come first, as `emit` writes them."""
+    """Return name, kind and variables of each `SecurityScheme(…)`: its first three arguments, which are literals."""
     created = [call.args for call in _calls(code, "SecurityScheme")]
     return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in created if len(args) >= 3]
 

@@ -29,7 +29,7 @@ _HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
-    """A package that the release is installed with; without a version only its requirement is known."""
+    """A package that is installed with the release; without a version, only its requirement is known."""
 
     name: str
     version: str = ""
@@ -38,7 +38,7 @@ class LockedPackage:
 
     @property
     def purl(self) -> str:
-        """Its name everywhere (purl-spec)."""
+        """Return the package URL (purl-spec)."""
         return f"pkg:pypi/{self.name}" + (f"@{self.version}" if self.version else "")
 
 
@@ -120,7 +120,7 @@ def _sha256(digest: str) -> dict[str, str]:
 
 
 def locked_packages(requirements: str, release: CandidateRelease) -> list[LockedPackage]:
-    """Return the packages of locked requirements, as uv writes them; the release itself is not among them."""
+    """Return the packages in locked requirements, as uv writes them, without the release itself."""
     found: list[LockedPackage] = []
     for block in re.split(r"\n(?=\S)", requirements):
         if pinned := _PINNED.match(block):
@@ -131,7 +131,7 @@ def locked_packages(requirements: str, release: CandidateRelease) -> list[Locked
 
 
 def _declared(release: CandidateRelease) -> Iterator[LockedPackage]:
-    """Yield what the release asks for itself, without its extras; the versions are those of wheels that come with it."""
+    """Yield the release's direct requirements without extras; versions are those of the included wheels."""
     here = {wheel_name(name): (name.split("-")[1], hash_bytes(data)) for name, data in release.companions.items()}
     for text in release.metadata.requires:
         try:
@@ -145,7 +145,7 @@ def _declared(release: CandidateRelease) -> Iterator[LockedPackage]:
 
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return the bill as a file."""
+    """Return the bill of materials as a file."""
     if settings["resolve"] == "declared":
         packages = list(_declared(release))
     else:

@@ -35,7 +35,7 @@ def _map(shape: str) -> dict[str, Any]:
 
 
 def _object(needed: str, **fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object. The registry drops unknown fields, so they are refused."""
+    """Return the schema of an object without additional fields, because the registry drops unknown ones."""
     return {"type": "object", "required": needed.split(), "properties": fields, "additionalProperties": False}
 
 
@@ -88,7 +88,7 @@ _SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """An object of the document: its shape, its path, and the object that it belongs to."""
+    """An object of the document: its shape, path and parent."""
 
     shape: str
     path: str
@@ -96,12 +96,12 @@ class _Node:
     parent: Mapping[str, Any]
 
     def text(self, field: str) -> str:
-        """Return a text field; "" when it is absent or no text."""
+        """Return a text field; "" if it is missing or not a string."""
         value = self.value.get(field)
         return value if isinstance(value, str) else ""
 
     def rows(self, field: str) -> list[Any]:
-        """Return a list field; empty when it is absent or no list."""
+        """Return a list field; empty if it is missing or not a list."""
         value = self.value.get(field)
         return value if isinstance(value, list) else []
 
@@ -160,7 +160,7 @@ class Violation:
 
 
 def judge(document: object) -> list[Violation]:
-    """Return everything that is wrong with a `server.json`; empty when nothing is."""
+    """Return all violations in a `server.json`."""
     if not isinstance(document, dict):
         return [Violation("server-json/shape", "", "the document is not an object")]
     return [*_shape_errors(document)] + [
@@ -197,7 +197,7 @@ def _rule(name: str, source: str, shapes: str, statement: str) -> Callable[[Find
 def _text_rule(
     name: str, source: str, shapes: str, field: str, statement: str, *, fits: Callable[[str], object], message: str
 ) -> None:
-    """Register a rule about one text: where it is there and does not fit, `message` says so (`{text}`, `{length}`)."""
+    """Register a rule about a text field; an invalid text is reported with `message` (`{text}`, `{length}`)."""
 
     def find(node: _Node) -> Iterator[tuple[str, str]]:
         text = node.text(field)
@@ -224,7 +224,7 @@ _HOSTED: Final = {
 def _is_https(url: str) -> bool:
     try:
         return url.startswith("https://") and bool(urlsplit(url).hostname)
-    except ValueError:  # as for `https://[::1`
+    except ValueError:  # raised for example for `https://[::1`
         return False
 
 
@@ -272,7 +272,7 @@ _text_rule(
 
 # --- packages ---
 
-# Public indexes of each type of package.
+# Public indexes by type of package.
 _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "npm": ("https://registry.npmjs.org",),
     "pypi": ("https://pypi.org",),
@@ -286,7 +286,7 @@ _VARIABLE: Final = re.compile(r"\{([^}]+)\}")
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL after filling in its variables with sample values."""
+    """Return the host of a URL with sample values for its variables."""
     try:
         return urlsplit(_VARIABLE.sub("x", re.sub(r":\{[^}]+\}", ":80", url))).hostname or ""
     except ValueError:

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG
 
 @dataclass(frozen=True, slots=True)
 class TargetProblem:
-    """Why a release cannot go to a target: the id of the rule (or "" where none is named), what is wrong, and what to do."""
+    """A reason that blocks a release from a target: the rule's id (or ""), the problem, and the remedy."""
 
     rule: str
     message: str

@@ -30,7 +30,7 @@ from mcpfactory_pipeline.delivery.releases.packages import Packages, read_packag
 from mcpfactory_pipeline.delivery.releases.plan import CONTRACT, Proposal, Reader, plan_releases
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that are named
+_SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock
 
 
 def _server_files(server: WorkspaceServer, one: Proposal, clock: Clock) -> dict[str, bytes | None]:
-    """By path below the server: version, changelog, contract, the machine's files that state the version; the notes are gone."""
+    """Return path → content below the server: version, changelog, contract, generated files; None deletes a note."""
     folder = server.folder
     place, text = with_version(folder, server.package, one.version)
     news = changelog.section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
@@ -143,8 +143,8 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
 
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
     """Return the generated files for the new version, made in a copy, because the manifest contains the version."""
-    from mcpfactory_codegen.servers.build import CreateError  # noqa: PLC0415 - heavy, and only these servers need it
-    from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only these servers need it
+    from mcpfactory_codegen.servers.build import CreateError  # noqa: PLC0415 - heavy; only generated servers need it
+    from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy; only generated servers need it
 
     with tempfile.TemporaryDirectory(prefix="mcpfactory-release-") as work:
         copy = Path(work) / server.name
@@ -213,7 +213,7 @@ def _end_journal(workspace: Workspace) -> None:
 
 
 def _roll_back(workspace: Workspace, repository: Repository) -> None:
-    """Undo what a release that was killed before its commit wrote; nothing where none was."""
+    """Undo the writes of a release that was killed before its commit, if any."""
     try:
         noted = json.loads(_journal_file(workspace).read_bytes())
         head, hashes = str(noted["head"]), dict(noted["files"])

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.base.text import escape_markdown
 from mcpfactory_pipeline.base.versions import STEPS, Step
 
 FOLDER: Final = "changes"
-# What a kind asks for, unless its file says another step.
+# Kind of change → its version step, unless the file name has another one.
 KINDS: Final[dict[str, Step]] = {
     "added": "minor",
     "changed": "patch",
@@ -29,12 +29,12 @@ KINDS: Final[dict[str, Step]] = {
 }
 _STATED: Final = tuple(step for step in STEPS if step != "none")
 _NAME: Final = re.compile(r"(?P<words>[^.]+)\.(?P<kind>[a-z]+)(?:\.(?P<step>[a-z]+))?\.md")
-_LONGEST: Final = 40  # characters of a file's name that come from the text
+_LONGEST: Final = 40  # characters of the text that become part of a file name
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One fragment: its file below the server's folder, its kind, its text, and the step that the file states itself, if any."""
+    """A changelog fragment: its file below the server's folder, kind, text, and explicit step, if any."""
 
     file: str
     kind: str
@@ -43,11 +43,11 @@ class Note:
 
     @property
     def step(self) -> Step:
-        """The step of the version that it asks for."""
+        """Return the version step that it requires."""
         return self.stated or KINDS[self.kind]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "step": self.step}
 
 
@@ -74,7 +74,7 @@ def add_note(folder: Path, text: str, kind: str) -> Note:
     _check(kind, "", "the note")
     try:
         data = f"{text}\n".encode()
-    except UnicodeEncodeError as error:  # the shell gave bytes of another encoding
+    except UnicodeEncodeError as error:  # the shell passed bytes in another encoding
         raise ReleaseError("note", "the text is not in UTF-8", hint="set the terminal's encoding to UTF-8") from error
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST].strip("-") or "note"
     place, number = folder / FOLDER, 1
@@ -112,7 +112,7 @@ FILE: Final = "CHANGELOG.md"
 _TITLE: Final = "# Changelog\n"
 _HEADING: Final = re.compile(r"^## .*$", re.MULTILINE)
 _UNRELEASED: Final = re.compile(r"## \[?unreleased\b", re.IGNORECASE)
-_MOST: Final = 50  # changes of the contract that are listed
+_MOST: Final = 50  # contract changes that are listed
 
 
 def section(version: str, day: date, notes: Sequence[Note], changes: Iterable[Change], *, first: bool = False) -> str:
@@ -162,7 +162,7 @@ def unreleased_of(text: str) -> str:
 
 
 def with_release(text: str, version: str, day: date) -> str:
-    """Return a changelog whose unreleased section is that of a release: its heading names the version and the day."""
+    """Return a changelog whose unreleased section has a heading with version and day."""
     found, _ = _unreleased(text)
     if found is None:
         raise ValueError("the changelog has no unreleased section")

@@ -1,4 +1,4 @@
-"""Git access for releases: queries, and the two writes, one commit and tags."""
+"""Git access for releases: queries, and two writes: a commit and tags."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import Version
 
-TRAILER: Final = "Release"  # a line of the commit's message for each tag that belongs to it
+TRAILER: Final = "Release"  # trailer of a commit message, one for each tag
 _TAG: Final = re.compile(r"(?P<server>.+)-v(?P<version>\d{1,9}\.\d{1,9}\.\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """The tag of a release, with the commit that it names."""
+    """The tag of a release, with its commit."""
 
     server: str
     version: str
@@ -28,7 +28,7 @@ class Tag:
 
     @property
     def name(self) -> str:
-        """`<server>-v<version>`."""
+        """Return `<server>-v<version>`."""
         return f"{self.server}-v{self.version}"
 
     @property
@@ -45,7 +45,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The git repository around a workspace. `prefix` is the way from its top to the workspace, with `/` at the end."""
+    """The git repository of a workspace. `prefix` is the path from its root to the workspace, ending in a slash."""
 
     root: Path
     prefix: str
@@ -73,13 +73,13 @@ class Repository:
         return cls(root, here._git("rev-parse", "--show-prefix").strip())
 
     def dirty(self) -> list[str]:
-        """Return the paths that differ from the checked-out commit, below the workspace (`../…` outside of it)."""
+        """Return the paths that differ from HEAD, relative to the workspace (`../…` if outside)."""
         rows = self._git("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").split("\0")
         paths = (row[3:] for row in rows if row)
         return [p.removeprefix(self.prefix) if p.startswith(self.prefix) else f"../{p}" for p in paths]
 
     def tags(self, *, merged: bool = False) -> dict[str, Tag]:
-        """Return every release tag by its name; with `merged` only those that the checked-out commit contains."""
+        """Return all release tags by name; with `merged`, only those in HEAD."""
         only = ("--merged=HEAD",) if merged else ()
         form = "--format=%(refname:strip=2) %(objectname) %(*objectname)"
         found = {}
@@ -90,10 +90,10 @@ class Repository:
         return found
 
     def committed(self) -> dict[str, Tag]:
-        """Return the releases that commits of this branch say they are, by the name that their tag has or should have."""
+        """Return the releases that commits of this branch declare, by tag name, even if the tag is missing."""
         form = f"--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"
         found: dict[str, Tag] = {}
-        for line in self._git("log", f"--grep=^{TRAILER}: ", form).splitlines():  # the newest first
+        for line in self._git("log", f"--grep=^{TRAILER}: ", form).splitlines():  # newest first
             commit, *names = line.split()
             for name in names:
                 if tag := Tag.read(name, commit):
@@ -110,7 +110,7 @@ class Repository:
         return {name for name, old, new in zip(names, lines[::2], lines[1::2], strict=True) if old == new}
 
     def changed_since(self, commit: str, folder: str) -> list[str]:
-        """Tracked files below a folder of the workspace that are not, here and now, what they were in the commit."""
+        """Return tracked files below a folder of the workspace that differ from the commit."""
         out = self._git("diff", "--name-only", "--no-renames", "-z", "--relative", commit, "--", folder)
         return [path for path in out.split("\0") if path]
 
@@ -139,7 +139,7 @@ class Repository:
         return self.head()
 
     def unstage(self, paths: Sequence[str]) -> None:
-        """Remove these files from git's index, where a failed commit left them."""
+        """Remove files from git's index that a failed commit left there."""
         if paths:
             listed = "".join(f"{path}\0" for path in paths)
             words = ("reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")

@@ -30,7 +30,7 @@ _KIND: Final = re.compile(r"^### +(?P<kind>\w+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """Folders below the root, each with a pyproject.toml; `name` is what tags and the command line call them."""
+    """Folders below the root, each with a pyproject.toml; `name` is used in tags and on the command line."""
 
     root: Path
     name: str
@@ -64,7 +64,7 @@ class Packages:
 
     @property
     def step(self) -> Step:
-        """Return the version step for the headings of the unreleased section; a patch by default."""
+        """Return the version step that the headings of the unreleased section require; patch by default."""
         kinds = (found["kind"].lower() for found in _KIND.finditer(self.unreleased))
         return max((KINDS.get(kind, "patch") for kind in kinds), key=STEPS.index, default="patch")
 
@@ -132,7 +132,7 @@ def read_packages(workspace: Workspace) -> Packages | None:
 
 
 def _with_pins(text: str, names: list[str], version: str) -> str:
-    """Return a pyproject.toml whose exact requirements of these distributions (`"name[extra]==1.0"`) ask for another version."""
+    """Return a pyproject.toml with a new version in exact requirements of these names (`"name[extra]==1.0"`)."""
     any_name = "|".join(re.escape(name) for name in names)
     return re.sub(
         rf"""(["'](?:{any_name})(?:\[[^\]\n]*\])? *== *)[^"'\s;,]+""", lambda found: f"{found[1]}{version}", text

@@ -39,8 +39,8 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import offered_versions
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, explain_broken
 
-CONTRACT: Final = f"{FOLDER}/released.json"  # the tool list of the last release, below the server's folder
-_SHOWN: Final = 3  # changed files that are named
+CONTRACT: Final = f"{FOLDER}/released.json"  # tool list of the last release, below the server's folder
+_SHOWN: Final = 3  # changed files that are listed
 
 Reader = Callable[[WorkspaceServer], Contract]
 """Reader of the tool list in a server's folder, and of the version in its sources."""
@@ -73,11 +73,11 @@ class Proposal:
 
     @property
     def tag(self) -> Tag:
-        """The tag that it gets."""
+        """Return the tag of the release."""
         return Tag(self.server, self.version, self.commit)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, without the tools."""
+        """Return plain data, without the tools."""
         shown = {key: value for key, value in asdict(self).items() if key not in {"tools", "notes"}}
         return {**shown, "tag": self.tag.name if self.version else "", "notes": [note.to_json() for note in self.notes]}
 
@@ -115,12 +115,12 @@ class _Planner:
 
     @cached_property
     def last(self) -> dict[str, Tag]:
-        """The last release of each server."""
+        """Return the last release of each server."""
         return _newest(self.repository.tags(merged=True))
 
     @cached_property
     def committed(self) -> dict[str, Tag]:
-        """The newest release of each server that a commit of this branch says it is, tagged or not."""
+        """Return the newest release of each server that a commit of this branch declares, tagged or not."""
         return _newest(self.repository.committed())
 
     @cached_property
@@ -137,10 +137,10 @@ class _Planner:
         return self.guarded(server.name, lambda: self._proposal(server))
 
     def guarded(self, name: str, propose_one: Callable[[], Proposal]) -> Proposal:
-        """Return a proposal; where that fails, the error as a refusal."""
+        """Return a proposal; turn an error into a refusal."""
         try:
             return propose_one()
-        except Exception as error:  # noqa: BLE001 - one server's files can be broken in any way, and stop no other
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
             code, broke = str(getattr(error, "code", "broken")), explain_broken(name, error)
             message = broke.message.removeprefix(f"{code}: ")
             before = self.last[name].version if name in self.last else ""
@@ -167,7 +167,7 @@ class _Planner:
         return self._pending(server.name, source_version(server)) or self._due(server, state)
 
     def _pending(self, name: str, stated: str) -> Proposal | None:
-        """Return a release that was committed and not tagged, if that is what the sources still say."""
+        """Return a release that was committed but not tagged, if the sources still have its version."""
         committed, last = self.committed.get(name), self.last.get(name)
         there = self.tags.get(committed.name) if committed else None
         if committed is None or (there and there.commit == committed.commit):
@@ -251,7 +251,7 @@ class _Planner:
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
 
     def _released(self, last: Tag, state: ServerState) -> Contract:
-        """Return the contract of the last release: kept in its commit; for a tag that somebody created by hand, what a channel offers."""
+        """Return the contract of the last release, from its commit; for a manual tag, from the channel."""
         text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
         if text is not None:
             return read_contract(text, last.name)

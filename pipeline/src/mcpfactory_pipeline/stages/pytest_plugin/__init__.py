@@ -1,1 +1,1 @@
-"""A plugin of pytest for the tests of servers; the folder is put on the path of their process."""
+"""A pytest plugin for servers' tests; this folder is added to the import path of their process."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 SETTINGS: Final = (
-    "MCPFACTORY_EVIDENCE"  # the file with `nonce`, `record` and `tools`; it is removed before other code runs
+    "MCPFACTORY_EVIDENCE"  # path of the file with `nonce`, `record` and `tools`; it is deleted before other code runs
 )
 _FAILED: Final = "failed"
 _SKIPPED: Final = "skipped"
@@ -27,7 +27,7 @@ _ONE_PROCESS: Final = {
     "numprocesses": 0,
     "dist": "no",
     "tx": [],
-}  # of pytest-xdist: this plugin cannot observe other processes
+}  # options of pytest-xdist that disable it, because this plugin cannot observe other processes
 
 
 class PytestEvidence:
@@ -41,18 +41,18 @@ class PytestEvidence:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Note a test before anything can leave it out."""
+        """Record a test at collection, before anything can deselect it."""
         self._collected[item.nodeid] = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note a file that cannot be read."""
+        """Record a file that cannot be read."""
         if report.failed:
             self._errors.append(report.nodeid)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Note which tools run while a test does."""
+        """Record the tools that run during a test."""
         start = self._size()
         result = yield
         if item.nodeid in self._tests:
@@ -63,12 +63,12 @@ class PytestEvidence:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Note the worst that happened in the phases of a test: by its exception, and by what hooks made of that."""
+        """Record the worst outcome of a test's phases, from its exception and from the report of other hooks."""
         report = yield
         seen = _PASSED
         if call.excinfo is not None and report.outcome != _SKIPPED:
             seen = _FAILED
-        if call.when == "setup" or item.nodeid not in self._tests:  # the first phase, or another try
+        if call.when == "setup" or item.nodeid not in self._tests:  # first phase of a test, or of its repetition
             self._tests[item.nodeid] = {"outcome": _PASSED, "tools": []}
         noted = self._tests[item.nodeid]
         noted["outcome"] = min(noted["outcome"], seen, report.outcome, key=_WORST.index)
@@ -102,25 +102,25 @@ def _evidence() -> PytestEvidence | None:
     file = os.environ.pop(SETTINGS, "")
     if not file:
         return None
-    os.environ.pop("PYTHONPATH", None)  # it led here, and to nothing else
+    os.environ.pop("PYTHONPATH", None)  # it contains only the folder of this plugin
     settings = json.loads(Path(file).read_text(encoding="utf-8"))
     Path(file).unlink()
     return PytestEvidence(settings["nonce"], Path(settings["record"]), Path(settings["tools"]))
 
 
-_PLUGIN: Final = _evidence()  # when this module is imported: before any conftest
+_PLUGIN: Final = _evidence()  # read at import, before any conftest runs
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Begin to look, before a conftest is read."""
+    """Start to observe before any conftest is read."""
     if _PLUGIN is not None:
         early_config.pluginmanager.register(_PLUGIN, "mcpfactory-evidence")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Keep the tests in this one process."""
+    """Keep all tests in this process."""
     for name, value in _ONE_PROCESS.items():
         if hasattr(config.option, name):
             setattr(config.option, name, value)
