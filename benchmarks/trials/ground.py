@@ -17,12 +17,14 @@ from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.channels.candidate import store_candidate
 from mcpfactory_pipeline.lifecycle.setup import init_workspace
 from mcpfactory_pipeline.plan.stage import Built, BuiltCandidate, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store, is_older
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.drift import find_drift
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.pipeline.here import Here
 
 ROOT = Path(__file__).resolve().parents[2]
 _CONFIG = """\
@@ -98,6 +100,12 @@ def make(root: Path, *servers: str, approvals: int = 0) -> Workspace:
         (folder / "mcpfactory.toml").write_text(f'[server]\nname = "{name}"\npackage = "p"\ntemplate = "none"\n')
         (folder / "source.txt").write_text(f"{name} 0")
     return Workspace.find(space.root)
+
+
+def stage_all(space: Workspace) -> None:
+    """Run the stages of all servers in this process: ground for a trial, not a part of it."""
+    outcome = run_pipeline(space, stages=CHEAP, executor=Here(), jobs=1)
+    assert set(outcome.servers.values()) == {"passed"}, outcome
 
 
 def ledger(space: Workspace) -> list[str]:
