@@ -44,7 +44,7 @@ def wheels(tmp_path_factory) -> Path:
 
 INSTALLERS = {
     "uv": [uv.find_uv_bin(), "pip", "install", "--python", sys.executable, "--link-mode", "copy"],
-    "pip": [sys.executable, "-m", "pip", "install", "--no-index", "--disable-pip-version-check"],
+    "pip": [sys.executable, "-m", "pip", "install", "--no-index", "--no-compile", "--disable-pip-version-check"],
 }
 
 
