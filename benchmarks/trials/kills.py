@@ -21,9 +21,9 @@ from benchmarks.trials.mutants import has_mutant
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-SERVERS = ("a", "b", "c")
+SERVERS = ("a", "b")
 _LIMIT = 300  # seconds for a command that nobody kills
-# What is killed, and how often; {server} is one of the three. A retirement and a hold are lifted again after the trial.
+# What is killed, and how often; {server} is one of the two. A retirement and a hold are lifted again after the trial.
 _COMMANDS: dict[str, int] = {
     "run --force": 10,
     "promote {server} --channel production": 2,
