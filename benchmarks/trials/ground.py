@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.channels.candidate import store_candidate
@@ -147,7 +148,11 @@ def kept_promises(space: Workspace) -> Iterator[str]:
     for server in space.servers():
         if read_holder(store.locks, server.name):
             yield f"{server.name}: it is still noted as running"
-        state = store.state(server.name)
+        try:
+            state = store.state(server.name)
+        except StateError as error:
+            yield f"{server.name}: {error}"
+            continue
         for drift in find_drift(space, server, state, {}):
             if drift.kind == "channel":
                 yield f"{server.name}: {drift.message}"
