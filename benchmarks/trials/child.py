@@ -1,22 +1,26 @@
-"""One command on a workspace of a trial: `python -m benchmarks.trials.child KILL ROOT run|COMMAND…`.
+"""One command on a workspace of a trial, in a process of its own.
 
-`KILL` is the number of the file operation before which this process kills itself with SIGKILL, 0 for never. Operations are
-those that change something: opening to write, the second half of what is written, renaming, removing, making a folder, cutting a
-file. Where `TRIAL_TRACE` names a file, what was synced and renamed is listed there in its order. `run` is
-`mcpfactory pipeline run` with the cheap stages; anything else is handed to `mcpfactory pipeline` as it is. The exit code is
-the command's; the last line on stderr says how many operations there were, and which were second halves.
+The process is forked, so that it need not import the factory again. `kill` is the number of the file operation before which it
+kills itself with SIGKILL, 0 for never. Operations are those that change something: opening to write, the second half of what is
+written, renaming, removing, making a folder, cutting a file. Where `TRIAL_TRACE` names a file, what was synced and renamed is
+listed there in its order. `run` is `mcpfactory pipeline run` with the cheap stages; anything else is handed to
+`mcpfactory pipeline` as it is. The exit code is the command's; of `carry_out` the last line on stderr says how many operations
+there were, and which were second halves.
 """
 
 from __future__ import annotations
 
 import io
+import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from benchmarks.trials.ground import CHEAP
 from benchmarks.trials.mutants import apply_mutant
@@ -26,6 +30,34 @@ from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"}
+_LOADED: Final = ("mcpfactory.commands.pipeline", "mcpfactory.operations", "mcpfactory_pipeline.operations.table")
+
+
+class Forked:
+    """A process that is forked from this one, and what it prints."""
+
+    def __init__(self, action: Callable[..., int], *given: Any) -> None:
+        for module in _LOADED:  # once, and not in every process
+            import_module(module)
+        self._streams = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with this object
+        self.process = multiprocessing.get_context("fork").Process(target=self._begin, args=(action, *given))
+        self.process.start()
+
+    def _begin(self, action: Callable[..., int], *given: Any) -> None:
+        sys.stdout, sys.stderr = self._streams
+        for number, stream in enumerate(self._streams, 1):
+            os.dup2(stream.fileno(), number)
+        sys.exit(action(*given))
+
+    def end(self) -> tuple[int, str, str]:
+        """Wait for the process; return its exit code, stdout and stderr."""
+        self.process.join()
+        said = []
+        for stream in self._streams:
+            with stream:
+                stream.seek(0)
+                said.append(stream.read())
+        return self.process.exitcode or 0, said[0], said[1]
 
 
 @dataclass
@@ -139,17 +171,12 @@ def act(root: Path, words: list[str]) -> int:
     return 5 if outcome.errored or outcome.interrupted else int(outcome.failed)
 
 
-def main() -> None:
-    """Acts, and counts."""
-    kill, root, *words = sys.argv[1:]
-    done, trace = count_operations(int(kill)), os.environ.get("TRIAL_TRACE")
+def carry_out(root: Path, words: list[str], kill: int) -> int:
+    """Act, and count."""
+    done, trace = count_operations(kill), os.environ.get("TRIAL_TRACE")
     traced = trace_syncs() if trace else []
-    code = act(Path(root), words)
+    code = act(root, words)
     if trace:
         Path(trace).write_text("\n".join(traced))
     print("operations", done.count, *done.halves, file=sys.stderr, flush=True)
-    sys.exit(code)
-
-
-if __name__ == "__main__":
-    main()
+    return code

@@ -12,19 +12,15 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
-import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.exam.outcome import Outcome, judged
-from benchmarks.trials.child import act
-from benchmarks.trials.ground import ROOT, kept_promises, ledger, make
+from benchmarks.trials.child import Forked, act
+from benchmarks.trials.ground import kept_promises, ledger, make, stage_all
 from mcpfactory_pipeline.base.ids import created_at
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state import history
@@ -47,26 +43,16 @@ _RUNNERS: Final = 2  # workers that begin each turn with a run of the server tha
 _MOMENT = 0.2  # seconds at most
 _TURN = 4  # seconds in which all crowd at one server
 _SLACK: Final = 0.005  # seconds that the moments of ids and of notes may differ: ids have milliseconds
-_LOADED = (
-    "mcpfactory.main",
-    "mcpfactory_pipeline.decisions.decision",
-    "mcpfactory_pipeline.decisions.promote",
-    "mcpfactory_pipeline.run.run",
-)
 
 
 def run(folder: Path, times: int, seed: int) -> Outcome:
     """Eight workers for `times` seconds; the figure says how much was accepted, refused, lost, doubled."""
     space = make(folder / "space", *SERVERS, approvals=1)
-    assert act_in_child(space.root, ["run"]) == 0
+    stage_all(space)
     runtime_wheel(space.artifacts)  # which the first promotion would build while the others wait
-    words = [sys.executable, "-m", "benchmarks.trials.crowd", str(space.root), str(times)]
-    workers = [
-        subprocess.Popen([*words, str(number), str(seed)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        for number in range(WORKERS)
-    ]
-    notes: list[Note] = [json.loads(line) for worker in workers for line in worker.communicate()[0].splitlines()]
-    if (code := act_in_child(space.root, ["run"])) != 0:
+    workers = [Forked(work, space.root, times, number, seed) for number in range(WORKERS)]
+    notes: list[Note] = [json.loads(line) for worker in workers for line in worker.end()[1].splitlines()]
+    if (code := Forked(act, space.root, ["run"]).end()[0]) != 0:
         notes.append({"command": "run", "server": "all", "reason": "the last run", "code": code})
     faults = [*_against(space, notes), *kept_promises(space)]
     for fault in faults:
@@ -163,33 +149,8 @@ def _impossible(events: Sequence[Note]) -> Iterator[str]:
             held.discard(channel)
 
 
-def act_in_child(root: Path, words: list[str]) -> int:
-    """Runs one command in a forked process and gives its exit code."""
-    return hear_child(root, words)[0]
-
-
-def hear_child(root: Path, words: list[str]) -> tuple[int, str]:
-    """Runs one command in a forked process and gives its exit code, and what it printed on stdout."""
-    with tempfile.TemporaryFile() as heard:
-        child = os.fork()
-        if child == 0:
-            os.dup2(heard.fileno(), 1)
-            os.dup2(os.open(os.devnull, os.O_RDWR), 2)
-            code = 70
-            try:
-                code = act(root, words)
-                sys.stdout.flush()
-            finally:
-                os._exit(code)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        heard.seek(0)
-        return code, heard.read().decode()
-
-
-def work(root: Path, seconds: float, number: int, seed: int) -> None:
+def work(root: Path, seconds: float, number: int, seed: int) -> int:
     """One worker: commands until the time is over, a note about each on stdout."""
-    for module in _LOADED:  # once, and not in every process that is forked
-        import_module(module)
     choose = random.Random(f"{seed}.{number}")
     _hesitate(choose)
     os.environ["MCPFACTORY_ACTOR"] = f"worker-{number}"
@@ -200,12 +161,12 @@ def work(root: Path, seconds: float, number: int, seed: int) -> None:
         reason, server = f"{number}.{count}", SERVERS[turn % len(SERVERS) if before else 0]
         if number < _RUNNERS if turn != before else choose.random() < _RUNS:
             (root / "servers" / server / "source.txt").write_text(f"{server} {reason}")
-            command, (code, out) = "run", hear_child(root, ["run", server, "--force"])
+            command, (code, out, _) = "run", Forked(act, root, ["run", server, "--force"]).end()
         else:
             # Each turn begins with what nobody is refused, so that all of them write at once.
             wish = choose.choices(_DECISIONS, _WEIGHTS)[0] if turn == before else _NEVER_REFUSED
             words = wish.format(server=server).split()
-            command, (code, out) = words[0], hear_child(root, [*words, "--reason", reason, "--json"])
+            command, (code, out, _) = words[0], Forked(act, root, [*words, "--reason", reason, "--json"]).end()
         note = {
             "command": command,
             "server": server,
@@ -216,6 +177,7 @@ def work(root: Path, seconds: float, number: int, seed: int) -> None:
         }
         said = {"said": json.loads(out)} if command == "promote" and code == 0 else {}
         print(json.dumps({**note, **said}), flush=True)
+    return 0
 
 
 def _hesitate(choose: random.Random) -> None:
@@ -228,7 +190,3 @@ def _hesitate(choose: random.Random) -> None:
         return events
 
     history.read = slowly
-
-
-if __name__ == "__main__":
-    work(Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -20,8 +20,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
-from benchmarks.trials.crowd import act_in_child
-from benchmarks.trials.ground import make
+from benchmarks.trials.child import Forked, act
+from benchmarks.trials.ground import make, stage_all
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, last_id, new_id, parse_time, utc_now
 from mcpfactory_pipeline.state.store import Store
@@ -32,6 +32,7 @@ HOLD = "hold books --channel staging --reason audit"
 PROMOTE = "promote books --channel production"
 _DAC = (1, 2)  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: with them, root writes into read-only folders
 _PR_CAPBSET_DROP = 24
+_CAPABILITY_VERSION = 0x20080522  # of the structures that capget and capset take
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,10 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
 def prepare(root: Path) -> Workspace:
     """A workspace with one server whose first candidate is in production and whose second is in staging."""
     space = make(root, "books")
-    for command in ("run", PROMOTE, "edit", "run"):
-        if command == "edit":
-            (root / "servers/books/source.txt").write_text("books 1")
-        else:
-            assert act_in_child(root, command.split()) == 0, command
+    stage_all(space)
+    assert Forked(act, root, PROMOTE.split()).end()[0] == 0
+    (root / "servers/books/source.txt").write_text("books 1")
+    stage_all(space)
     return space
 
 
@@ -164,19 +164,26 @@ def _undone(space: Workspace) -> Iterator[None]:
 def _command(space: Workspace, fault: Fault, *, bounded: bool = True) -> tuple[int, list[str]]:
     limit = fault.small(space) if fault.small and bounded else None
 
-    def weaken() -> None:
-        libc = ctypes.CDLL(None)
-        for capability in _DAC:
-            libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # refused to those who have no such power: as well
+    def weakened() -> int:
+        _weaken()
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        return act(space.root, fault.command.split())
 
-    command = ["-m", "benchmarks.trials.child", "0", str(space.root)]
-    done = subprocess.run(
-        [sys.executable, *command, *fault.command.split()], cwd=space.root, preexec_fn=weaken, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
-    return done.returncode, done.stdout.splitlines()
+    code, out, err = Forked(weakened).end()
+    return code, [*out.splitlines(), *err.splitlines()]
+
+
+def _weaken() -> None:
+    """Take from this process and its children the powers of root over files; whoever has none keeps none."""
+    libc = ctypes.CDLL(None)
+    for capability in _DAC:
+        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+    header, powers = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    libc.capget(header, powers)
+    for at in range(2):  # effective and permitted
+        powers[at] &= ~sum(1 << capability for capability in _DAC)
+    libc.capset(header, powers)
 
 
 _ON_SMALL_DISK = """\

@@ -12,17 +12,20 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.channels.candidate import store_candidate
 from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.stage import Built, BuiltCandidate, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store, is_older
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.drift import find_drift
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.pipeline.here import Here
 
 ROOT = Path(__file__).resolve().parents[2]
 _CONFIG = """\
@@ -100,6 +103,12 @@ def make(root: Path, *servers: str, approvals: int = 0) -> Workspace:
     return Workspace.find(space.root)
 
 
+def stage_all(space: Workspace) -> None:
+    """Run the stages of all servers in this process: ground for a trial, not a part of it."""
+    outcome = run_pipeline(space, stages=CHEAP, executor=Here(), jobs=1)
+    assert set(outcome.servers.values()) == {"passed"}, outcome
+
+
 def ledger(space: Workspace) -> list[str]:
     """The tokens of all stages that came to their end."""
     file = space.root / "ledger.txt"
@@ -139,7 +148,11 @@ def kept_promises(space: Workspace) -> Iterator[str]:
     for server in space.servers():
         if read_holder(store.locks, server.name):
             yield f"{server.name}: it is still noted as running"
-        state = store.state(server.name)
+        try:
+            state = store.state(server.name)
+        except StateError as error:
+            yield f"{server.name}: {error}"
+            continue
         for drift in find_drift(space, server, state, {}):
             if drift.kind == "channel":
                 yield f"{server.name}: {drift.message}"

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
+import signal
 import time
 from collections import Counter
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
-from benchmarks.trials.ground import ROOT, kept_promises, make, sound
+from benchmarks.trials.child import Forked, carry_out
+from benchmarks.trials.ground import kept_promises, make, sound, stage_all
 from benchmarks.trials.mutants import has_mutant
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-SERVERS = ("a", "b", "c")
+SERVERS = ("a", "b")
 _LIMIT = 300  # seconds for a command that nobody kills
-# What is killed, and how often; {server} is one of the three. A retirement and a hold are lifted again after the trial.
+# What is killed, and how often; {server} is one of the two. A retirement and a hold are lifted again after the trial.
 _COMMANDS: dict[str, int] = {
     "run --force": 10,
     "promote {server} --channel production": 2,
@@ -72,10 +72,10 @@ class _Trial:
 
     def begin(self) -> None:
         """Everything is in production, in two versions."""
-        for _ in range(2):
+        for run in (lambda: stage_all(self.space), lambda: self._finish("run")):
             for name in SERVERS:
                 self._edit(name)
-            assert self._finish("run") == 0
+            assert not run()
             for name in SERVERS:
                 assert self._finish(f"promote {name} --channel production") == 0
 
@@ -163,31 +163,23 @@ class _Trial:
         self.told = f"{command}, " + (
             f"after {moment:.3f} s" if by_time else f"before file operation {number} of {most}"
         )
-        process = self._start(command, number)
-        try:
-            process.communicate(timeout=moment)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-        died = process.returncode == -9
+        started = Forked(carry_out, self.space.root, command.split(), number)
+        started.process.join(moment)
+        started.process.kill()
+        died = started.end()[0] == -signal.SIGKILL
         self.cut += died
         return died
 
     def _finish(self, command: str) -> int:
         """Runs a command to its end; learns how long it takes."""
         started = time.monotonic()
-        process = self._start(command, 0)
-        _, err = process.communicate(timeout=_LIMIT)
+        code, _, err = Forked(carry_out, self.space.root, command.split(), 0).end()
         word = command.split(maxsplit=1)[0]
-        if process.returncode == 0:
+        if code == 0:
             self._seconds[word] = time.monotonic() - started
             count, *halves = map(int, err.splitlines()[-1].split()[1:])
             self._operations[word], self._halves[word] = max(count, 5), halves
-        return process.returncode
-
-    def _start(self, command: str, kill: int) -> subprocess.Popen[str]:
-        words = [sys.executable, "-m", "benchmarks.trials.child", str(kill), str(self.space.root), *command.split()]
-        return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        return code
 
     def _lift(self) -> None:
         for name in SERVERS:

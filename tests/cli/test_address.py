@@ -78,7 +78,7 @@ def apis() -> Iterator[dict[str, Api]]:
 def space(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared, apis: dict[str, Api]) -> Shell:
     """A workspace with a server for each API, made from its URL, and the keys of both in the environment."""
     folder = tmp_path_factory.mktemp("address") / "ws"
-    prepared.copy(folder, ())
+    prepared.copy(folder, ("--factory", "index"))
     shell = Inside(folder, {f"MCPF_{name.upper()}_API_KEY": key for name, key in KEY.items()})
     for name, api in apis.items():
         made = shell("new", "--from-openapi", f"{api.url}/openapi.json", "--name", name)
@@ -152,7 +152,7 @@ def test_the_address_of_one_server_is_no_others(space: Shell, apis: dict[str, Ap
 def test_one_address_for_several_servers_is_refused_before_a_key_is_sent(
     command, space: Shell, apis: dict[str, Api]
 ) -> None:
-    shell = Shell(space.folder, {**space.environ, "MCPFACTORY_BASE_URL": apis["one"].url})
+    shell = Inside(space.folder, {**space.environ, "MCPFACTORY_BASE_URL": apis["one"].url})
     refused = shell(*command)
     assert refused.code == 4
     assert "MCPFACTORY_BASE_URL applies to all servers" in refused.err
@@ -167,7 +167,7 @@ def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_
     place = apis["one"].url.removeprefix("http://")
     document = {**apis["one"].document, "servers": [{"url": apis["one"].url}]}
     (tmp_path / "api.json").write_text(json.dumps(document))
-    prepared.copy(tmp_path / "ws", ())
+    prepared.copy(tmp_path / "ws", ("--factory", "index"))
     shell = Inside(tmp_path / "ws", {"MCPF_ONE_API_KEY": KEY["one"]})
     told = (
         f"the API is at {apis['one'].url}, on this machine, and only the API document says so: calls to it are refused"
@@ -188,7 +188,7 @@ def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_
 
 
 def test_title_of_a_document_selects_no_variable_that_is_set_for_something_else(tmp_path, prepared: Prepared) -> None:
-    prepared.copy(tmp_path / "ws", ())
+    prepared.copy(tmp_path / "ws", ("--factory", "index"))
     with Api("Github").running() as stranger:
         shell = Inside(tmp_path / "ws", {"GITHUB_API_KEY": KEY["one"], "GITHUB_TOKEN": KEY["one"]})
         made = shell("new", "--from-openapi", f"{stranger.url}/openapi.json")
@@ -208,7 +208,7 @@ def test_a_document_that_moves_its_api_takes_no_permission_along(
 ) -> None:
     """The permission is for a host: what a document says later is not what a person typed."""
     with Api("one").running() as moved:
-        prepared.copy(tmp_path / "ws", ())
+        prepared.copy(tmp_path / "ws", ("--factory", "index"))
         shell = Inside(tmp_path / "ws", {"MCPF_ONE_API_KEY": KEY["one"]})
         assert shell("new", "--from-openapi", f"{moved.url}/openapi.json", "--name", "one").code == 0
         moved.document["servers"] = [{"url": apis["two"].url}]

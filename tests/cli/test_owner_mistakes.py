@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from itertools import product
 
 import pytest
 
@@ -38,16 +37,14 @@ def space(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Insid
 
 @rows(
     "mistake, command",
-    product(
-        [IMPORT, SYNTAX],
-        [
-            ("inspect", "notes", "--start"),
-            ("call", "notes", "where"),
-            ("run", "notes"),
-            ("validate", "notes"),
-            ("test", "notes"),
-        ],
-    ),
+    [
+        (IMPORT, ("inspect", "notes", "--start")),
+        (SYNTAX, ("inspect", "notes", "--start")),
+        (IMPORT, ("call", "notes", "where")),
+        (SYNTAX, ("run", "notes")),
+        (IMPORT, ("validate", "notes")),
+        (SYNTAX, ("test", "notes")),
+    ],
 )
 def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str, ...], mistake: str) -> None:
     write_server(space.folder / "servers/notes", before=mistake)

@@ -42,7 +42,7 @@ def swapped(tmp_path_factory: pytest.TempPathFactory) -> Inside:
     """A workspace with a server whose two tools were approved; then one of them was replaced."""
     outside = Inside(tmp_path_factory.mktemp("stage"))
     (outside.folder / "api.json").write_text(document("listBooks", "listAuthors"))
-    assert outside("init", "ws").code == 0
+    assert outside("init", "ws", "--factory", "index").code == 0
     shell = outside.at(outside.folder / "ws")
     assert shell("new", "shop", "--from-openapi", "../api.json").code == 0
     config = shell.folder / "mcpfactory.toml"

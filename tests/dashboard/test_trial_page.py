@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from html import unescape
@@ -38,10 +39,16 @@ def installed(bench: Bench, name: str, tools: list[dict[str, Any]] | None = None
         (folder / "validate" / "tools.json").write_text(json.dumps({"tools": tools}))
 
 
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bookshop as it was made, to be copied."""
+    return create_server(tmp_path_factory.mktemp("made"), name="shop", source=DOCUMENT).path
+
+
 @pytest.fixture
-def ada(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
+def ada(shop: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
     """A workspace with the bookshop, whose candidate's interpreter finds it in its sources."""
-    create_server(bench.root / "servers", name="shop", source=DOCUMENT)
+    shutil.copytree(shop, bench.root / "servers" / "shop")
     installed(bench, "shop")
     monkeypatch.setenv("BOOKSHOP_CANARY", "a-secret-of-the-dashboard")
     with serving(bench.root, PEOPLE) as address:

@@ -18,7 +18,7 @@ PHRASES = {
     r"\banew\b": "again, or new",
     r"(?<![Tt]here )\b(?:is|are) no(?:ne\b| (?!longer|more|such)\w+)": "X is missing, or: is not a X",
     r"\b(?:is|are|was|were|be|been) (?:told|said)\b": "report, show, print, notify",
-    r"\bin words\b": "as text",
+    r"\bin words\b(?!\.)": "as text",
     r"\bof (?:its|their|one's|your|our) own\b": "own X, separate X",
     r"\bto be had\b": "available",
     r"\bfrom (?:then|now|there|which) on\b": "afterwards, since",

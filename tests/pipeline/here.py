@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from mcpfactory_pipeline.build import distributions
 from mcpfactory_pipeline.plan.stage import StageOutputs
 from mcpfactory_pipeline.run.job import run_job
 from mcpfactory_pipeline.run.run import EXECUTORS
+
+_build = functools.cache(distributions.build_files)
+
+
+def _built_once() -> contextlib.AbstractContextManager[object]:
+    """Build wheels of our own sources once in this process, and not for each workspace."""
+    return patch.object(distributions, "build_files", _build)
 
 
 class Here:
@@ -21,7 +30,7 @@ class Here:
 
     def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("w") as stream, contextlib.redirect_stdout(stream):
+        with log.open("w") as stream, contextlib.redirect_stdout(stream), _built_once():
             return StageOutputs.from_json(run_job(json.loads(json.dumps(job))))
 
     def cancel(self) -> None:
@@ -34,5 +43,5 @@ class Here:
 @contextlib.contextmanager
 def jobs_here() -> Iterator[None]:
     """Let runs of this process run their jobs in it: a process for each job would import the factory again."""
-    with patch.dict(EXECUTORS, local=lambda _address, _jobs: Here()):
+    with _built_once(), patch.dict(EXECUTORS, local=lambda _address, _jobs: Here()):
         yield

@@ -44,7 +44,7 @@ def wheels(tmp_path_factory) -> Path:
 
 INSTALLERS = {
     "uv": [uv.find_uv_bin(), "pip", "install", "--python", sys.executable, "--link-mode", "copy"],
-    "pip": [sys.executable, "-m", "pip", "install", "--no-index", "--disable-pip-version-check"],
+    "pip": [sys.executable, "-m", "pip", "install", "--no-index", "--no-compile", "--disable-pip-version-check"],
 }
 
 
@@ -137,7 +137,7 @@ def test_a_runtime_that_is_not_as_installed_is_what_doctor_says_first(kind, inst
 
 def test_a_stage_that_cannot_have_the_runtime_says_why_and_what_to_do(installed, site, tmp_path):
     module = site / "mcpfactory_runtime" / "testing.py"
-    assert installed("-m", "mcpfactory", "init", str(tmp_path / "space")).returncode == 0
+    assert installed("-m", "mcpfactory", "init", str(tmp_path / "space"), "--factory", "index").returncode == 0
     space = tmp_path / "space"
     (space / "mcpfactory.toml").write_text('[workspace]\nname = "space"\n[pipeline]\nbackoff = 0\n')
     assert installed("-m", "mcpfactory", "new", "hello", "--template", "minimal", cwd=space).returncode == 0

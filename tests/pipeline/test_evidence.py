@@ -93,6 +93,7 @@ def test_what_passed_and_what_ran_a_tool_are_counted_apart(tmp_path):
 
 OUT = "passed", "1 passed, 1 deselected: test_broken; they ran no tool of the server"
 FAILED = "failed", "1 of 2 tests failed: test_broken"
+LOST = "failed", "1 of 1 tests failed: tests/test_broken.py"
 PASSES = {"test_a.py": "def test_nothing():\n    pass\n", "test_broken.py": BROKEN}
 
 
@@ -108,6 +109,7 @@ PASSES = {"test_a.py": "def test_nothing():\n    pass\n", "test_broken.py": BROK
             {"test_broken.py": BROKEN + "test_broken.__test__ = False\n"}, "", OUT, id="hidden by its own file"
         ),
         pytest.param({"conftest.py": FORGED}, "", FAILED, id="outcome forged by a hook"),
+        pytest.param({"test_broken.py": "import no_such_module\n"}, "", LOST, id="a file that cannot be imported"),
     ],
 )
 def test_a_failing_test_fails_or_is_told(tmp_path, files, more, said):

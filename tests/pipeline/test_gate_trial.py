@@ -80,7 +80,7 @@ def origin(tmp_path_factory) -> Path:
     """As `make_origin` leaves it: alpha has an older candidate in production and a newer one in staging."""
     root = tmp_path_factory.mktemp("gate") / "origin"
     field = Typed(root)
-    assert field.run("init", str(root), cwd=root.parent).code == 0
+    assert field.run("init", str(root), "--factory", "index", cwd=root.parent).code == 0
     field.configure()
     for name in ("alpha", "beta"):
         folder = add_server(root, name)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from benchmarks.trials import crowd, faults, kills
 from benchmarks.trials.__main__ import PARTS
+from benchmarks.trials.child import Forked
 from benchmarks.trials.ground import environment
 from benchmarks.trials.mutants import MUTANTS
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -36,9 +35,12 @@ def test_of_eight_processes_at_once_every_accepted_command_is_in_the_history_exa
 
 
 def test_each_mutant_of_a_trial_breaks_what_is_there():
-    code = "from benchmarks.trials.mutants import MUTANTS\nfor one in MUTANTS.values(): one.apply()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    def apply() -> int:
+        for one in MUTANTS.values():
+            one.apply()
+        return 0
+
+    assert Forked(apply).end() == (0, "", "")
     assert {one.trial for one in MUTANTS.values()} <= set(PARTS)
 
 

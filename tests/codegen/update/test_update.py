@@ -57,7 +57,8 @@ def test_no_edit_is_lost(person: str, api: str, made: Path, tmp_path: Path) -> N
         assert [mark for mark in MARKS if mark in text] == (list(MARKS) if path in expected else [])
     assert [path for path in edit.gone if (server / path).exists()] == []
     assert {change.code for change in updated.changes} == {*edit.codes, *news.codes} - {UNSEEN.get((person, api))}
-    _settled(server, expected)
+    if expected or person == next(iter(PERSON)) or api == next(iter(API)):
+        _settled(server, expected)
 
 
 def _settled(server: Path, conflicts: tuple[str, ...]) -> None:
