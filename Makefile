@@ -6,7 +6,7 @@ UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv
 MEMBERS := factory/runtime factory/codegen pipeline factory/cli
 SOURCES := factory pipeline/src servers tests docs benchmarks
 READY := .venv/.ready
-PYTEST := -m pytest -n 4 --dist loadgroup -q --ignore tests/house
+PYTEST := -m pytest -n 4 --dist loadgroup -q --ignore tests/repository
 INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
@@ -53,7 +53,7 @@ docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/
 	@echo "build/site/index.html"
 
 pictures: $(READY) diagrams ## the pictures of README and docs anew, in docs/pictures; needs chromium
-	@$(BIN)/python -m tests.browser.pictures
+	@$(BIN)/python -m tests.browser.screenshots
 
 test: $(READY) ## style, types and import layers, beside the fast tier of the tests: five minutes on two cores
 	@$(MAKE) --no-print-directory --keep-going --jobs 3 types style fast
@@ -78,14 +78,14 @@ browser: $(READY) ## the dashboard in Chromium, which must be installed; python 
 	@$(BIN)/python -m tests.browser
 	@$(BIN)/python -m tests.browser.tasks
 
-lint: $(READY) ## style, import directions and the rules of tests/house, while mypy checks the types
+lint: $(READY) ## style, import directions and the rules of tests/repository, while mypy checks the types
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 types style
 
 style: $(READY)
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/ruff format --quiet --check $(SOURCES)
 	@told=$$($(BIN)/lint-imports --no-cache) || { echo "$$told"; exit 1; }
-	@$(BIN)/python -m pytest -q -p no:xdist tests/house
+	@$(BIN)/python -m pytest -q -p no:xdist tests/repository
 
 types: $(READY)
 	@$(BIN)/mypy --no-error-summary $(addsuffix /src,$(MEMBERS)) servers/*/src docs/examples docs/generated.py docs/pages benchmarks
@@ -103,10 +103,10 @@ audit: $(READY) ## advisories of all locked packages, where the network allows
 	@$(BIN)/python -m benchmarks.audit
 
 figures: $(READY) ## the source tree in figures: modules, circles, names; AGAINST=COMMIT puts those of a commit beside them
-	@$(BIN)/python -m benchmarks.house $(if $(AGAINST),--against $(AGAINST))
+	@$(BIN)/python -m benchmarks.codebase $(if $(AGAINST),--against $(AGAINST))
 
 diagrams: $(READY) ## the pictures of docs/architecture.md anew, drawn from the code
-	@$(BIN)/python -m benchmarks.house.pictures
+	@$(BIN)/python -m benchmarks.codebase.pictures
 
 lock: $(READY) ## resolves all dependencies anew into requirements.lock
 	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -4,7 +4,7 @@
   python -m benchmarks startup stdio       some parts
   python -m benchmarks --rounds 3          fewer rounds
   python -m benchmarks --page              and puts the tables into docs/explanation/performance.md; rows of parts that were left out stay
-  python -m benchmarks house               the source tree in figures (see benchmarks/house)
+  python -m benchmarks codebase               the source tree in figures (see benchmarks/codebase)
   python -m benchmarks state               what status and inbox cost after 100,000 events, and with 1,000 servers (see benchmarks/bench/state.py)
   python -m benchmarks dashboard           how soon each page of the dashboard comes with 1,000 servers (see benchmarks/bench/dashboard.py)
 Everything measured is saved in benchmarks/results/.
@@ -22,13 +22,13 @@ from typing import Final
 from benchmarks.bench import dashboard, report, state
 from benchmarks.bench.peers import PEERS, prepare
 from benchmarks.bench.workloads import ECHO, OURS, PARTS
-from benchmarks.house import __main__ as house
+from benchmarks.codebase import __main__ as house
 
 Samples = dict[str, dict[str, list[float]]]
 
 _COMMANDS: Final[dict[str, Callable[[list[str]], int | None]]] = {
     "dashboard": dashboard.main,
-    "house": house.main,
+    "codebase": house.main,
     "state": state.main,
 }
 

@@ -11,9 +11,9 @@ __all__ = ["PAGES", "page_text", "write_pages"]
 PAGES: Final = {
     "docs/reference/cli.md": "docs.pages.commands:cli_reference",
     "docs/reference/clients.md": "docs.pages.clients:clients_reference",
-    "docs/reference/compliance.md": "tests.runtime.requirements.draw:draw",
+    "docs/reference/compliance.md": "tests.runtime.requirements.compliance_page:draw",
     "docs/reference/features.md": "benchmarks.features.page:features_page",
-    "docs/reference/folders.md": "benchmarks.house.folders:folders_page",
+    "docs/reference/folders.md": "benchmarks.codebase.folders:folders_page",
     "docs/reference/publish.md": "docs.pages.targets:publish_reference",
     "docs/reference/settings.md": "docs.pages.settings:settings_reference",
     "docs/reference/rules.md": "mcpfactory_pipeline.checks.rules:rules_reference",

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.fuzzing import FACTOR, SEARCHING, examples, tried
-from tests.machine import unexplained
+from tests.skip_conditions import unexpected_skips
 from tests.tiers import FIRST, assign_tier, is_left_out
 
 # Thousands of processes are started: each would compile all that it imports, where a machine forbids to keep what was compiled.
@@ -106,13 +106,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """A test that did not run shows nothing: a run with one is red, unless the machine lacks what README does not ask for."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     reports = reporter.stats.get("skipped", []) if reporter else []
-    if (found := unexplained(reports)) and session.exitstatus in QUIET:
+    if (found := unexpected_skips(reports)) and session.exitstatus in QUIET:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if found:
         told = "".join(f"\n  {line}" for line in found)
-        reporter.write_line(f"\nerror: skipped without a reason that tests/machine.py knows:{told}", red=True)
+        reporter.write_line(f"\nerror: skipped without a reason that tests/skip_conditions.py knows:{told}", red=True)
         reporter.write_line(
-            "hint: parametrise, so that what does not apply is not collected; tests/machine.py says more"
+            "hint: parametrise, so that what does not apply is not collected; tests/skip_conditions.py says more"
         )
 
 

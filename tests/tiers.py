@@ -33,7 +33,7 @@ FILES: Final[Mapping[str, str]] = {
             "tests/pipeline/test_end_to_end.py::test_a_channel_is_built_again_from_the_commit_that_has_its_sources",
             "tests/pipeline/test_end_to_end.py::test_in_a_fresh_clone_a_channel_is_built_again_from_its_sources_byte_for_byte",
             "tests/pipeline/checks/test_evaluated.py",
-            "tests/pipeline/test_advice.py",
+            "tests/pipeline/test_suggestions.py",
             "tests/pipeline/test_build_sandbox.py",
             "tests/pipeline/test_channel_stages.py",
             "tests/cli/test_release.py",
@@ -43,7 +43,7 @@ FILES: Final[Mapping[str, str]] = {
             "tests/pipeline/test_end_to_end.py::test_the_servers_own_tests_are_judged",
             "tests/pipeline/test_end_to_end.py::test_unusual_but_sound_documents_reach_staging",
             "tests/pipeline/test_end_to_end.py::test_what_is_installed_from_staging_are_the_bytes_that_were_checked",
-            "tests/pipeline/test_entry_stages.py",
+            "tests/pipeline/test_function_stages.py",
             "tests/pipeline/test_evidence.py",
             "tests/pipeline/test_first_push.py",
             "tests/pipeline/test_gate_trial.py",
@@ -93,9 +93,9 @@ FILES: Final[Mapping[str, str]] = {
             "tests/pipeline/evaluation/test_models.py",
             "tests/runtime/oauth_proxy/test_attacks.py",
             "tests/clients/test_edits.py::test_what_was_installed_and_taken_out_was_never_there",
-            "tests/zoo/test_zoo.py::test_a_server_on_the_official_sdk_is_promotable_with_tolerated_deviations_only",
-            "tests/zoo/test_zoo.py::test_silence_is_believed_the_second_time_and_the_time_for_the_rest_is_as_before",
-            "tests/zoo/test_zoo.py::test_an_animal_in_a_process_of_its_own_gets_the_report_that_it_gets_in_the_process_of_the_test",
+            "tests/broken_servers/test_zoo.py::test_a_server_on_the_official_sdk_is_promotable_with_tolerated_deviations_only",
+            "tests/broken_servers/test_zoo.py::test_silence_is_believed_the_second_time_and_the_time_for_the_rest_is_as_before",
+            "tests/broken_servers/test_zoo.py::test_an_animal_in_a_process_of_its_own_gets_the_report_that_it_gets_in_the_process_of_the_test",
             "tests/codegen/naming/test_properties.py",
             "tests/codegen/reading/test_bounds.py",
             "tests/pipeline/test_state.py::test_a_state_in_which_anything_was_changed_is_noticed_and_not_built_on",
@@ -130,15 +130,15 @@ FILES: Final[Mapping[str, str]] = {
             "tests/dashboard/test_api.py",
             "tests/dashboard/test_cancel.py",
             "tests/dashboard/test_size.py",
-            "tests/dashboard/test_broken_off.py",
+            "tests/dashboard/test_killed_run.py",
             "tests/dashboard/test_log.py",
-            "tests/dashboard/test_possible.py",
+            "tests/dashboard/test_allowed_actions.py",
             "tests/dashboard/test_decision.py",
             "tests/dashboard/test_at_work.py",
-            "tests/dashboard/test_trial_page.py::test_what_was_tried_is_kept_as_a_link_a_test_and_a_command",
-            "tests/dashboard/test_trial_page.py::test_tools_without_an_api_document_are_tried_as_they_are",
-            "tests/dashboard/test_trial_page.py::test_a_server_that_does_not_start_says_where_its_mistake_is",
-            "tests/dashboard/test_trial_page.py::test_text_that_looks_like_a_number_stays_text_where_it_may_also_be_null",
+            "tests/dashboard/test_tool_call_page.py::test_what_was_tried_is_kept_as_a_link_a_test_and_a_command",
+            "tests/dashboard/test_tool_call_page.py::test_tools_without_an_api_document_are_tried_as_they_are",
+            "tests/dashboard/test_tool_call_page.py::test_a_server_that_does_not_start_says_where_its_mistake_is",
+            "tests/dashboard/test_tool_call_page.py::test_text_that_looks_like_a_number_stays_text_where_it_may_also_be_null",
         ),
         "identity providers with keys of every kind": ("tests/runtime/auth/test_principal.py",),
     }.items()
@@ -149,7 +149,9 @@ FILES: Final[Mapping[str, str]] = {
 FIRST: Final = ("tests/cli/test_tutorial.py", "tests/pipeline/test_first_push.py", "tests/pipeline/test_trials.py")
 """Files whose tests take longest: they begin first, so that no worker runs one of them when the others have ended."""
 
-FIXTURES: Final[Mapping[str, str]] = {"drive": "drives the pipeline in a process that is ended or killed"}
+FIXTURES: Final[Mapping[str, str]] = {
+    "start_pipeline_process": "drives the pipeline in a process that is ended or killed"
+}
 """Name of a fixture → why tests that use it are in the second tier."""
 
 MATRIX: Final = ("tests/runtime/interaction", "tests/runtime/wire", "tests/runtime/client", "tests/runtime/transports")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.bench.peers.outsiders import node
+from benchmarks.bench.peers.installations import node
 
 _PATIENCE = 600  # seconds for one package
 _PARTS = (".json", ".yaml", ".yml")  # endings of files that a document may consist of

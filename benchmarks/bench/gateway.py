@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import stdio
-from benchmarks.bench.wire import Pipe, call
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from benchmarks.bench.messages import Pipe, call
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 
 COUNT = 20
 ONE_TOOL = Path(__file__).resolve().parent / "peers/servers/ours.py"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import http, stdio
-from benchmarks.bench.wire import Pipe, call
+from benchmarks.bench.messages import Pipe, call
 from mcpfactory_codegen.servers.create import create_server
 
 BARE = Path(__file__).resolve().parent / "peers/servers/bare.py"
@@ -75,7 +75,7 @@ def document(operations: int) -> dict[str, Any]:
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": {"Thing": thing}}}
 
 
-def making(source: Path) -> tuple[float, float]:
+def measure_generation(source: Path) -> tuple[float, float]:
     """Seconds and peak MiB of `mcpfactory new` for a document, as a process from cold to the written package."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(

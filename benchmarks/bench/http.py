@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.bench.wire import call, initialize, modern_meta
+from benchmarks.bench.messages import call, initialize, modern_meta
 
 REQUEST = """
 wrk.method = "POST"

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.state.state import ServerState, apply, to_text
 from mcpfactory_pipeline.state.store import Store
 

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from benchmarks.bench.wire import Pipe, call
+from benchmarks.bench.messages import Pipe, call
 
 ADD = {"a": 1, "b": 2}
 

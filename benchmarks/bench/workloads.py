@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks import apis
 from benchmarks.bench import gateway, generated, http, stdio, workspace
 from benchmarks.trials.redis_server import HINT, install_redis
-from benchmarks.trials.two_processes import figures
+from benchmarks.trials.two_processes import throughput
 
 OURS, PYTHON, FASTMCP, TYPESCRIPT = "mcpfactory", "Python SDK", "FastMCP", "TypeScript SDK"
 OURS_DEF, OURS_INLINE = "mcpfactory, `def`", "mcpfactory, `def` inline"
@@ -107,8 +107,8 @@ QUANTITIES = {
             "calls/s",
             "a tool that does nothing, by 32 clients with a connection each, for 3 s; clients and Redis run on the same machine",
         )
-        for count in figures.COUNTS
-        for number, how in enumerate(figures.WAYS)
+        for count in throughput.COUNTS
+        for number, how in enumerate(throughput.WAYS)
     },
     "github": Quantity(
         "github.json: made (ours) or loaded (FastMCP)",
@@ -220,13 +220,13 @@ def _generation(note: Note, name: str, command: list[str]) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 source = Path(folder, "api.json")
                 source.write_text(json.dumps(generated.document(operations)))
-                note(f"make-{operations}", name, generated.making(source)[0])
+                note(f"make-{operations}", name, generated.measure_generation(source)[0])
     try:
         github = apis.path("github")
     except apis.DocumentError as error:
         print(f"what github.json costs is left out: {error}", file=sys.stderr)
         return
-    seconds, peak = generated.making(github) if name == OURS else generated.peer_loading(command[0], github)
+    seconds, peak = generated.measure_generation(github) if name == OURS else generated.peer_loading(command[0], github)
     note("github", name, seconds)
     note("github-memory", name, peak)
 
@@ -249,9 +249,9 @@ def _processes(note: Note, name: str, _command: list[str]) -> None:
     if not install_redis():
         print(f"what several processes do is left out: {HINT}", file=sys.stderr)
         return
-    for count in figures.COUNTS:
-        found = figures.measured(count, 3.0)
-        for number, how in enumerate(figures.WAYS):
+    for count in throughput.COUNTS:
+        found = throughput.measured(count, 3.0)
+        for number, how in enumerate(throughput.WAYS):
             if how in found:
                 note(f"processes-{count}-{number}", name, found[how])
 

@@ -22,7 +22,7 @@ from typing import Any
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, fingerprint, read_inputs
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages

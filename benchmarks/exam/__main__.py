@@ -20,7 +20,7 @@ from collections.abc import Callable
 from benchmarks.exam.clients import python1, python2, typescript
 from benchmarks.exam.documents import documents
 from benchmarks.exam.features import features
-from benchmarks.exam.outcome import Outcome, exit_code, table
+from benchmarks.exam.results import Outcome, exit_code, table
 from benchmarks.exam.suite import client, conformance
 from benchmarks.exam.templates import templates
 

@@ -7,10 +7,10 @@ import subprocess
 from collections.abc import Iterable
 
 from benchmarks.bench.peers import prepare
-from benchmarks.bench.peers.outsiders import CLIENTS, PYTHON_V1, environment
-from benchmarks.bench.peers.wishes import WISHES, faults, told, wishes
-from benchmarks.exam.outcome import Outcome, judged
-from benchmarks.exam.places import ROOT, STDIO, everything
+from benchmarks.bench.peers.client_tasks import WISHES, client_tasks, describe_result, faults
+from benchmarks.bench.peers.installations import CLIENTS, PYTHON_V1, environment
+from benchmarks.exam.results import Outcome, judged
+from benchmarks.exam.servers import ROOT, STDIO, everything
 
 PATIENCE = 120  # seconds for one client with all its wishes
 Run = tuple[str, str, list[str]]  # transport, lifecycle, program
@@ -46,7 +46,7 @@ def _examine(runs: Iterable[Run]) -> Outcome:
     with everything() as url:
         targets = {"stdio": STDIO, "http": [url], "sse": [url.removesuffix("/mcp") + "/sse"]}
         for transport, era, program in runs:
-            wrong = _one([*program, transport, json.dumps(wishes()), *targets[transport]], era)
+            wrong = _one([*program, transport, json.dumps(client_tasks()), *targets[transport]], era)
             total += len(WISHES)
             good += len(WISHES) - sum(fault.startswith(tuple(f"{wish.name}: " for wish in WISHES)) for fault in wrong)
             whole &= not wrong
@@ -61,5 +61,5 @@ def _one(command: list[str], era: str) -> list[str]:
         print(done.stdout[-1000:], done.stderr[-3000:], sep="\n", flush=True)
         return [f"{wish.name}: the client ended with {done.returncode}" for wish in WISHES]
     wrong = faults(line, era) + ([f"the client ended with {done.returncode}"] if done.returncode else [])
-    print(told(line, era, wrong), flush=True)
+    print(describe_result(line, era, wrong), flush=True)
     return wrong

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.bench.peers.outsiders import node, npm_package
-from benchmarks.exam.places import ROOT
+from benchmarks.bench.peers.installations import node, npm_package
+from benchmarks.exam.servers import ROOT
 
 VERSION = "0.2.0-alpha.12"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from benchmarks.apis import Document, DocumentError, path, select
+from benchmarks.exam.generation import MOST_MEGABYTES, MOST_SECONDS, Making, make
 from benchmarks.exam.listing import faults, listed
-from benchmarks.exam.making import MOST_MEGABYTES, MOST_SECONDS, Making, make
-from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.exam.results import Outcome, judged, unavailable
 
 LEAST = 0.995  # the share of operations that have to become tools; the others are left out for a reason that is told
 

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench.peers.outsiders import environment
-from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.bench.peers.installations import environment
+from benchmarks.exam.results import Outcome, judged, unavailable
 from benchmarks.features.model import PEERS, FeaturePeer
 from benchmarks.features.table import FEATURES
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.exam.conformance import Check, Suite
-from benchmarks.exam.outcome import Outcome, judged, unavailable
-from benchmarks.exam.places import ROOT, everything
+from benchmarks.exam.results import Outcome, judged, unavailable
+from benchmarks.exam.servers import ROOT, everything
 from mcpfactory_runtime.revisions import REVISIONS
 
 _KNOWN = list(REVISIONS)[1:]  # the suite does not know the first one

@@ -14,8 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from benchmarks.exam.outcome import Outcome, judged
-from benchmarks.exam.places import ROOT
+from benchmarks.exam.results import Outcome, judged
+from benchmarks.exam.servers import ROOT
 
 LEAST: Final = 95
 _DOCUMENT: Final = ROOT / "docs/examples/bookshop/openapi.yaml"

@@ -25,31 +25,31 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.exam.outcome import Outcome, exit_code, table
+from benchmarks.exam.results import Outcome, exit_code, table
 from benchmarks.trials import (
-    adopt,
-    crowd,
+    adoption,
+    concurrency,
     faults,
     first_push,
-    fork,
     gate,
-    installed,
+    installation,
     kills,
     mutants,
+    pull_request,
     two_processes,
 )
-from benchmarks.trials.ground import environment
+from benchmarks.trials.fake_stages import environment
 
 PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "kills": (kills.run, 200),
-    "crowd": (crowd.run, 60),
+    "crowd": (concurrency.run, 60),
     "faults": (faults.run, 1),
-    "installed": (installed.run, 1),
+    "installed": (installation.run, 1),
     "first-push": (first_push.run, 1),
     "gate": (gate.run, 1),
-    "fork": (fork.run, 1),
+    "fork": (pull_request.run, 1),
     "two-processes": (two_processes.run, 120),
-    "adopt": (adopt.run, 1),
+    "adopt": (adoption.run, 1),
 }
 
 

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from benchmarks.exam.outcome import Outcome, judged
-from benchmarks.trials.child import Forked, act
-from benchmarks.trials.ground import make, stage_all
+from benchmarks.exam.results import Outcome, judged
+from benchmarks.trials.command_process import Forked, act
+from benchmarks.trials.fake_stages import make, stage_all
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, last_id, new_id, parse_time, utc_now
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.verify import mend, verify
+from mcpfactory_pipeline.state.verify import repair, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 HOLD = "hold books --channel staging --reason audit"
@@ -50,7 +50,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Met:
+class FaultResult:
     """What came of a fault: exit code, message, hint; and everything that is not as promised."""
 
     code: int
@@ -90,7 +90,7 @@ def prepare(root: Path) -> Workspace:
     return space
 
 
-def meet(fault: Fault, space: Workspace) -> Met:
+def meet(fault: Fault, space: Workspace) -> FaultResult:
     """Makes the fault, lets the command meet it, takes the fault away, and looks at what is left."""
     before = _ids(space)
     with _undone(space):
@@ -102,7 +102,7 @@ def meet(fault: Fault, space: Workspace) -> Met:
     hint = next((line.partition("hint: ")[2] for line in err if "hint: " in line), "")
     wrong = list(_wrong(fault, code, "\n".join(err), hint))
     wrong += _left(space, fault, before, code)
-    return Met(code, message, hint, tuple(wrong))
+    return FaultResult(code, message, hint, tuple(wrong))
 
 
 def _ids(space: Workspace) -> list[str]:
@@ -126,7 +126,7 @@ def _wrong(fault: Fault, code: int, err: str, hint: str) -> Iterator[str]:
 def _left(space: Workspace, fault: Fault, before: list[str], code: int) -> Iterator[str]:
     """What is not as it should be once the fault is gone."""
     if _damaged(space):  # files that only a person can put right, or that `--repair` does
-        yield from (f"not mended: {entry['message']}" for entry in mend(space) if not entry["mended"])
+        yield from (f"not mended: {entry['message']}" for entry in repair(space) if not entry["mended"])
     after = [event["id"] for event in Store(space).history("books")]
     if after[: len(before)] != before:
         yield f"lost: {[name for name in before if name not in after]}"

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.exam.outcome import Outcome, judged
-from benchmarks.trials.by_hand import Ran, Runner, run_pipeline, run_workflow
+from benchmarks.exam.results import Outcome, judged
+from benchmarks.trials.ci_simulator import JobResult, Runner, run_pipeline, run_workflow
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP = ROOT / "docs/examples/bookshop/openapi.yaml"
@@ -53,16 +53,16 @@ class Pushed:
             git(self.root, "pull", "-q", "--rebase", "origin", "main")
         git(self.root, "push", "-q", "--follow-tags", "origin", "HEAD:main")
 
-    def github(self) -> dict[str, Ran]:
+    def github(self) -> dict[str, JobResult]:
         """The jobs of the workflow, for the branch as it was pushed."""
         return run_workflow(self.runner, self.root / ".github/workflows/mcpfactory.yml", "refs/heads/main")
 
-    def release(self, tag: str) -> dict[str, Ran]:
+    def release(self, tag: str) -> dict[str, JobResult]:
         """The jobs of the workflow for releases that have no secret, for a tag."""
         file = self.root / ".github/workflows/mcpfactory-release.yml"
         return run_workflow(self.runner, file, f"refs/tags/{tag}", only=("check", "run"))
 
-    def gitlab(self) -> dict[str, Ran]:
+    def gitlab(self) -> dict[str, JobResult]:
         """The jobs of both pipelines of GitLab."""
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         return run_pipeline(self.runner, self.root / ".gitlab/mcpfactory.yml", "main", version)
@@ -90,7 +90,7 @@ def broken_test(pushed: Pushed, server: str) -> None:
     pushed.push("A test that fails")
 
 
-def faults(what: str, ran: Mapping[str, Ran], wanted: Mapping[str, str]) -> Iterator[str]:
+def faults(what: str, ran: Mapping[str, JobResult], wanted: Mapping[str, str]) -> Iterator[str]:
     """What is not as it should be, with the log of each job that is not."""
     found = {name: one.result for name, one in ran.items()}
     print(f"{what}: {', '.join(f'{name} {result}' for name, result in found.items())}", flush=True)
@@ -164,7 +164,7 @@ def _short(pushed: Pushed) -> Iterator[_Case]:
     yield "first server", pushed.github(), GITHUB
 
 
-_Case = tuple[str, Mapping[str, Ran], Mapping[str, str]]
+_Case = tuple[str, Mapping[str, JobResult], Mapping[str, str]]
 # What the workspace is made with, and what is pushed then.
 _ORIGINS: Mapping[str, tuple[tuple[str, ...], Callable[[Pushed], Iterator[_Case]]]] = {
     "wheels": ((), _whole),

@@ -14,9 +14,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.exam.outcome import Outcome, judged
-from benchmarks.trials.child import Forked, carry_out
-from benchmarks.trials.ground import kept_promises, make, sound, stage_all
+from benchmarks.exam.results import Outcome, judged
+from benchmarks.trials.command_process import Forked, carry_out
+from benchmarks.trials.fake_stages import kept_promises, make, stage_all, violated_invariants
 from benchmarks.trials.mutants import has_mutant
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -127,7 +127,9 @@ class _Trial:
         self._prepare(template)
         died = self._kill(command)
         self.met[f"{template.split()[0]} {'killed' if died else 'ended'}"] += 1
-        found = list(sound(self.space)) if not template.startswith("verify") else []  # there the trial itself did harm
+        found = (
+            list(violated_invariants(self.space)) if not template.startswith("verify") else []
+        )  # there the trial itself did harm
         for again in (command, "run") if template != "run --force" else ("run",):
             if (code := self._finish(again)) not in {0, 1}:
                 found.append(f"{again}, when continued, ended in {code}")

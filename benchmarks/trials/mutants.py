@@ -112,7 +112,7 @@ def _dead_never_found() -> None:
     async def alive(_processes: object, _process: str) -> bool:
         return True
 
-    _runtime("storage.base:Processes.alive", alive)
+    _runtime("storage.base:ProcessRegistry.alive", alive)
 
 
 def _events_not_recorded() -> None:

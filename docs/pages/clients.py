@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.delivery.clients import edits
-from mcpfactory_pipeline.delivery.clients.entry import Launch, Remote, build_entry
+from mcpfactory_pipeline.delivery.clients.entry import LaunchEntry, RemoteEntry, build_entry
 from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile, ConfigFile, Form
 
 _HEAD: Final = """\
@@ -74,12 +74,12 @@ def _section(client: ClientProfile) -> list[str]:
 
 def _example(client: ClientProfile, form: Form) -> str:
     arguments = ("run", "bookshop", "--workspace", "/home/me/servers")
-    launch = Launch("mcpfactory", "/home/me/.local/bin/mcpfactory", arguments, ("MCPF_BOOKSHOP_API_KEY",))
+    launch = LaunchEntry("mcpfactory", "/home/me/.local/bin/mcpfactory", arguments, ("MCPF_BOOKSHOP_API_KEY",))
     token = "ACME_TOKEN" if client.header or client.id == "codex" else ""
     secrets = Path("/home/me/.config/mcpfactory/secrets")
     text = ""
-    for name, target in (("bookshop", launch), ("acme", Remote("https://mcp.acme.test/mcp", token))):
-        if isinstance(target, Launch) or form.http is not None:
+    for name, target in (("bookshop", launch), ("acme", RemoteEntry("https://mcp.acme.test/mcp", token))):
+        if isinstance(target, LaunchEntry) or form.http is not None:
             entry = build_entry(client, form, name, target, secrets=secrets)
             text = edits.install(text, client.user, form, name, entry.value)
     return text.rstrip()

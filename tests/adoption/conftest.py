@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
-from tests.adoption.peers import Registry, serving
-from tests.cli.conftest import Inside
-from tests.pipeline.space import configured
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from tests.adoption.registries import Registry, serving
+from tests.cli.conftest import InProcessCli
+from tests.pipeline.staged_workspace import configured
 
 
 @pytest.fixture
@@ -22,25 +22,25 @@ def registry() -> Iterator[tuple[Registry, dict[str, str]]]:
 
 
 @pytest.fixture
-def space(tmp_path: Path) -> Inside:
+def space(tmp_path: Path) -> InProcessCli:
     """An empty workspace; commands run in this process, with a home and a cache of their own."""
     root = tmp_path / "space"
     configured(apply_setup(read_setup(root), git=False))
     home = tmp_path / "home"
     home.mkdir()
-    return Inside(
+    return InProcessCli(
         root, {"HOME": str(home), "UV_CACHE_DIR": str(tmp_path / "uv"), "npm_config_cache": str(tmp_path / "npm")}
     )
 
 
-def done(space: Inside, *words: str) -> str:
+def done(space: InProcessCli, *words: str) -> str:
     """What a command printed that must end well."""
     found = space(*words)
     assert found.code == 0, f"{words}: {found.out}\n{found.err}"
     return found.out
 
 
-def state(space: Inside, server: str) -> dict[str, Any]:
+def state(space: InProcessCli, server: str) -> dict[str, Any]:
     return json.loads((space.folder / f"pipeline/state/{server}.json").read_bytes())
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from mcpfactory_pipeline.plan import fingerprint
 from tests.adoption.conftest import done, put, state
-from tests.adoption.peers import node_files
+from tests.adoption.registries import node_files
 from tests.adoption.test_packages import PYTHON
 
 pytestmark = pytest.mark.xdist_group("adopted_command")

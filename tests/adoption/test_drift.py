@@ -8,11 +8,11 @@ import shlex
 import pytest
 
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from tests.adoption.changing_server import offering, tool
 from tests.adoption.conftest import done, state
-from tests.adoption.offering import offering, tool
 from tests.adoption.test_packages import with_node
 from tests.adoption.test_url import HONEST
-from tests.days import NEXT_MONTH
+from tests.dates import NEXT_MONTH
 
 pytestmark = pytest.mark.xdist_group("adopted_drift")
 ACTOR = "tester"

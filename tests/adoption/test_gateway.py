@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.serve.gateway import make_gateway
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.testing import connect
 from tests.adoption.conftest import put
-from tests.adoption.peers import node_files
+from tests.adoption.registries import node_files
 from tests.adoption.test_url import running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("adopted_gateway")]

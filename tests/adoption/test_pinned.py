@@ -12,10 +12,10 @@ from mcpfactory_pipeline.adoption.npm import integrity
 from mcpfactory_pipeline.adoption.sources import check_node_lock, check_python_lock
 from mcpfactory_pipeline.base.errors import ConfigError
 from tests.adoption.conftest import done, put, state
-from tests.adoption.peers import node_files
+from tests.adoption.registries import node_files
 from tests.adoption.test_packages import with_node, with_python
 from tests.adoption.test_projects import BACKEND, PYPROJECT, PYTHON, node_project
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 pytestmark = pytest.mark.xdist_group("adopted_pinned")
 
@@ -102,7 +102,7 @@ def test_a_folder_beside_the_packages_is_no_package(lock):
         check_node_lock(lock.read_bytes(), own="@acme/greeter")
 
 
-@rows("text", OLD)
+@parametrize_subtests("text", OLD)
 def test_a_package_lock_of_an_old_form_is_refused(text):
     with pytest.raises(ConfigError, match=r"package-lock.json is not a lock file of version 2 or 3"):
         check_node_lock(text.encode(), own="@acme/greeter")
@@ -200,7 +200,7 @@ def test_a_line_of_a_requirements_lock_that_is_no_package_by_its_hash_is_refused
         refused(space, registry, "greeter", "servers/greeter/requirements.lock: line", says)
 
 
-@rows("more, says", LINES)
+@parametrize_subtests("more, says", LINES)
 def test_every_line_is_a_package_by_its_hash(more, says):
     pinned = f"# a remark\n\nacme-words==1.0 ; python_version >= '3.11' \\\n    --hash=sha256:{64 * '0'}\n"
     check_python_lock(pinned.encode())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.adoption.conftest import done, put, state
-from tests.adoption.peers import node_files, tarball, wheel
+from tests.adoption.registries import node_files, tarball, wheel
 from tests.adoption.test_packages import PYTHON
 
 pytestmark = pytest.mark.xdist_group("adopted_projects")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.adoption.project_tests import judge, read_junit, read_tap
-from tests.rows import rows
+from mcpfactory_pipeline.adoption.project_tests import judge_test_run, read_junit, read_tap
+from tests.subtest_table import parametrize_subtests
 
 JUNIT = b"""<?xml version="1.0"?><testsuites tests="99"><testsuite name="a" tests="99" failures="0">
 <testcase name="adds"/><testcase name="refuses"><failure message="no"/></testcase>
@@ -28,7 +28,7 @@ def test_tap_counts_the_outer_tests_and_those_that_the_plan_promises():
     assert (short.passed, short.failed, short.names) == (1, 2, ("2 that the plan promises",))
 
 
-@rows(
+@parametrize_subtests(
     "text",
     [
         b"",
@@ -51,7 +51,7 @@ def test_text_without_a_plan_is_no_tap(text):
 GOOD = b'<testsuite><testcase name="a"/></testsuite>'
 
 
-@rows(
+@parametrize_subtests(
     "code, said, report, wanted, verdict",
     [
         (0, "", GOOD, "r.xml", (True, "1 passed (JUnit)")),
@@ -74,5 +74,5 @@ GOOD = b'<testsuite><testcase name="a"/></testsuite>'
     ],
 )
 def test_exit_code_and_report_must_both_be_good(code, said, report, wanted, verdict):
-    found = judge(code, said, report, wanted=wanted)
+    found = judge_test_run(code, said, report, wanted=wanted)
     assert (found.good, found.message) == verdict

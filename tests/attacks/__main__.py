@@ -11,11 +11,11 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.attacks.attempts import ATTEMPTS, Attempt
+from tests.attacks.attack_list import ATTEMPTS, Attempt
 from tests.attacks.demonstrations import DEMONSTRATIONS, Demonstration, run_tests
-from tests.attacks.place import HarmError
-from tests.attacks.range import attempt
-from tests.attacks.table import ATTACKS, Attack
+from tests.attacks.document_runner import attempt
+from tests.attacks.hostile_documents import ATTACKS, Attack
+from tests.attacks.http_target import HarmError
 
 
 def _document(attack: Attack) -> Attempt:

@@ -11,8 +11,8 @@ from unittest.mock import patch
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from mcpfactory_runtime.transports.http import serve
-from tests.attacks.place import Answer, HarmError, exchange, post, serving
-from tests.patience import PATIENCE
+from tests.attacks.http_target import Answer, HarmError, exchange, post, serving
+from tests.timeouts import TIMEOUT
 
 _HELLO = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -24,7 +24,7 @@ _HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/jso
 def _half_sent(sent: bytes) -> str:
     with patch.object(serve, "_READ_TIME", 0.05), serving(Server("s")) as port:
         try:
-            heard = exchange(port, sent, seconds=PATIENCE)
+            heard = exchange(port, sent, seconds=TIMEOUT)
         except ConnectionResetError:
             return "the connection was ended"
         except TimeoutError:
@@ -95,7 +95,7 @@ def _stopped(_: Path) -> str:
             post(port, _HELLO)
             process.terminate()
             try:
-                process.wait(PATIENCE)
+                process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 raise HarmError("it waits for a request that does not come") from None
         return "ended at once"

@@ -78,7 +78,7 @@ DEMONSTRATIONS: Final = (
     Demonstration(
         "packages hold key material, and what git ignores",
         ("packages: ",),
-        ("tests/pipeline/test_leaks.py", "tests/publish/test_leaks.py"),
+        ("tests/pipeline/test_secret_scan.py", "tests/publish/test_secret_scan.py"),
     ),
     Demonstration(
         "a folder's name is an option or a command of the CI",

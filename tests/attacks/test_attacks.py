@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcpfactory_codegen.servers.tree import locate
-from mcpfactory_pipeline.build.leaks import find_leaks_among
+from mcpfactory_codegen.servers.server_files import locate
+from mcpfactory_pipeline.build.secret_scan import find_secrets_in_files
 from mcpfactory_pipeline.delivery.ci import fold
 from mcpfactory_pipeline.plan.plan import RUN, PlanStep
 from mcpfactory_pipeline.serve.access import WorkspaceAccess
 from mcpfactory_runtime.auth.tokens import check_claims, read_header
 from mcpfactory_runtime.protocol.http import LOOPBACK, check_origin, is_json
 from mcpfactory_runtime.urls import is_public, redirect_of
-from tests.attacks import wires
-from tests.attacks.attempts import ATTEMPTS
+from tests.attacks import network_messages
+from tests.attacks.attack_list import ATTEMPTS
 from tests.attacks.demonstrations import DEMONSTRATIONS
-from tests.attacks.range import attempt
-from tests.attacks.table import ATTACKS
-from tests.rows import rows
+from tests.attacks.document_runner import attempt
+from tests.attacks.hostile_documents import ATTACKS
+from tests.subtest_table import parametrize_subtests
 
 
 def test_the_table_has_what_was_promised_and_what_is_honest_is_taken(tmp_path: Path) -> None:
@@ -30,19 +30,24 @@ def test_the_table_has_what_was_promised_and_what_is_honest_is_taken(tmp_path: P
     assert check_origin({"host": "localhost:8000", "origin": "http://localhost:3000"}, LOOPBACK, ()) is None
     assert is_json({"content-type": "Application/JSON; charset=utf-8"})
     assert locate(tmp_path, "src/a.py") == tmp_path / "src/a.py"
-    assert read_header(wires._jwt({"alg": "RS256", "typ": "at+jwt"}, wires._GOOD), ("RS256",)).algorithm == "RS256"
-    assert check_claims(wires._GOOD, wires._RULES, wires._NOW).subject == "ada"
-    assert wires._opened(tmp_path, {})
+    assert (
+        read_header(
+            network_messages._jwt({"alg": "RS256", "typ": "at+jwt"}, network_messages._GOOD), ("RS256",)
+        ).algorithm
+        == "RS256"
+    )
+    assert check_claims(network_messages._GOOD, network_messages._RULES, network_messages._NOW).subject == "ada"
+    assert network_messages._opened(tmp_path, {})
     assert redirect_of("GET", "https://api.test/a", 302, "/b").refusal == ""  # type: ignore[union-attr]
-    assert list(find_leaks_among([("package", "a.py", b"TOKEN = os.environ['TOKEN']")])) == []
+    assert list(find_secrets_in_files([("package", "a.py", b"TOKEN = os.environ['TOKEN']")])) == []
 
 
-@rows("name", ATTACKS)
+@parametrize_subtests("name", ATTACKS)
 def test_an_attack_comes_to_nothing(name: str, tmp_path: Path) -> None:
     assert attempt(ATTACKS[name], tmp_path).harm == []
 
 
-@rows("name", ATTEMPTS)
+@parametrize_subtests("name", ATTEMPTS)
 def test_an_attempt_from_outside_is_refused(name: str, tmp_path: Path) -> None:
     ATTEMPTS[name].carry_out(tmp_path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from benchmarks.sbom import bill
-from tests.publish.shelf import packages
+from tests.publish.promoted_workspace import packages
 
 DIGEST = "ab" * 32
 LOCK = f"pydantic==2.0 \\\n    --hash=sha256:{DIGEST}\npytest==8.0 \\\n    --hash=sha256:{DIGEST}\n"

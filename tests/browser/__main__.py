@@ -15,9 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.browser.browser_install import FOLDER, chromium, provide
+from tests.browser.demo_workspace import dashboard, make
 from tests.browser.scenes import SCENES
-from tests.browser.shop import dashboard, make
-from tests.browser.tools import FOLDER, chromium, provide
 
 _SHOWN = 12  # faults of a scene
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline.base.ids import acting_as, new_id
-from tests.dashboard.conftest import Bench
+from tests.dashboard.conftest import WorkspaceBuilder
 
 WORD = "W" + "o" * 297 + "rd"
 _POLICY = """
@@ -24,7 +24,7 @@ _NAME = "server_" + "n" * 57  # about as long as names of servers are
 
 def make_hostile(place: Path) -> Path:
     """Make the workspace, through the store: nothing is built and nothing run."""
-    bench = Bench(place / "hostile")
+    bench = WorkspaceBuilder(place / "hostile")
     config = bench.root / "mcpfactory.toml"
     config.write_text(config.read_text() + _POLICY.format(word=WORD))
     with acting_as(WORD):
@@ -35,7 +35,7 @@ def make_hostile(place: Path) -> Path:
     return bench.root
 
 
-def _fill(bench: Bench, name: str) -> None:
+def _fill(bench: WorkspaceBuilder, name: str) -> None:
     bench.add(name, source=f"https://example.com/{WORD}", tools=[_tool(f"{WORD[:120]}_{one}") for one in range(2)])
     report = bench.root / "servers" / name / ".mcpfactory" / "report.json"
     known = json.loads(report.read_text())
@@ -45,9 +45,9 @@ def _fill(bench: Bench, name: str) -> None:
     bench.passed(name, "generate", message=WORD)
     candidate = bench.built(name, "1.2.0")
     bench.finished(name, "test", "passed", candidate=candidate, message=WORD)
-    finding = {"rule": "behaviour.tools-work", "severity": 5, "gate": True, "message": WORD, "where": WORD, "hint": WORD,
+    finding = {"rule": "tool-calls.some-succeed", "severity": 5, "gate": True, "message": WORD, "where": WORD, "hint": WORD,
                "source": WORD, "evidence": {"request": {WORD: WORD}}}  # fmt: skip
-    unchecked = [{"rule": "behaviour.output", "reason": WORD, "gate": True}]
+    unchecked = [{"rule": "tool-calls.output-schema", "reason": WORD, "gate": True}]
     report_of = {
         "score": 62,
         "passed": True,
@@ -66,7 +66,7 @@ def _fill(bench: Bench, name: str) -> None:
     bench.finished(name, "test", "failed", run=run, candidate=candidate, message=f"failed: {WORD}", reasons=[WORD])
 
 
-def _contract(bench: Bench, name: str, candidate: str) -> None:
+def _contract(bench: WorkspaceBuilder, name: str, candidate: str) -> None:
     file = bench.workspace.artifacts / name / candidate / "validate" / "contract.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     tool = {"name": WORD[:120], "title": WORD, "description": WORD, "inputSchema": {"type": "object"}}
@@ -89,7 +89,7 @@ def _tool(name: str) -> dict[str, Any]:
     }
 
 
-def _held(bench: Bench, name: str) -> None:
+def _held(bench: WorkspaceBuilder, name: str) -> None:
     """What older versions recorded, with reasons of any length."""
     about = {"channel": "production", "candidate": "1.2.0-0123456789ab", "version": "1.2.0"}
     with bench.store.transaction(name) as transaction:
@@ -97,6 +97,6 @@ def _held(bench: Bench, name: str) -> None:
             transaction.append(event, **about, reason=WORD * 10)
 
 
-def _break(bench: Bench, name: str) -> None:
+def _break(bench: WorkspaceBuilder, name: str) -> None:
     bench.add(name)
     (bench.root / "servers" / name / "mcpfactory.toml").write_text(f'[server]\nname = "{name}"\n{WORD} = "{WORD}"\n')

@@ -14,10 +14,10 @@ from mcpfactory_pipeline.dashboard.pages import PAGES, path_of
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.browser.demo_workspace import TOKEN, command, dashboard
 from tests.browser.hostile import WORD, make_hostile
-from tests.browser.look import SHAPES, Looker, looker
-from tests.browser.shop import TOKEN, command, dashboard
-from tests.days import NEXT_MONTH
+from tests.browser.page_audit import SHAPES, Looker, looker
+from tests.dates import NEXT_MONTH
 
 Told = tuple[str, list[str]]  # how much was seen, and what is wrong with it
 

@@ -17,15 +17,15 @@ import pytest
 from filelock import FileLock
 
 from mcpfactory.main import main
-from tests.patience import PATIENCE
-from tests.pipeline.here import jobs_here
+from tests.pipeline.inprocess_executor import run_jobs_in_process
+from tests.timeouts import TIMEOUT
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOKSHOP = ROOT / "docs/examples/bookshop"
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     """What a command left behind."""
 
     code: int
@@ -37,17 +37,17 @@ class Done:
         return json.loads(self.out)
 
 
-class Shell:
+class CliProcess:
     """Runs `mcpfactory …` as a process in one folder, as a person or a script would."""
 
     def __init__(self, folder: Path, environ: dict[str, str] | None = None) -> None:
         self.folder, self.environ = folder, environ or {}
 
-    def at(self, folder: Path) -> Shell:
+    def at(self, folder: Path) -> CliProcess:
         """The same in another folder, with a clean environment."""
-        return Shell(folder)
+        return CliProcess(folder)
 
-    def __call__(self, *command: str, timeout: float = PATIENCE) -> Done:
+    def __call__(self, *command: str, timeout: float = TIMEOUT) -> CommandResult:
         environ = {key: value for key, value in os.environ.items() if not key.startswith("MCPFACTORY_")}
         done = subprocess.run(
             [sys.executable, "-m", "mcpfactory", *command],
@@ -60,19 +60,19 @@ class Shell:
             check=False,
         )
         assert "Traceback" not in done.stdout + done.stderr
-        return Done(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
-class Inside(Shell):
+class InProcessCli(CliProcess):
     """The same through `main` in this process, with the jobs of its runs: several times cheaper."""
 
-    def at(self, folder: Path) -> Inside:
+    def at(self, folder: Path) -> InProcessCli:
         """The same in another folder, with a clean environment."""
-        return Inside(folder)
+        return InProcessCli(folder)
 
-    def __call__(self, *command: str, timeout: float = PATIENCE) -> Done:
+    def __call__(self, *command: str, timeout: float = TIMEOUT) -> CommandResult:
         if command[:1] in (("run",), ("login",)):  # whose streams become those of the server's process
-            return Shell(self.folder, self.environ)(*command, timeout=timeout)
+            return CliProcess(self.folder, self.environ)(*command, timeout=timeout)
         before, here, words = dict(os.environ), Path.cwd(), sys.argv
         out, err = io.StringIO(), io.StringIO()
         for name in [name for name in os.environ if name.startswith("MCPFACTORY_")]:
@@ -81,7 +81,7 @@ class Inside(Shell):
         sys.argv = ["mcpfactory", *command]
         os.chdir(self.folder)
         try:
-            with jobs_here(), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            with run_jobs_in_process(), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
                 main()
         finally:
             sys.argv = words
@@ -89,10 +89,10 @@ class Inside(Shell):
             os.environ.clear()
             os.environ.update(before)
         assert "Traceback" not in out.getvalue() + err.getvalue()
-        return Done(int(ended.value.code or 0), out.getvalue(), err.getvalue())
+        return CommandResult(int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
-class Prepared:
+class WorkspaceCache:
     """Workspaces that commands make: each is made once in a run of the suite, by whichever worker needs it first, and copied."""
 
     def __init__(self, kept: Path) -> None:
@@ -110,7 +110,7 @@ class Prepared:
                     (("init", folder.name, *init), place),
                     *((one, place / folder.name) for one in commands),
                 ):
-                    done = Inside(at)(*words)
+                    done = InProcessCli(at)(*words)
                     assert done.code == 0, done.err
                 (place / "made").touch()
         shutil.copytree(place / folder.name, folder, symlinks=True)
@@ -118,9 +118,9 @@ class Prepared:
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def workspace_cache(tmp_path_factory: pytest.TempPathFactory) -> WorkspaceCache:
     base = tmp_path_factory.getbasetemp()
-    return Prepared((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "prepared")
+    return WorkspaceCache((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "prepared")
 
 
 @pytest.fixture(scope="session")
@@ -139,20 +139,22 @@ def service() -> Iterator[str]:
 
 
 @pytest.fixture
-def inside(tmp_path: Path) -> Inside:
+def cli(tmp_path: Path) -> InProcessCli:
     """An empty folder, and commands that run in this process."""
-    return Inside(tmp_path)
+    return InProcessCli(tmp_path)
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Inside:
+def empty(tmp_path: Path) -> InProcessCli:
     """An empty folder; what is typed there runs in this process, as the words matter and not the process."""
-    return Inside(tmp_path)
+    return InProcessCli(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared, document: str, service: str) -> Inside:
+def shop(
+    tmp_path_factory: pytest.TempPathFactory, workspace_cache: WorkspaceCache, document: str, service: str
+) -> InProcessCli:
     """A workspace with the server `bookshop`, shared by the tests that only read it; what is typed runs in this process."""
     folder = tmp_path_factory.mktemp("cli") / "ws"
-    prepared.copy(folder, ("--factory", "index"), ("new", "--from-openapi", document, "--name", "bookshop"))
-    return Inside(folder, {"MCPF_BOOKSHOP_BASE_URL": service, "MCPF_BOOKSHOP_API_KEY": "bookworm"})
+    workspace_cache.copy(folder, ("--factory", "index"), ("new", "--from-openapi", document, "--name", "bookshop"))
+    return InProcessCli(folder, {"MCPF_BOOKSHOP_BASE_URL": service, "MCPF_BOOKSHOP_API_KEY": "bookworm"})

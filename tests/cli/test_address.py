@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.client import connect_stdio
-from tests.cli.conftest import Inside, Prepared, Shell
-from tests.patience import PATIENCE
+from tests.cli.conftest import CliProcess, InProcessCli, WorkspaceCache
+from tests.timeouts import TIMEOUT
 
 KEY = {"one": "key-of-one-c0ffee", "two": "key-of-two-5eed"}
 
@@ -75,11 +75,13 @@ def apis() -> Iterator[dict[str, Api]]:
 
 
 @pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared, apis: dict[str, Api]) -> Shell:
+def space(
+    tmp_path_factory: pytest.TempPathFactory, workspace_cache: WorkspaceCache, apis: dict[str, Api]
+) -> CliProcess:
     """A workspace with a server for each API, made from its URL, and the keys of both in the environment."""
     folder = tmp_path_factory.mktemp("address") / "ws"
-    prepared.copy(folder, ("--factory", "index"))
-    shell = Inside(folder, {f"MCPF_{name.upper()}_API_KEY": key for name, key in KEY.items()})
+    workspace_cache.copy(folder, ("--factory", "index"))
+    shell = InProcessCli(folder, {f"MCPF_{name.upper()}_API_KEY": key for name, key in KEY.items()})
     for name, api in apis.items():
         made = shell("new", "--from-openapi", f"{api.url}/openapi.json", "--name", name)
         assert made.code == 0, made.err
@@ -94,7 +96,7 @@ def forget(apis: dict[str, Api]) -> None:
 
 
 def test_an_api_is_called_where_its_document_came_from_before_and_after_the_pipeline_made_the_server_anew(
-    space: Shell, apis: dict[str, Api]
+    space: CliProcess, apis: dict[str, Api]
 ) -> None:
     config = (space.folder / "servers/one/mcpfactory.toml").read_text()
     assert f'allow_private = ["{apis["one"].url.removeprefix("http://")}"]' in config
@@ -106,7 +108,7 @@ def test_an_api_is_called_where_its_document_came_from_before_and_after_the_pipe
     assert (space.folder / "servers/one/mcpfactory.toml").read_text() == config
 
 
-def through_gateway(space: Shell, **environ: str) -> dict[str, Any]:
+def through_gateway(space: CliProcess, **environ: str) -> dict[str, Any]:
     """What the tools of both servers answer behind one endpoint."""
 
     async def ask() -> dict[str, Any]:
@@ -120,19 +122,19 @@ def through_gateway(space: Shell, **environ: str) -> dict[str, Any]:
             "--workspace",
             str(space.folder),
         ]
-        async with connect_stdio(command, env={**space.environ, **environ}, timeout=PATIENCE) as client:
+        async with connect_stdio(command, env={**space.environ, **environ}, timeout=TIMEOUT) as client:
             return {name: (await client.call_tool(f"{name}_who"))["content"][0]["text"] for name in KEY}
 
     return asyncio.run(ask())
 
 
-def test_behind_one_endpoint_each_key_reaches_its_own_api_alone(space: Shell, apis: dict[str, Api]) -> None:
+def test_behind_one_endpoint_each_key_reaches_its_own_api_alone(space: CliProcess, apis: dict[str, Api]) -> None:
     answers = through_gateway(space)
     assert {name: json.loads(text)["name"] for name, text in answers.items()} == {"one": "one", "two": "two"}
     assert {name: api.keys for name, api in apis.items()} == {name: {key} for name, key in KEY.items()}
 
 
-def test_the_address_of_one_server_is_no_others(space: Shell, apis: dict[str, Api]) -> None:
+def test_the_address_of_one_server_is_no_others(space: CliProcess, apis: dict[str, Api]) -> None:
     """Its own variable goes before the shared one, and moves nobody else."""
     with Api("elsewhere").running() as elsewhere:
         answers = through_gateway(
@@ -150,9 +152,9 @@ def test_the_address_of_one_server_is_no_others(space: Shell, apis: dict[str, Ap
     "command", [("serve", "--server", "one,two"), ("serve", "--all"), ("call", "two", "who"), ("run", "two")]
 )
 def test_one_address_for_several_servers_is_refused_before_a_key_is_sent(
-    command, space: Shell, apis: dict[str, Api]
+    command, space: CliProcess, apis: dict[str, Api]
 ) -> None:
-    shell = Inside(space.folder, {**space.environ, "MCPFACTORY_BASE_URL": apis["one"].url})
+    shell = InProcessCli(space.folder, {**space.environ, "MCPFACTORY_BASE_URL": apis["one"].url})
     refused = shell(*command)
     assert refused.code == 4
     assert "MCPFACTORY_BASE_URL applies to all servers" in refused.err
@@ -162,13 +164,13 @@ def test_one_address_for_several_servers_is_refused_before_a_key_is_sent(
 
 
 def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_at_once(
-    tmp_path, prepared: Prepared, apis: dict[str, Api]
+    tmp_path, workspace_cache: WorkspaceCache, apis: dict[str, Api]
 ) -> None:
     place = apis["one"].url.removeprefix("http://")
     document = {**apis["one"].document, "servers": [{"url": apis["one"].url}]}
     (tmp_path / "api.json").write_text(json.dumps(document))
-    prepared.copy(tmp_path / "ws", ("--factory", "index"))
-    shell = Inside(tmp_path / "ws", {"MCPF_ONE_API_KEY": KEY["one"]})
+    workspace_cache.copy(tmp_path / "ws", ("--factory", "index"))
+    shell = InProcessCli(tmp_path / "ws", {"MCPF_ONE_API_KEY": KEY["one"]})
     told = (
         f"the API is at {apis['one'].url}, on this machine, and only the API document says so: calls to it are refused"
     )
@@ -187,15 +189,17 @@ def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_
     assert "permitted by allow_private" in shell("doctor", "one").out
 
 
-def test_title_of_a_document_selects_no_variable_that_is_set_for_something_else(tmp_path, prepared: Prepared) -> None:
-    prepared.copy(tmp_path / "ws", ("--factory", "index"))
+def test_title_of_a_document_selects_no_variable_that_is_set_for_something_else(
+    tmp_path, workspace_cache: WorkspaceCache
+) -> None:
+    workspace_cache.copy(tmp_path / "ws", ("--factory", "index"))
     with Api("Github").running() as stranger:
-        shell = Inside(tmp_path / "ws", {"GITHUB_API_KEY": KEY["one"], "GITHUB_TOKEN": KEY["one"]})
+        shell = InProcessCli(tmp_path / "ws", {"GITHUB_API_KEY": KEY["one"], "GITHUB_TOKEN": KEY["one"]})
         made = shell("new", "--from-openapi", f"{stranger.url}/openapi.json")
         assert (made.code, "already set" in made.err) == (0, False)
         assert shell("call", "github", "who").code == 1
         assert stranger.keys == set()
-        meant = Inside(tmp_path / "ws", {"MCPF_GITHUB_API_KEY": KEY["two"]})
+        meant = InProcessCli(tmp_path / "ws", {"MCPF_GITHUB_API_KEY": KEY["two"]})
         assert meant("call", "github", "who").code == 0
         assert stranger.keys == {KEY["two"]}
         (tmp_path / "ws/servers/github").rename(tmp_path / "github")
@@ -204,12 +208,12 @@ def test_title_of_a_document_selects_no_variable_that_is_set_for_something_else(
 
 
 def test_a_document_that_moves_its_api_takes_no_permission_along(
-    tmp_path, prepared: Prepared, apis: dict[str, Api]
+    tmp_path, workspace_cache: WorkspaceCache, apis: dict[str, Api]
 ) -> None:
     """The permission is for a host: what a document says later is not what a person typed."""
     with Api("one").running() as moved:
-        prepared.copy(tmp_path / "ws", ("--factory", "index"))
-        shell = Inside(tmp_path / "ws", {"MCPF_ONE_API_KEY": KEY["one"]})
+        workspace_cache.copy(tmp_path / "ws", ("--factory", "index"))
+        shell = InProcessCli(tmp_path / "ws", {"MCPF_ONE_API_KEY": KEY["one"]})
         assert shell("new", "--from-openapi", f"{moved.url}/openapi.json", "--name", "one").code == 0
         moved.document["servers"] = [{"url": apis["two"].url}]
         refused = shell("update", "one")
@@ -219,5 +223,5 @@ def test_a_document_that_moves_its_api_takes_no_permission_along(
         assert "calls to it are refused" in updated.err
         assert "private or local address" in shell("call", "one", "who").out
         assert apis["two"].asked == []
-        allowed = Inside(shell.folder, {**shell.environ, "MCPF_ONE_ALLOW_PRIVATE": "1"})
+        allowed = InProcessCli(shell.folder, {**shell.environ, "MCPF_ONE_ALLOW_PRIVATE": "1"})
         assert json.loads(allowed("call", "one", "who").out) == {"name": "two"}

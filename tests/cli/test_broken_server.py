@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.workshop import make
+from tests.cli.recorded_workspaces import make
 
 BROKEN = ("books", "shelf")
 
 
 @pytest.fixture
-def shell(inside):
+def shell(cli):
     """A workspace with one good server between two broken ones."""
-    root = inside.folder / "ws"
+    root = cli.folder / "ws"
     make(root, "books", "notes", "shelf")
     (root / "servers/books/mcpfactory.toml").write_text("[server\n")
     (root / "servers/shelf/mcpfactory.toml").write_text('[server]\nname = "rack"\npackage = "rack"\n')
-    return inside.at(root)
+    return cli.at(root)
 
 
 def test_list_status_and_inbox_show_all_three(shell):

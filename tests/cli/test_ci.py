@@ -6,12 +6,12 @@ from hashlib import sha256
 import pytest
 
 from mcpfactory_pipeline.base.ids import new_id
-from tests.cli import workshop
+from tests.cli import recorded_workspaces
 
 
 @pytest.fixture
 def shell(empty):
-    workshop.make(empty.folder / "ws", "books", "tea")
+    recorded_workspaces.make(empty.folder / "ws", "books", "tea")
     return empty.at(empty.folder / "ws")
 
 
@@ -65,9 +65,9 @@ def test_a_folder_that_can_be_no_server_costs_the_others_nothing(shell):
 
 def test_results_are_folded_with_a_summary(shell, empty, monkeypatch):
     run_id = new_id()
-    monkeypatch.setattr(workshop, "finish", partial(workshop.finish, run=run_id))
-    other = workshop.make(empty.folder / "other", "books")
-    workshop.stage(other, "books", "one")
+    monkeypatch.setattr(recorded_workspaces, "finish", partial(recorded_workspaces.finish, run=run_id))
+    other = recorded_workspaces.make(empty.folder / "other", "books")
+    recorded_workspaces.stage(other, "books", "one")
     packed = empty.at(other.root)("ci", "pack", str(empty.folder / "shard-result"), "books")
     assert (packed.code, packed.out) == (0, "books: 1 file, 3 bytes\n")
     shard_result, assigned = str(empty.folder / "shard-result"), ("--run", run_id, "--server", "books")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory import complete
+from mcpfactory import completion
 from mcpfactory_pipeline.stages import STAGES
-from tests.cli.workshop import make
-from tests.patience import PATIENCE
+from tests.cli.recorded_workspaces import make
+from tests.timeouts import TIMEOUT
 
 SHOW = "; import sys; print('\\nLOADED', *sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)"
 PROGRAM = f"from mcpfactory.main import main\ntry: main()\nfinally: exec({SHOW[2:]!r})"
@@ -45,7 +45,7 @@ def completed(folder: Path, shell: str, typed: str) -> tuple[list[str], set[str]
     }[shell]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=folder, env={**os.environ, "_MCPFACTORY_COMPLETE": f"complete_{shell}", **asked},
-        capture_output=True, text=True, check=False, timeout=PATIENCE,
+        capture_output=True, text=True, check=False, timeout=TIMEOUT,
     )  # fmt: skip
     loaded = set(done.stderr.partition("LOADED")[2].split())
     found = (
@@ -69,11 +69,11 @@ def test_a_shell_is_offered_the_tools_of_the_server_that_was_typed(folder: Path)
 @pytest.mark.parametrize(
     ("names", "typed", "found"),
     [
-        (complete.servers, "t", ["tea"]),
-        (complete.stages, "", [*(stage.name for stage in STAGES[:-1]), "licences", "early"]),
-        (complete.channels, "l", ["late"]),
-        (complete.clients, "cursor", ["cursor"]),
-        (complete.templates, "mini", ["minimal"]),
+        (completion.servers, "t", ["tea"]),
+        (completion.stages, "", [*(stage.name for stage in STAGES[:-1]), "licences", "early"]),
+        (completion.channels, "l", ["late"]),
+        (completion.clients, "cursor", ["cursor"]),
+        (completion.templates, "mini", ["minimal"]),
     ],
 )
 def test_each_kind_of_name_is_known(
@@ -87,8 +87,8 @@ def test_each_kind_of_name_is_known(
 def test_names_that_are_written_down_for_completion_are_those_that_exist() -> None:
     from mcpfactory_pipeline.delivery.clients.table import CLIENTS
 
-    assert complete.clients("") == [client.id for client in CLIENTS]
+    assert completion.clients("") == [client.id for client in CLIENTS]
     names = [stage.name for stage in STAGES]
-    assert complete.stages("")[: len(names)] == names, (
-        "write the names into _STAGES of factory/cli/src/mcpfactory/complete.py"
+    assert completion.stages("")[: len(names)] == names, (
+        "write the names into _STAGES of factory/cli/src/mcpfactory/completion.py"
     )

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_evaluate import CASES, MODEL, ROOT
-from tests.machine import needs
-from tests.patience import PATIENCE, until
 from tests.pipeline.evaluation.model_endpoint import KEY, serve_model
 from tests.pipeline.evaluation.scripted_model import Step
+from tests.skip_conditions import needs
+from tests.timeouts import TIMEOUT, wait_until
 
 CRIME = "Show me crime novels for less than ten euros, cheapest first."
 SCRIPT = {
@@ -211,12 +211,12 @@ def test_what_ends_it_ends_the_models_of_the_api_without_their_words(shop, evals
             start_new_session=True,
         ) as process,
     ):
-        until(lambda: len(endpoint.requests) >= before + 2)  # two questions at once, each with an API of its own
+        wait_until(lambda: len(endpoint.requests) >= before + 2)  # two questions at once, each with an API of its own
         assert in_session(process.pid) == [process.pid], (
             "who else hears of Ctrl-C may die of it first, and that be told"
         )
         (os.killpg if how == signal.SIGINT else os.kill)(process.pid, how)
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIMEOUT)
     told = [line for line in err.splitlines() if not line.endswith("…")]
     if how == signal.SIGINT:
         assert (process.returncode, out, told) == (130, "", ["interrupted"])

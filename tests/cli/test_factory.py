@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS
-from tests.cli.conftest import Shell
+from tests.cli.conftest import CliProcess
 
 TOOLS = "tools/mcpfactory/"
 WORKFLOW = ".github/workflows/mcpfactory.yml"
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("factory")
 def made(tmp_path_factory, document):
     """A workspace as `init` makes it when nobody says where the factory comes from."""
     folder = tmp_path_factory.mktemp("factory")
-    done = Shell(folder)("init", "ws", "--json")
+    done = CliProcess(folder)("init", "ws", "--json")
     assert done.code == 0, done.err
     return folder / "ws", done.data
 
@@ -128,7 +128,9 @@ def test_wheels_that_git_would_not_track_are_told(shell):
 
 def test_without_wheels_nothing_is_written_and_the_error_names_another_way(empty):
     """A factory that is used from its sources builds them, for which it needs a program from a package index."""
-    offline = Shell(empty.folder, {"UV_OFFLINE": "1", "UV_CACHE_DIR": str(empty.folder / "cache"), "UV_FIND_LINKS": ""})
+    offline = CliProcess(
+        empty.folder, {"UV_OFFLINE": "1", "UV_CACHE_DIR": str(empty.folder / "cache"), "UV_FIND_LINKS": ""}
+    )
     done = offline("init", "ws")
     assert (done.code, "hint: " in done.err, "--factory git+https" in done.err) == (5, True, True)
     assert not (empty.folder / "ws").exists()

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.cli.workshop import make
-from tests.machine import needs
-from tests.patience import PATIENCE
+from tests.cli.recorded_workspaces import make
+from tests.skip_conditions import needs
+from tests.timeouts import TIMEOUT
 
 # A server that searches the environments of all processes, tries the memory of its parent, notes what it could read, and ends.
 NOSY = """
@@ -49,6 +49,6 @@ def test_server_cannot_read_environment_of_its_command(tmp_path: Path, words: st
     (package / "__init__.py").touch()
     subprocess.run(
         [sys.executable, "-m", "mcpfactory", *shlex.split(words)], cwd=space.root, env={**os.environ, "BANK_TOKEN": secret},
-        stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False, preexec_fn=drop_capabilities,
+        stdin=subprocess.DEVNULL, timeout=TIMEOUT, check=False, preexec_fn=drop_capabilities,
     )  # fmt: skip
     assert found.read_text().replace("searched []", "") == ""

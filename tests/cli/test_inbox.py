@@ -9,8 +9,8 @@ import pytest
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.cli.conftest import Inside
-from tests.cli.workshop import finish, make, stage
+from tests.cli.conftest import InProcessCli
+from tests.cli.recorded_workspaces import finish, make, stage
 from tests.pipeline.test_notices import Receiver
 
 
@@ -20,7 +20,7 @@ def shell(tmp_path):
     space = make(tmp_path / "ws", "books", "notes")
     stage(space, "books", "one")
     finish(space, "notes", "generate", "failed", message="the document cannot be used")
-    return Inside(space.root)
+    return InProcessCli(space.root)
 
 
 def test_the_inbox_says_what_waits_with_the_command_to_type(shell):
@@ -66,7 +66,7 @@ def test_alone_in_a_workspace_it_prints_the_inbox_and_what_comes_next(shell):
 
 
 def test_alone_in_a_new_workspace_it_says_how_to_make_a_server(tmp_path):
-    done = Inside(make(tmp_path / "ws").root)()
+    done = InProcessCli(make(tmp_path / "ws").root)()
     assert done.code == 0
     assert "nothing needs your attention" in done.out
     assert "mcpfactory new --from-openapi" in done.out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.capture import run
+from tests.cli.terminal_capture import run
 
 WORKFLOW = ".github/workflows/mcpfactory.yml"
 

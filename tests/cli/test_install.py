@@ -12,16 +12,16 @@ import pytest
 
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import connect_stdio
-from tests.cli import capture
-from tests.cli.conftest import Inside
-from tests.cli.workshop import finish, make, stage
-from tests.patience import PATIENCE
+from tests.cli import terminal_capture
+from tests.cli.conftest import InProcessCli
+from tests.cli.recorded_workspaces import finish, make, stage
+from tests.timeouts import TIMEOUT
 
 
 @pytest.fixture
-def at_home(shop: Inside, tmp_path: Path) -> Inside:
+def at_home(shop: InProcessCli, tmp_path: Path) -> InProcessCli:
     """The shop's workspace, and a home folder with nothing in it."""
-    return Inside(shop.folder, {**shop.environ, **homes(tmp_path)})
+    return InProcessCli(shop.folder, {**shop.environ, **homes(tmp_path)})
 
 
 def homes(folder: Path) -> dict[str, str]:
@@ -35,13 +35,13 @@ def entry_of(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def promoted(tmp_path: Path) -> tuple[Workspace, Inside]:
+def promoted(tmp_path: Path) -> tuple[Workspace, InProcessCli]:
     """A workspace whose server `bookshop` is in staging, in version 1.0."""
     space = make(tmp_path / "ws", "bookshop")
     project = '[project]\nname = "bookshop"\nversion = "3.0"\n[project.scripts]\nbookshop = "bookshop:main"\n'
     (space.root / "servers/bookshop/pyproject.toml").write_text(project)
     stage(space, "bookshop", "wheel")
-    return space, Inside(space.root, homes(tmp_path))
+    return space, InProcessCli(space.root, homes(tmp_path))
 
 
 async def tools(entry: dict[str, Any], elsewhere: Path) -> list[str]:
@@ -50,7 +50,7 @@ async def tools(entry: dict[str, Any], elsewhere: Path) -> list[str]:
     bare = {"HOME": str(elsewhere / "empty"), "PATH": "/usr/bin:/bin", **entry["env"]}
     bare |= {name: value for name, value in os.environ.items() if name.startswith(("UV_", "SSL_"))}
     command = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in bare.items())]
-    async with connect_stdio([*command, entry["command"], *entry["args"]], cwd=elsewhere, timeout=PATIENCE) as client:
+    async with connect_stdio([*command, entry["command"], *entry["args"]], cwd=elsewhere, timeout=TIMEOUT) as client:
         return [tool["name"] for tool in await client.list_tools()]
 
 
@@ -133,8 +133,8 @@ def test_a_project_is_told_nothing_of_this_machine(promoted):
 
 def test_a_project_in_the_workspace_names_its_own_folder(promoted):
     space, shell = promoted
-    inside = Inside(space.root / "servers/bookshop", shell.environ)
-    printed = inside("install", "bookshop", "-c", "gemini", "--project", "--print").data
+    cli = InProcessCli(space.root / "servers/bookshop", shell.environ)
+    printed = cli("install", "bookshop", "-c", "gemini", "--project", "--print").data
     assert printed["mcpServers"]["bookshop"]["args"][-1] == "."
 
 
@@ -184,7 +184,7 @@ URL = "http://127.0.0.1:8642/v1"
 
 def test_what_the_shell_has_set_is_reported_and_never_a_secret(at_home, tmp_path):
     environ = {"MCPF_BOOKSHOP_BASE_URL": URL, "MCPF_BOOKSHOP_TIMEOUT": "5", "OTHER_TIMEOUT": "1"}
-    shell = Inside(at_home.folder, {**at_home.environ, **environ})
+    shell = InProcessCli(at_home.folder, {**at_home.environ, **environ})
     done = shell("install", "bookshop", "--client", "claude-code")
     assert done.code == 0, done.err
     assert f"hint: --env MCPF_BOOKSHOP_BASE_URL={URL} --env MCPF_BOOKSHOP_TIMEOUT=5" in done.err
@@ -202,7 +202,7 @@ def test_on_a_terminal_each_setting_of_the_shell_is_asked_for(at_home, tmp_path)
         "MCPFACTORY_ACTOR": "tester",
     }
     command = ("install", "bookshop", "--client", "claude-code")
-    done = capture.run(command, at_home.folder, terminal=True, typed="y\nn\n", **environ)
+    done = terminal_capture.run(command, at_home.folder, terminal=True, typed="y\nn\n", **environ)
     assert done.code == 0
     assert "Write MCPF_BOOKSHOP_TIMEOUT=5 into the configuration? [Y/n]" in done.text
     entry = entry_of(tmp_path)["env"]
@@ -211,7 +211,7 @@ def test_on_a_terminal_each_setting_of_the_shell_is_asked_for(at_home, tmp_path)
 
 @pytest.mark.parametrize("options", [(), ("--env", "MCPF_BOOKSHOP_BASE_URL=https://ada:lovelace@api.test")])
 def test_a_password_in_an_address_is_a_secret(options, at_home, tmp_path):
-    shell = Inside(at_home.folder, {**at_home.environ, "MCPF_BOOKSHOP_BASE_URL": "https://ada:lovelace@api.test"})
+    shell = InProcessCli(at_home.folder, {**at_home.environ, "MCPF_BOOKSHOP_BASE_URL": "https://ada:lovelace@api.test"})
     done = shell("install", "bookshop", "--client", "claude-code", *options)
     assert done.code == (4 if options else 0)
     assert not (tmp_path / ".claude.json").exists() or "lovelace" not in (tmp_path / ".claude.json").read_text()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.conftest import Inside
+from tests.cli.conftest import InProcessCli
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def searching(shop, document):
 
 
 def test_every_tool_can_be_called_by_its_name_whatever_the_mode(shop, searching):
-    shop = Inside(shop.folder, {"MCPF_FOUND_BASE_URL": shop.environ["MCPF_BOOKSHOP_BASE_URL"]})
+    shop = InProcessCli(shop.folder, {"MCPF_FOUND_BASE_URL": shop.environ["MCPF_BOOKSHOP_BASE_URL"]})
     assert "structuredContent" in shop("call", "found", "list_books", "--json").data
     assert shop("call", "found", "search_tools", "--arg", "query=books").code == 3
     answer = shop("call", "found", "search_tools", "--mode", "search", "--arg", "query=order a book")
@@ -29,7 +29,7 @@ def test_validate_judges_the_three_tools_and_calls_the_others_through_them(searc
     report = searching("validate", "found", "--json").data
     assert (report["passed"], report["tools"], report["failed_gates"]) == (True, 3, [])
     assert report["calls"] == len(report["called"]) >= 13  # the API's eleven tools, and the two that find them
-    assert [finding["rule"] for finding in report["findings"]] == ["packaging.licence"]  # a person's decision
+    assert [finding["rule"] for finding in report["findings"]] == ["packaging.license"]  # a person's decision
 
 
 def test_inspect_says_what_is_offered(searching):

@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from mcpfactory.output import read_by_person
+from mcpfactory.output import is_interactive
 from mcpfactory_pipeline.base.events import (
     RunFinished,
     RunStarted,
-    ServerTrouble,
+    ServerUnusable,
     StepFinished,
     StepSkipped,
     StepStarted,
 )
 from mcpfactory_pipeline.base.text import cell_width
 from mcpfactory_pipeline.reporting.live import RunTable
-from tests.cli.capture import COLUMNS, run, screens
-from tests.cli.workshop import make
+from tests.cli.recorded_workspaces import make
+from tests.cli.terminal_capture import COLUMNS, run, screens
 
 RUN = ("pipeline", "run", "--until", "generate")
 LONG = "a_server_with_a_name_that_is_longer_than_people_like_to_read_in_a_terminal"
@@ -82,8 +82,8 @@ def test_colour_and_movement_are_for_terminals_that_people_read(
     for name in ("NO_COLOR", "CI", "TERM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, value)
-    assert read_by_person(Terminal()) is read
-    assert not read_by_person(io.StringIO())
+    assert is_interactive(Terminal()) is read
+    assert not is_interactive(io.StringIO())
 
 
 class Clock:
@@ -157,7 +157,7 @@ def test_however_many_stages_there_are_no_line_is_wider_than_the_terminal(width:
     shown = table(3, tuple(f"stage-number-{number}" for number in range(9)), Clock())
     shown.update(StepStarted("server-001", "stage-number-4", ()))
     shown.update(StepFinished("server-002", "stage-number-0", "errored", "", 1.0))
-    shown.update(ServerTrouble("server-000", "unreadable"))
+    shown.update(ServerUnusable("server-000", "unreadable"))
     lines = current(shown, width) + final(shown, width)
     assert all(cell_width(line) <= width for line in lines)
     if width == 80:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Inside, Prepared, Shell
-from tests.patience import PATIENCE
+from tests.cli.conftest import CliProcess, InProcessCli, WorkspaceCache
 from tests.runtime.upstream.provider import Provider, agree, provider
 from tests.runtime.upstream.test_oauth import free_port
+from tests.timeouts import TIMEOUT
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def at() -> Iterator[Provider]:
 
 
 @pytest.fixture(scope="module")
-def things(at: Provider, prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+def things(at: Provider, workspace_cache: WorkspaceCache, tmp_path_factory: pytest.TempPathFactory) -> CliProcess:
     """A workspace with the server `things`, whose API wants a login."""
     folder = tmp_path_factory.mktemp("login") / "ws"
     code = {"authorizationUrl": "/authorize", "tokenUrl": "/token", "scopes": {}}
@@ -41,19 +41,19 @@ def things(at: Provider, prepared: Prepared, tmp_path_factory: pytest.TempPathFa
         "components": {"securitySchemes": {"auth": scheme}},
     }
     (folder.parent / "things.json").write_text(json.dumps(document))
-    prepared.copy(folder, ("--factory", "index"))
+    workspace_cache.copy(folder, ("--factory", "index"))
     environ = {"MCPFACTORY_BASE_URL": at.url, "MCPFACTORY_TOKEN_STORE": str(folder.parent / "tokens")}
-    shell = Inside(folder, environ)
+    shell = InProcessCli(folder, environ)
     made = shell("new", "--from-openapi", str(folder.parent / "things.json"), "--name", "things")
     assert made.code == 0, made.err
     return shell
 
 
-def with_client(shell: Shell) -> Shell:
-    return Inside(shell.folder, {**shell.environ, "MCPF_THINGS_CLIENT_ID": "app"})
+def with_client(shell: CliProcess) -> CliProcess:
+    return InProcessCli(shell.folder, {**shell.environ, "MCPF_THINGS_CLIENT_ID": "app"})
 
 
-def log_in(shell: Shell) -> tuple[int, str]:
+def log_in(shell: CliProcess) -> tuple[int, str]:
     """Runs `login --no-browser` and is the person at the browser."""
     command = [sys.executable, "-m", "mcpfactory", "login", "things", "--no-browser", "--port", str(free_port())]
     environ = {**os.environ, **shell.environ}
@@ -62,10 +62,10 @@ def log_in(shell: Shell) -> tuple[int, str]:
         assert "Open this page" in process.stdout.readline()
         agree(process.stdout.readline().strip())
         told = process.stdout.read()
-        return process.wait(PATIENCE), told
+        return process.wait(TIMEOUT), told
 
 
-def test_the_doctor_says_what_is_missing_how_to_get_it_and_where(things: Shell) -> None:
+def test_the_doctor_says_what_is_missing_how_to_get_it_and_where(things: CliProcess) -> None:
     told = things("doctor", "things")
     assert "auth: no access token, and no login to get one with; 1 tools cannot be called" in told.out
     assert (
@@ -75,13 +75,13 @@ def test_the_doctor_says_what_is_missing_how_to_get_it_and_where(things: Shell) 
     assert "https://a.test/apps" in told.out
 
 
-def test_a_login_needs_a_registered_client_and_says_so(things: Shell) -> None:
+def test_a_login_needs_a_registered_client_and_says_so(things: CliProcess) -> None:
     done = things("login", "things", "--no-browser")
     assert done.code == 1
     assert "MCPF_THINGS_CLIENT_ID" in done.err
 
 
-def test_a_person_logs_in_calls_and_logs_out(things: Shell, at: Provider) -> None:
+def test_a_person_logs_in_calls_and_logs_out(things: CliProcess, at: Provider) -> None:
     shell = with_client(things)
     code, told = log_in(shell)
     assert (code, told) == (0, "logged in with auth; scopes: read\n")
@@ -97,22 +97,22 @@ def test_a_person_logs_in_calls_and_logs_out(things: Shell, at: Provider) -> Non
     assert "mcpfactory login things" in shell("call", "things", "list_things").out
 
 
-def test_the_server_alone_can_log_in_without_the_factory(things: Shell) -> None:
+def test_the_server_alone_can_log_in_without_the_factory(things: CliProcess) -> None:
     source = Path(things.folder, "servers/things/src")
     done = subprocess.run(
         [sys.executable, "-m", "things_mcp", "logout"],
         env={**os.environ, **things.environ, "PYTHONPATH": str(source)},
-        capture_output=True, text=True, check=False, timeout=PATIENCE,
+        capture_output=True, text=True, check=False, timeout=TIMEOUT,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "there was no login for auth\n")
 
 
 def test_a_server_without_an_api_says_so(empty):
     assert empty("init", "ws", "--factory", "index").code == 0
-    inside = empty.at(empty.folder / "ws")
-    assert inside("new", "hello", "--template", "minimal").code == 0
+    cli = empty.at(empty.folder / "ws")
+    assert cli("new", "hello", "--template", "minimal").code == 0
     for command in (("login",), ("login", "--forget")):
-        done = inside(*command, "hello")
+        done = cli(*command, "hello")
         assert (done.code, done.out) == (1, "")
         assert "hello has no API to log in to" in done.err
         assert "hint:" in done.err

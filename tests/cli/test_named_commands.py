@@ -21,8 +21,8 @@ from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.cli.conftest import Inside
-from tests.cli.workshop import finish, make, stage
+from tests.cli.conftest import InProcessCli
+from tests.cli.recorded_workspaces import finish, make, stage
 
 CHANNELS = """
 [[pipeline.channels]]
@@ -111,8 +111,8 @@ def live(space: Workspace, key: Path) -> None:
 
 
 @pytest.fixture
-def shell(space: Workspace) -> Inside:
-    return Inside(space.root, {"HOME": str(space.root / "home")})
+def shell(space: Workspace) -> InProcessCli:
+    return InProcessCli(space.root, {"HOME": str(space.root / "home")})
 
 
 def parse(command: str) -> list[str]:
@@ -132,7 +132,7 @@ def commands_in(text: str) -> list[str]:
     return re.findall(r"mcpfactory (?:[^';,\n]|'[^']*')+", text)
 
 
-def test_every_command_that_the_inbox_and_the_status_name_is_accepted(shell: Inside, tmp_path: Path) -> None:
+def test_every_command_that_the_inbox_and_the_status_name_is_accepted(shell: InProcessCli, tmp_path: Path) -> None:
     items: list[dict[str, Any]] = shell("inbox", "--json").data
     rows = shell("pipeline", "status", "--json").data
     named = {item["command"] for item in items} | {entry["command"] for row in rows for entry in row["drift"]}
@@ -147,14 +147,14 @@ def test_every_command_that_the_inbox_and_the_status_name_is_accepted(shell: Ins
     assert refused_decisions(shell, words, tmp_path) == {}
 
 
-def refused_decisions(shell: Inside, words: list[list[str]], place: Path) -> dict[str, str]:
+def refused_decisions(shell: InProcessCli, words: list[list[str]], place: Path) -> dict[str, str]:
     """Type each of the commands that decide in a copy of the workspace; give what those were told that were refused."""
     refused = {}
     deciding = [line for line in words if set(DECIDES).intersection(line[:2])]
     assert {name for line in deciding for name in DECIDES if name in line} == {*DECIDES}
     for number, line in enumerate(deciding):
         home = shutil.copytree(shell.folder, place / str(number)) / "home"
-        there = Inside(home.parent, {"HOME": str(home)})
+        there = InProcessCli(home.parent, {"HOME": str(home)})
         done = there(*(word.replace("~", str(home)) for word in line))
         if done.code:
             refused[shlex.join(line)] = done.err
@@ -183,7 +183,7 @@ REFUSED = (
 
 @pytest.mark.parametrize(("typed", "said", "hint"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_the_hint_of_a_refusal_names_commands_that_are_accepted(
-    shell: Inside, typed: str, said: str, hint: str
+    shell: InProcessCli, typed: str, said: str, hint: str
 ) -> None:
     key = str(shell.folder / "home" / ".ssh" / "id_ed25519")
     done = shell(*(word.replace("KEY", key) for word in typed.split()))
@@ -195,7 +195,7 @@ def test_the_hint_of_a_refusal_names_commands_that_are_accepted(
         parse(command)
 
 
-def test_an_approval_says_what_still_keeps_the_channel_closed_and_what_to_type_then(shell: Inside) -> None:
+def test_an_approval_says_what_still_keeps_the_channel_closed_and_what_to_type_then(shell: InProcessCli) -> None:
     ready = shell("pipeline", "approve", "waiting", "--dry-run").err
     assert "next: mcpfactory pipeline promote waiting --channel production" in ready
     other = shell("pipeline", "approve", "waiting", "--channel", "aged", "--dry-run").err
@@ -209,7 +209,7 @@ def test_an_approval_that_leaves_the_soak_says_in_how_long_to_promote(tmp_path: 
     config = tmp_path / "ws" / "mcpfactory.toml"
     config.write_text(config.read_text() + CHANNELS.replace("approvals = 2", "approvals = 1"))
     stage(space, "books", "one")
-    done = Inside(space.root)("pipeline", "approve", "books", "--channel", "aged")
+    done = InProcessCli(space.root)("pipeline", "approve", "books", "--channel", "aged")
     assert re.search(r"\nnext: in \S.*: mcpfactory pipeline promote books --channel aged\n", done.err), done.err
 
 
@@ -228,15 +228,15 @@ def test_a_run_that_ends_at_an_approval_says_what_to_type(tmp_path: Path) -> Non
     config = tmp_path / "ws" / "mcpfactory.toml"
     config.write_text(config.read_text() + ASKED)
     stage(space, "notes", "one")
-    done = Inside(space.root)("pipeline", "run")
+    done = InProcessCli(space.root)("pipeline", "run")
     assert done.code == 0
     assert "books: seen: 1 of 1 approval missing, from anyone; look at: servers/books/mcpfactory.toml" in done.err
     commands = [parse(line.removeprefix("next: ")) for line in done.err.splitlines() if line.startswith("next: ")]
     assert sorted(commands) == [["pipeline", "approve", name, "--stage", "seen"] for name in ("books", "notes")]
-    assert "next:" not in Inside(space.root)("pipeline", "run", "--json").err
+    assert "next:" not in InProcessCli(space.root)("pipeline", "run", "--json").err
     for name in ("a", "b"):
         shutil.copytree(space.root / "servers" / "books", space.root / "servers" / name)
         (space.root / "servers" / name / "mcpfactory.toml").write_text(
             f'[server]\nname = "{name}"\npackage = "{name}"\ntemplate = "none"\n'
         )
-    assert "see what needs your attention: mcpfactory inbox\n" in Inside(space.root)("pipeline", "run").err
+    assert "see what needs your attention: mcpfactory inbox\n" in InProcessCli(space.root)("pipeline", "run").err

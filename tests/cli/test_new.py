@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT
 
 
 @pytest.fixture
-def workspace(inside, prepared):
-    return inside.at(prepared.copy(inside.folder / "ws", ("--factory", "index")))
+def workspace(cli, workspace_cache):
+    return cli.at(workspace_cache.copy(cli.folder / "ws", ("--factory", "index")))
 
 
 def test_new_prints_one_json_object_with_the_promised_keys(workspace, document):
@@ -59,7 +59,7 @@ def test_a_template_serves_its_example_only_with_demo(workspace):
         done = subprocess.run(
             [sys.executable, "-m", "mcpfactory", "run", "files", *options],
             cwd=workspace.folder, input="".join(json.dumps(one) + "\n" for one in sent), env=os.environ,
-            capture_output=True, text=True, timeout=PATIENCE, check=True,
+            capture_output=True, text=True, timeout=TIMEOUT, check=True,
         )  # fmt: skip
         results.append(next(one["result"] for one in map(json.loads, done.stdout.splitlines()) if one.get("id") == 2))
     without, demo = results

@@ -12,10 +12,10 @@ from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import connect_stdio
-from tests.cli.conftest import Inside, Prepared, Shell
-from tests.cli.fruit import write_server
-from tests.pipeline.here import Here
-from tests.rows import rows
+from tests.cli.conftest import CliProcess, InProcessCli, WorkspaceCache
+from tests.cli.tiny_package import write_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.subtest_table import parametrize_subtests
 
 SERVER = "servers/notes/src/notes_mcp/server.py"
 IMPORT = "import yaml\n"  # the factory has it, the server does not declare it
@@ -30,12 +30,12 @@ TOLD = {
 
 
 @pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Inside:
+def space(tmp_path_factory: pytest.TempPathFactory, workspace_cache: WorkspaceCache) -> InProcessCli:
     folder = tmp_path_factory.mktemp("mistakes") / "ws"
-    return Inside(prepared.copy(folder, (), ("new", "notes", "--template", "minimal")))
+    return InProcessCli(workspace_cache.copy(folder, (), ("new", "notes", "--template", "minimal")))
 
 
-@rows(
+@parametrize_subtests(
     "mistake, command",
     [
         (IMPORT, ("inspect", "notes", "--start")),
@@ -46,7 +46,7 @@ def space(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Insid
         (SYNTAX, ("test", "notes")),
     ],
 )
-def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str, ...], mistake: str) -> None:
+def test_each_command_says_where_and_what_to_do(space: CliProcess, command: tuple[str, ...], mistake: str) -> None:
     write_server(space.folder / "servers/notes", before=mistake)
     tests = space.folder / "servers/notes/tests/declared.yaml"
     tests.write_text("tests:\n  - {name: where it is, tool: where, expect: [{path: $, matches: .}]}\n")
@@ -58,7 +58,7 @@ def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str
     assert "internal error" not in done.err
 
 
-@rows("before, after, what, hint", [
+@parametrize_subtests("before, after, what, hint", [
         ("x = undefined_name\n", "", f"{SERVER}:1: NameError: name 'undefined_name' is not defined", "define or import"),
         ("from .measure import y\n", "", "No module named 'notes_mcp.measure'", "did you mean measures?"),
         ("import fruit_of_nobody\n", "", "fruit_of_nobody", 'the package that has it, perhaps "fruit-of-nobody"'),
@@ -66,7 +66,7 @@ def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str
         ("", "\n\ndef main() -> None:\n    pass\n", "notes ended before it answered", "main() must call server.run()"),
         ("raise SystemExit('no key')\n", "", "no key", "mcpfactory run notes"),
     ])  # fmt: skip
-def test_typical_mistakes(space: Shell, before: str, after: str, what: str, hint: str) -> None:
+def test_typical_mistakes(space: CliProcess, before: str, after: str, what: str, hint: str) -> None:
     write_server(space.folder / "servers/notes", before=before, after=after)
     done = space("inspect", "notes", "--start")
     assert (done.code, done.out) == (6, "")
@@ -76,7 +76,7 @@ def test_typical_mistakes(space: Shell, before: str, after: str, what: str, hint
     assert str(space.folder) not in done.err
 
 
-def test_the_doctor_starts_a_server_that_it_is_asked_about(space: Shell) -> None:
+def test_the_doctor_starts_a_server_that_it_is_asked_about(space: CliProcess) -> None:
     write_server(space.folder / "servers/notes")
     assert space("call", "notes", "where").code == 0  # its environment is there
     sound = space("doctor", "notes")
@@ -89,7 +89,7 @@ def test_the_doctor_starts_a_server_that_it_is_asked_about(space: Shell) -> None
     assert "mcpfactory doctor notes starts it" in space("doctor").out
 
 
-def test_a_package_without_main_or_of_another_name_is_named(space: Shell) -> None:
+def test_a_package_without_main_or_of_another_name_is_named(space: CliProcess) -> None:
     write_server(space.folder / "servers/notes")
     package = space.folder / "servers/notes/src/notes_mcp"
     main = package / "__main__.py"
@@ -104,7 +104,7 @@ def test_a_package_without_main_or_of_another_name_is_named(space: Shell) -> Non
     assert (renamed.code, "No module named notes_mcp" in renamed.err) == (6, True)
 
 
-def test_a_gateway_says_it_to_whoever_calls_and_serves_the_others(space: Shell) -> None:
+def test_a_gateway_says_it_to_whoever_calls_and_serves_the_others(space: CliProcess) -> None:
     assert space("new", "others", "--template", "minimal").code == 0
     write_server(space.folder / "servers/notes")
     command = [
@@ -142,12 +142,12 @@ def test_a_gateway_says_it_to_whoever_calls_and_serves_the_others(space: Shell) 
     assert broken["notes"].startswith(what)
 
 
-def test_the_pipeline_says_it_in_the_stages_that_start_the_server(space: Shell) -> None:
+def test_the_pipeline_says_it_in_the_stages_that_start_the_server(space: CliProcess) -> None:
     folder = space.folder / "servers/notes"
     write_server(folder, before=IMPORT)
     (folder / "tests/declared.yaml").unlink(missing_ok=True)
     workspace = Workspace.find(space.folder)
-    assert run_pipeline(workspace, ["notes"], executor=Here()).servers == {"notes": "failed"}
+    assert run_pipeline(workspace, ["notes"], executor=InProcessExecutor()).servers == {"notes": "failed"}
     what, hint = TOLD[IMPORT]
     stages = Store(workspace).state("notes").stages
     told = {name: stages[name].message for name in ("test", "validate") if name in stages}

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from tests.cli.conftest import Inside
-from tests.cli.workshop import make, stage
+from tests.cli.conftest import InProcessCli
+from tests.cli.recorded_workspaces import make, stage
 
 
 @pytest.fixture(scope="module")
@@ -20,10 +20,10 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def shell(made, tmp_path):
-    return Inside(shutil.copytree(made, tmp_path / "ws", symlinks=True))
+    return InProcessCli(shutil.copytree(made, tmp_path / "ws", symlinks=True))
 
 
-def history(shell: Inside) -> list[dict]:
+def history(shell: InProcessCli) -> list[dict]:
     return shell("pipeline", "history", "books", "--json").data
 
 

@@ -11,11 +11,11 @@ from mcpfactory import output
 
 
 @pytest.fixture
-def shell(inside, prepared, monkeypatch):
+def shell(cli, workspace_cache, monkeypatch):
     """A workspace, and nobody is patient."""
-    prepared.copy(inside.folder / "ws", ("--factory", "index"))
+    workspace_cache.copy(cli.folder / "ws", ("--factory", "index"))
     monkeypatch.setattr(output, "_LONG", 0.0)
-    return inside.at(inside.folder / "ws")
+    return cli.at(cli.folder / "ws")
 
 
 def test_a_pipe_gets_a_line_for_each_step(shell, document):

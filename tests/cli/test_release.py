@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
-from tests.cli.conftest import Inside, Shell
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from tests.cli.conftest import CliProcess, InProcessCli
 
 ADA = {f"GIT_{who}_{what}": "ada@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 # git runs it when the commit is made: it ends mcpfactory, which waits for git, before it can go on.
@@ -27,8 +27,8 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def shell(made, tmp_path) -> Inside:
-    return Inside(shutil.copytree(made, tmp_path / "ws"), ADA)
+def shell(made, tmp_path) -> InProcessCli:
+    return InProcessCli(shutil.copytree(made, tmp_path / "ws"), ADA)
 
 
 def git(folder: Path, *words: str) -> str:
@@ -71,7 +71,7 @@ def test_a_release_that_was_killed_between_its_commit_and_its_tag_is_continued(s
     hook = shell.folder / ".git/hooks/post-commit"
     hook.write_text(KILLER)
     hook.chmod(0o755)
-    assert Shell(shell.folder, ADA)("release", "apply").code == -9  # a process of its own: it is killed
+    assert CliProcess(shell.folder, ADA)("release", "apply").code == -9  # a process of its own: it is killed
     assert git(shell.folder, "log", "-1", "--format=%s") == "Release notes 0.1.0"
     assert git(shell.folder, "tag") == ""
     head = git(shell.folder, "rev-parse", "HEAD")

@@ -9,11 +9,11 @@ import subprocess
 import pytest
 
 from mcpfactory_pipeline.delivery.clients.files import this_machine
-from mcpfactory_pipeline.lifecycle.remove import remove
+from mcpfactory_pipeline.maintenance.remove import remove
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.cli import capture
-from tests.cli.conftest import Inside
-from tests.cli.workshop import contents, interrupt, make, stage
+from tests.cli import terminal_capture
+from tests.cli.conftest import InProcessCli
+from tests.cli.recorded_workspaces import contents, interrupt, make, stage
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def shell(tmp_path):
     for words in (["init", "-q"], ["config", "user.email", "a@example.com"], ["config", "user.name", "Ada"]):
         subprocess.run(["git", *words], cwd=space.root, check=True)
     commit(space.root)
-    return Inside(space.root, {"HOME": str(tmp_path / "home")})
+    return InProcessCli(space.root, {"HOME": str(tmp_path / "home")})
 
 
 def commit(root):
@@ -57,7 +57,9 @@ def test_nothing_is_removed_without_a_yes_and_a_dry_run_says_what_would_be(shell
 
 def test_a_person_at_a_terminal_sees_what_would_be_removed_before_the_question(shell):
     command = ("remove", "notes")
-    done = capture.run(command, shell.folder, terminal=True, typed="n\n", **shell.environ, MCPFACTORY_ACTOR="tester")
+    done = terminal_capture.run(
+        command, shell.folder, terminal=True, typed="n\n", **shell.environ, MCPFACTORY_ACTOR="tester"
+    )
     assert (done.code, "servers/notes: would be removed" in done.text) == (1, True), done.text
     assert "remove it? [y/N]" in done.text
     assert (shell.folder / "servers/notes").exists()
@@ -161,19 +163,19 @@ def test_the_entries_of_clients_are_told_with_the_command_that_takes_them_out(sh
 
 def test_a_repository_inside_is_not_removed_without_force(shell):
     """The workspace has its commit alone, and git is not asked in there what else is."""
-    inside = shell.folder / "servers/shop/inside"
-    inside.mkdir()
-    subprocess.run(["git", "init", "-q", str(inside)], check=True)
-    (inside / "a.txt").write_text("a")
-    commit(inside)
+    cli = shell.folder / "servers/shop/inside"
+    cli.mkdir()
+    subprocess.run(["git", "init", "-q", str(cli)], check=True)
+    (cli / "a.txt").write_text("a")
+    commit(cli)
     commit(shell.folder)
     refused = shell("remove", "shop", "--yes")
     assert (refused.code, "servers/shop/inside" in refused.err) == (1, True)
-    assert (inside / "a.txt").exists()
+    assert (cli / "a.txt").exists()
 
 
 def test_without_git_everything_would_be_lost(tmp_path):
     make(tmp_path / "ws", "shop")
-    shell = Inside(tmp_path / "ws")
+    shell = InProcessCli(tmp_path / "ws")
     assert "servers/shop/" in shell("remove", "shop", "--yes").err
     assert shell("remove", "shop", "--yes", "--force").code == 0

@@ -11,15 +11,15 @@ import pytest
 
 from mcpfactory_pipeline.decisions.decision import hold
 from mcpfactory_pipeline.delivery.clients.files import this_machine
-from mcpfactory_pipeline.lifecycle.rename import rename
+from mcpfactory_pipeline.maintenance.rename import rename
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.cli.workshop import contents, interrupt, make, stage
+from tests.cli.recorded_workspaces import contents, interrupt, make, stage
 
 
 @pytest.fixture
-def workspace(inside, prepared):
-    prepared.copy(inside.folder / "ws", ("--factory", "index"))
-    return inside.at(inside.folder / "ws")
+def workspace(cli, workspace_cache):
+    workspace_cache.copy(cli.folder / "ws", ("--factory", "index"))
+    return cli.at(cli.folder / "ws")
 
 
 def own_tests(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -78,12 +78,12 @@ def test_a_folder_that_was_moved_by_hand_is_brought_in_line(workspace):
 
 
 @pytest.fixture
-def staged(inside):
+def staged(cli):
     """`shop` is in staging, and somebody holds its production."""
-    space = make(inside.folder / "ws", "shop")
+    space = make(cli.folder / "ws", "shop")
     stage(space, "shop", "one")
     hold(space, "shop", "production", reason="audit")
-    return inside.at(space.root)
+    return cli.at(space.root)
 
 
 def test_the_old_history_is_closed_and_the_new_one_says_where_it_comes_from(staged):

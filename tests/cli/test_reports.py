@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.days import NEXT_MONTH
+from tests.dates import NEXT_MONTH
 
 ZOO = f"{sys.executable} -c pass"
 

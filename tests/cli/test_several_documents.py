@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cli.conftest import Inside
+from tests.cli.conftest import InProcessCli
 
 STOCK = {
     "openapi": "3.1.0",
@@ -15,10 +15,10 @@ STOCK = {
 
 
 @pytest.fixture
-def shop(tmp_path, prepared, document):
+def shop(tmp_path, workspace_cache, document):
     (tmp_path / "stock.json").write_text(json.dumps(STOCK), "utf-8")
     new = ("new", "shop", "--from-openapi", f"catalogue={document}", "--from-openapi", str(tmp_path / "stock.json"))
-    return Inside(prepared.copy(tmp_path / "ws", ("--factory", "index"), new))
+    return InProcessCli(workspace_cache.copy(tmp_path / "ws", ("--factory", "index"), new))
 
 
 def test_several_documents_are_one_server_from_new_to_update(shop, tmp_path):

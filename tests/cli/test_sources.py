@@ -16,9 +16,9 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("file", DOCUMENTS)
-def test_a_server_of_another_kind_of_document_says_what_it_is_made_from(inside, file):
-    assert inside("init", "ws", "--factory", "index").code == 0
-    workspace = inside.at(inside.folder / "ws")
+def test_a_server_of_another_kind_of_document_says_what_it_is_made_from(cli, file):
+    assert cli("init", "ws", "--factory", "index").code == 0
+    workspace = cli.at(cli.folder / "ws")
     content, recognised = DOCUMENTS[file]
     given = workspace.folder / f"given-{file}"
     given.write_text(content if isinstance(content, str) else json.dumps(content))
@@ -33,9 +33,9 @@ def test_a_server_of_another_kind_of_document_says_what_it_is_made_from(inside, 
         assert "breaking" not in workspace("update", "one", "--from", given.name).out
 
 
-def test_what_is_none_of_the_kinds_is_refused_with_those_that_can_be_read(inside):
-    assert inside("init", "ws", "--factory", "index").code == 0
-    workspace = inside.at(inside.folder / "ws")
+def test_what_is_none_of_the_kinds_is_refused_with_those_that_can_be_read(cli):
+    assert cli("init", "ws", "--factory", "index").code == 0
+    workspace = cli.at(cli.folder / "ws")
     (workspace.folder / "other.json").write_text('{"hello": 1}')
     done = workspace("new", "one", "--from", "other.json")
     assert done.code == 4

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Inside
+from tests.cli.conftest import InProcessCli
 from tests.dashboard.conftest import serving
-from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.http_browser import PEOPLE, Browser
 
 STAGE = """
 [[pipeline.stages]]
@@ -38,9 +38,9 @@ def document(*operations: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def swapped(tmp_path_factory: pytest.TempPathFactory) -> Inside:
+def swapped(tmp_path_factory: pytest.TempPathFactory) -> InProcessCli:
     """A workspace with a server whose two tools were approved; then one of them was replaced."""
-    outside = Inside(tmp_path_factory.mktemp("stage"))
+    outside = InProcessCli(tmp_path_factory.mktemp("stage"))
     (outside.folder / "api.json").write_text(document("listBooks", "listAuthors"))
     assert outside("init", "ws", "--factory", "index").code == 0
     shell = outside.at(outside.folder / "ws")
@@ -56,17 +56,17 @@ def swapped(tmp_path_factory: pytest.TempPathFactory) -> Inside:
     return shell
 
 
-def verdict(shell: Inside) -> str:
+def verdict(shell: InProcessCli) -> str:
     steps = shell("pipeline", "plan", "shop", "--json").data
     return next(step["verdict"] for step in steps if step["stage"] == "tools-approved")
 
 
-def test_approval_of_a_stage_ends_when_a_tool_is_replaced(swapped: Inside) -> None:
+def test_approval_of_a_stage_ends_when_a_tool_is_replaced(swapped: InProcessCli) -> None:
     assert verdict(swapped) == "waiting"
     assert "tools-approved" in swapped("inbox", "shop").out
 
 
-def test_approve_stage_shows_question_tools_and_changes_since_the_last_approval(swapped: Inside) -> None:
+def test_approve_stage_shows_question_tools_and_changes_since_the_last_approval(swapped: InProcessCli) -> None:
     shown = swapped(*APPROVE, "--dry-run")
     with serving(swapped.folder, PEOPLE) as address:
         page = Browser(address).login("Ada").get("/servers/shop/actions/approve/", check="1").text
@@ -82,7 +82,7 @@ def test_approve_stage_shows_question_tools_and_changes_since_the_last_approval(
         assert [words for words in expected if words not in text] == []
 
 
-def test_a_tool_list_that_was_changed_after_generate_is_not_approved(swapped: Inside) -> None:
+def test_a_tool_list_that_was_changed_after_generate_is_not_approved(swapped: InProcessCli) -> None:
     kept = swapped.folder / "pipeline/artifacts/shop/reports/generate/tools.json"
     text = kept.read_text()
     kept.write_text(text.replace("list_shops", "list_authors"))

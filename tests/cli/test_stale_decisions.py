@@ -16,9 +16,9 @@ import pytest
 
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.cli.conftest import Inside
-from tests.cli.workshop import make, stage
-from tests.dashboard.person import PEOPLE, Browser, confirming
+from tests.cli.conftest import InProcessCli
+from tests.cli.recorded_workspaces import make, stage
+from tests.dashboard.http_browser import PEOPLE, Browser, confirming
 
 
 def started(space: Workspace, *words: str, actor: str = "Grace", **options: Any) -> subprocess.Popen[str]:
@@ -30,7 +30,7 @@ def started(space: Workspace, *words: str, actor: str = "Grace", **options: Any)
 
 
 def typed(space: Workspace, *words: str, actor: str = "Grace") -> tuple[int, str, str]:
-    done = Inside(space.root, {"MCPFACTORY_ACTOR": actor})(*words)
+    done = InProcessCli(space.root, {"MCPFACTORY_ACTOR": actor})(*words)
     return done.code, done.out, done.err
 
 

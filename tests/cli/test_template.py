@@ -10,9 +10,9 @@ import pytest
 
 
 @pytest.fixture
-def workspace(inside):
-    assert inside("init", "ws", "--factory", "index").code == 0
-    return inside.at(inside.folder / "ws")
+def workspace(cli):
+    assert cli("init", "ws", "--factory", "index").code == 0
+    return cli.at(cli.folder / "ws")
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from docs.pages.commands import NO_JSON, commands
 from mcpfactory.main import app
 from mcpfactory_pipeline.base.text import cell_width, printable, table_lines, truncate, wrap
 from mcpfactory_pipeline.views.inbox import InboxItem, next_commands
-from tests.cli.conftest import Inside
-from tests.cli.workshop import finish, make, stage
+from tests.cli.conftest import InProcessCli
+from tests.cli.recorded_workspaces import finish, make, stage
 
 
 def parses(command: str) -> bool:
@@ -37,7 +37,7 @@ def test_every_command_has_json_or_says_why_not() -> None:
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Inside:
+def shell(tmp_path_factory: pytest.TempPathFactory) -> InProcessCli:
     """Four servers: one waits for approval, one failed, one has a broken state, one never ran."""
     space = make(tmp_path_factory.mktemp("terminal") / "ws", "books", "notes", "torn", "fresh")
     stage(space, "books", "one")
@@ -47,7 +47,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Inside:
     log = space.artifacts / "notes/logs/generate.log"
     log.parent.mkdir(parents=True)
     log.write_text("1 failed\n")
-    return Inside(space.root)
+    return InProcessCli(space.root)
 
 
 # Commands that answer without doing anything; those that work for a while have a test of their own with --json.
@@ -59,33 +59,33 @@ ANSWERS = (
 
 
 @pytest.mark.parametrize("command", ANSWERS)
-def test_with_json_stdout_is_one_document(shell: Inside, command: str, monkeypatch, capsys) -> None:
+def test_with_json_stdout_is_one_document(shell: InProcessCli, command: str, monkeypatch, capsys) -> None:
     monkeypatch.chdir(shell.folder)
     app([*command.split(), "--json"], standalone_mode=False)
     json.loads(capsys.readouterr().out)
 
 
-def test_text_from_elsewhere_moves_no_cursor(shell: Inside) -> None:
+def test_text_from_elsewhere_moves_no_cursor(shell: InProcessCli) -> None:
     told = shell("inbox")
     assert "the document \\x1b[2Jcannot\\x0d be used" in told.out
     assert "\x1b" not in told.out + shell("pipeline", "history", "notes").out
 
 
-def test_what_comes_next_can_be_typed(shell: Inside, tmp_path: Path) -> None:
+def test_what_comes_next_can_be_typed(shell: InProcessCli, tmp_path: Path) -> None:
     _, _, rest = shell().out.partition("\nnext:\n")
     typed = [line.strip() for line in rest.splitlines()]
     assert len(typed) == 3
     assert typed[0] == "mcpfactory pipeline verify --repair torn"
     assert f"hint: {typed[0]} shows" in shell("inbox").out, "the command is the one that the hint names"
     assert all(map(parses, typed))
-    copy = Inside(shutil.copytree(shell.folder, tmp_path / "copy", symlinks=True))
+    copy = InProcessCli(shutil.copytree(shell.folder, tmp_path / "copy", symlinks=True))
     assert "torn.json" in copy("inbox").out
     done = copy(*typed[0].split()[1:])
     assert (done.code, "torn" in done.out) == (0, True), done.err
     assert "torn.json" not in copy("inbox").out  # it was what was wrong
 
 
-def test_the_command_of_every_item_can_be_typed_where_it_is_next(shell: Inside) -> None:
+def test_the_command_of_every_item_can_be_typed_where_it_is_next(shell: InProcessCli) -> None:
     items = [
         InboxItem(item["kind"], *(item[key] for key in ("server", "about", "message", "command")))
         for item in shell("inbox", "--json").data
@@ -96,7 +96,7 @@ def test_the_command_of_every_item_can_be_typed_where_it_is_next(shell: Inside) 
         parses("mcpfactory inbox --frobnicate")
 
 
-def test_a_command_line_that_is_wrong_is_told_with_place_and_hint(shell: Inside) -> None:
+def test_a_command_line_that_is_wrong_is_told_with_place_and_hint(shell: InProcessCli) -> None:
     done = shell("pipeline", "statsu")
     assert done.code == 2
     assert done.err.splitlines() == [

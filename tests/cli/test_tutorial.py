@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.house.pages import Page
+from tests.repository.markdown_pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/tutorial/first-server.md"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import BOOKSHOP, Inside
-from tests.cli.workshop import contents, finish, make, stage
-from tests.rows import rows
+from tests.cli.conftest import BOOKSHOP, InProcessCli
+from tests.cli.recorded_workspaces import contents, finish, make, stage
+from tests.subtest_table import parametrize_subtests
 
 DOCUMENT = str(BOOKSHOP / "openapi.yaml")
 NEW = f"new --from-openapi {DOCUMENT}"
@@ -218,9 +218,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     space = make(root, "books", "fresh")
     stage(space, "books", "one")
     finish(space, "fresh", "generate", "failed")
-    inside = Inside(root)
-    assert inside("new", "--from-openapi", DOCUMENT, "--name", "shop").code == 0
-    assert inside("new", "notes", "--template", "minimal").code == 0
+    cli = InProcessCli(root)
+    assert cli("new", "--from-openapi", DOCUMENT, "--name", "shop").code == 0
+    assert cli("new", "notes", "--template", "minimal").code == 0
     before = contents(root)
     yield root
     assert {path: data for path, data in contents(root).items() if "__pycache__" not in path.parts} == before
@@ -230,7 +230,7 @@ def test_there_are_more_than_forty() -> None:
     assert len({(one.typed, one.said) for one in MISTAKES}) == len(MISTAKES) > 100
 
 
-@rows("mistake", MISTAKES, name=lambda one: one.id)
+@parametrize_subtests("mistake", MISTAKES, name=lambda one: one.id)
 def test_a_mistake_is_told_with_what_to_do(mistake: Mistake, template: Path, tmp_path: Path) -> None:
     root = template
     if mistake.change is not None:
@@ -238,7 +238,7 @@ def test_a_mistake_is_told_with_what_to_do(mistake: Mistake, template: Path, tmp
         shutil.copytree(template, root)
         mistake.change(root)
     words = shlex.split(mistake.typed)
-    done = Inside(root / mistake.place, {"HOME": str(tmp_path), "PYTHONPATH": ""})(*words)
+    done = InProcessCli(root / mistake.place, {"HOME": str(tmp_path), "PYTHONPATH": ""})(*words)
     told = done.out + done.err
     assert done.code == mistake.code, told
     assert [words for words in (*mistake.said, "hint:") if words not in told] == [], told

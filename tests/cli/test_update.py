@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Inside
+from tests.cli.conftest import InProcessCli
 
 
 @pytest.fixture
-def shop(tmp_path, prepared, document):
+def shop(tmp_path, workspace_cache, document):
     new = ("new", "--from-openapi", document, "--name", "shop")
-    return Inside(prepared.copy(tmp_path / "ws", ("--factory", "index"), new))
+    return InProcessCli(workspace_cache.copy(tmp_path / "ws", ("--factory", "index"), new))
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcpfactory_pipeline.delivery.clients.files import Home, path_of
+from mcpfactory_pipeline.delivery.clients.files import UserPaths, path_of
 from mcpfactory_pipeline.delivery.clients.table import ClientProfile, ConfigFile, Form
 
 _JSON = """\
@@ -90,12 +90,12 @@ def config(place: ConfigFile, form: Form) -> str:
     return text.replace("CONTAINER", container[0])
 
 
-def home_in(folder: Path) -> Home:
+def home_in(folder: Path) -> UserPaths:
     """A person's files below a folder."""
-    return Home("linux", folder, folder / ".config", folder / ".local/state/mcpfactory/clients", {})
+    return UserPaths("linux", folder, folder / ".config", folder / ".local/state/mcpfactory/clients", {})
 
 
-def give(client: ClientProfile, home: Home, text: str, project: Path | None = None) -> Path:
+def give(client: ClientProfile, home: UserPaths, text: str, project: Path | None = None) -> Path:
     """Writes a client's configuration, line ends as they are."""
     file, _ = path_of(client, home, project)
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from mcpfactory_pipeline.delivery.clients import edits, jsonc
 from mcpfactory_pipeline.delivery.clients.files import UnreadableError
 from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile
 from tests.fuzzing import examples
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 ENTRY = {"command": "uvx", "args": ["a==1", 'q"\\'], "env": {"K": "${K}"}}
 BY_FORMAT = {row.user.format: row for row in CLIENTS}
@@ -134,7 +134,7 @@ def test_what_is_no_json_is_refused_and_what_is_json_is_read_alike(text):
     assert strict is None or found == strict
 
 
-@rows(
+@parametrize_subtests(
     "text",
     [
         "[,]",
@@ -168,7 +168,7 @@ def test_what_looks_like_a_table_within_a_text_is_none(quotes):
     assert edits.uninstall(after, client.user, client.forms[0], "n") == text
 
 
-@rows(
+@parametrize_subtests(
     "kind, text",
     [
         ("json", '{"mcpServers": []}'),

@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 from mcpfactory_pipeline.delivery.clients import edits
-from mcpfactory_pipeline.delivery.clients.entry import PROJECT, Launch
+from mcpfactory_pipeline.delivery.clients.entry import PROJECT, LaunchEntry
 from mcpfactory_pipeline.delivery.clients.files import ClientError, backups, path_of
 from mcpfactory_pipeline.delivery.clients.install import InstallTarget, install, remote_target, uninstall
 from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile
 from tests.clients.configs import UNREADABLE, config, give, home_in, is_only_more
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 FORMS = [(row, form) for row in CLIENTS for form in row.forms]
 CHANGES = (str, lambda text: text.replace("\n", "\r\n"), lambda text: "\ufeff" + text.rstrip())
@@ -20,7 +20,9 @@ PROJECTS = [row for row in CLIENTS if row.project]
 
 
 def target(version: str = "1.2.3") -> InstallTarget:
-    reached = Launch("uvx", "/opt/uv/uvx", (f"bookshop-mcp=={version}",), ("BOOKSHOP_KEY",), literals={"LEVEL": "1"})
+    reached = LaunchEntry(
+        "uvx", "/opt/uv/uvx", (f"bookshop-mcp=={version}",), ("BOOKSHOP_KEY",), literals={"LEVEL": "1"}
+    )
     return InstallTarget("bookshop", reached, "index", lambda _: True, version)
 
 
@@ -39,7 +41,7 @@ def test_there_are_nineteen():
     assert len({row.id for row in CLIENTS}) == 19
 
 
-@rows(
+@parametrize_subtests(
     "client, form, change",
     [(client, form, change) for client, form in FORMS for change in CHANGES],
     name=lambda client, form, change: f"{client.id} {'.'.join(form.container)} {CHANGES.index(change)}",
@@ -68,7 +70,7 @@ def test_a_server_comes_and_goes_and_every_other_byte_stays(tmp_path, client, fo
     assert uninstall(client, "bookshop", home).outcome == "absent"
 
 
-@rows("client", CLIENTS, name=lambda client: client.id)
+@parametrize_subtests("client", CLIENTS, name=lambda client: client.id)
 def test_a_file_that_was_not_there_is_gone_again(tmp_path, client):
     home = home_in(tmp_path)
     file, _ = path_of(client, home)
@@ -79,7 +81,7 @@ def test_a_file_that_was_not_there_is_gone_again(tmp_path, client):
     assert not file.exists()
 
 
-@rows("client", CLIENTS, name=lambda client: client.id)
+@parametrize_subtests("client", CLIENTS, name=lambda client: client.id)
 def test_what_cannot_be_read_is_not_touched(tmp_path, client):
     home = home_in(tmp_path)
     for text in UNREADABLE[client.user.format]:
@@ -94,7 +96,7 @@ def test_what_cannot_be_read_is_not_touched(tmp_path, client):
     assert not home.state.exists()
 
 
-@rows("client", CLIENTS, name=lambda client: client.id)
+@parametrize_subtests("client", CLIENTS, name=lambda client: client.id)
 def test_no_secret_stands_in_the_file_and_the_program_is_named_by_its_whole_path(tmp_path, client):
     home = home_in(tmp_path)
     install(client, target(), home)
@@ -110,7 +112,7 @@ def test_no_secret_stands_in_the_file_and_the_program_is_named_by_its_whole_path
         assert ["BOOKSHOP_KEY"] in (entry.get("env_vars"), entry.get("env_keys"))
 
 
-@rows("client", CLIENTS, name=lambda client: client.id)
+@parametrize_subtests("client", CLIENTS, name=lambda client: client.id)
 def test_a_url_is_installed_or_refused_with_a_way_out(tmp_path, client):
     home, wanted = home_in(tmp_path), remote_target("https://mcp.shop.test/mcp")
     if client.forms[0].http is None:
@@ -124,7 +126,7 @@ def test_a_url_is_installed_or_refused_with_a_way_out(tmp_path, client):
     assert "<" not in str(entry)
 
 
-@rows("client", CLIENTS, name=lambda client: client.id)
+@parametrize_subtests("client", CLIENTS, name=lambda client: client.id)
 def test_a_token_is_a_reference_or_refused(tmp_path, client):
     home, wanted = home_in(tmp_path), remote_target("https://mcp.shop.test/mcp", variable="SHOP_TOKEN")
     if client.header is None and client.id != "codex":
@@ -136,7 +138,7 @@ def test_a_token_is_a_reference_or_refused(tmp_path, client):
     assert "SHOP_TOKEN" in path_of(client, home)[0].read_text()
 
 
-@rows("client", PROJECTS, name=lambda client: client.id)
+@parametrize_subtests("client", PROJECTS, name=lambda client: client.id)
 def test_a_projects_file_names_nothing_of_this_machine(tmp_path, client):
     home, project = home_in(tmp_path / "home"), tmp_path / "project"
     change = install(client, target(), home, project=project)
@@ -148,10 +150,10 @@ def test_a_projects_file_names_nothing_of_this_machine(tmp_path, client):
     assert [path for path in project.rglob("*") if path.is_file()] == []
 
 
-@rows("client", PROJECTS, name=lambda client: client.id)
+@parametrize_subtests("client", PROJECTS, name=lambda client: client.id)
 def test_a_server_of_the_project_is_started_in_the_clients_own_words_or_refused(tmp_path, client):
     home, project = home_in(tmp_path / "home"), tmp_path / "project"
-    reached = Launch(
+    reached = LaunchEntry(
         "mcpfactory", "/opt/python", ("run", "bookshop", "--workspace", f"{PROJECT}/all"), before=("-m", "mcpfactory")
     )
     wanted = InstallTarget("bookshop", reached, "source", lambda _: True)
@@ -175,7 +177,7 @@ def test_a_file_that_others_may_read_is_for_its_owner_once_a_secret_is_in_it(tmp
     file.chmod(0o644)
     install(client, target(), home, project=project)
     assert file.stat().st_mode & 0o777 == 0o644
-    secret = Launch("uvx", "/opt/uv/uvx", ("bookshop-mcp",), (), literals={"BOOKSHOP_TOKEN": "ghp_" + "aB3" * 12})
+    secret = LaunchEntry("uvx", "/opt/uv/uvx", ("bookshop-mcp",), (), literals={"BOOKSHOP_TOKEN": "ghp_" + "aB3" * 12})
     change = install(client, InstallTarget("bookshop", secret, "index", lambda _: True, "2"), home, project=project)
     assert file.stat().st_mode & 0o777 == 0o600
     assert "readable only by its owner" in change.todo[-1]

@@ -10,7 +10,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.delivery.clients.install import server_target
 from mcpfactory_pipeline.delivery.clients.launch import launch
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 

@@ -17,31 +17,31 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.channel import publish_files, withdraw
-from tests.cli.conftest import Done, Inside
-from tests.patience import PATIENCE
+from tests.cli.conftest import CommandResult, InProcessCli
 from tests.publish.package_index import TOKEN, Index, serving
-from tests.publish.shelf import Shelf, packages
+from tests.publish.promoted_workspace import PromotedWorkspace, packages
+from tests.timeouts import TIMEOUT
 
 PYPROJECT = '[project]\nname = "books-mcp"\nversion = "9.9"\n[project.scripts]\nbooks-mcp = "books_mcp:main"\n'
 OURS = b'import mcpfactory_runtime\ndef main():\n    print("our server", "on", mcpfactory_runtime.WHOSE)\n'
 THEIRS = b'def main():\n    print("their server")\n'
 
 
-class Desk:
+class InstallFixture:
     """A workspace with the server `books`, a person's home folder, and the command line in it."""
 
     def __init__(self, root: Path, index: Index) -> None:
-        self.shelf, self.home, self.index = Shelf(root / "ws"), root / "home", index
+        self.shelf, self.home, self.index = PromotedWorkspace(root / "ws"), root / "home", index
         self.home.mkdir()
         self.root = self.shelf.workspace.root
         (self.root / "servers/books/pyproject.toml").write_text(PYPROJECT)
         self.shelf.configure(index.settings)
 
-    def __call__(self, *command: str, **environ: str) -> Done:
+    def __call__(self, *command: str, **environ: str) -> CommandResult:
         unset = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"), "")
-        return Inside(self.root, {**unset, "HOME": str(self.home), "PYPI_TOKEN": TOKEN, **environ})(*command)
+        return InProcessCli(self.root, {**unset, "HOME": str(self.home), "PYPI_TOKEN": TOKEN, **environ})(*command)
 
-    def install(self, *options: str) -> Done:
+    def install(self, *options: str) -> CommandResult:
         return self("install", "books", "-c", "claude-code", *options)
 
     @property
@@ -69,15 +69,15 @@ class Desk:
         bare |= {"UV_PYTHON": sys.executable, "UV_PYTHON_DOWNLOADS": "never", **others}
         command = [self.entry["command"], *self.entry["args"]]
         done = subprocess.run(
-            command, env=bare, cwd=self.home, capture_output=True, text=True, timeout=PATIENCE, check=False
+            command, env=bare, cwd=self.home, capture_output=True, text=True, timeout=TIMEOUT, check=False
         )
         return done.stdout.strip() or done.stderr.strip()
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def installation(tmp_path: Path) -> Iterator[InstallFixture]:
     with serving() as index:
-        yield Desk(tmp_path, index)
+        yield InstallFixture(tmp_path, index)
 
 
 def a_runtime(version: str, whose: str) -> bytes:
@@ -112,9 +112,9 @@ def others(url: str, folder: Path) -> Iterator[Mapping[str, str]]:
     yield {"UV_FIND_LINKS": str(folder), "UV_DEFAULT_INDEX": url}
 
 
-def test_a_channels_entry_starts_ours_whatever_other_indexes_have(desk, tmp_path):
-    desk.offer()
-    assert desk.install().code == 0
+def test_a_channels_entry_starts_ours_whatever_other_indexes_have(installation, tmp_path):
+    installation.offer()
+    assert installation.install().code == 0
     theirs = strangers(tmp_path / "theirs")
     check = subprocess.run(
         [str(Path(sys.executable).parent / "uvx"), "books-mcp==1.0.0"], capture_output=True, text=True, check=False,
@@ -122,80 +122,80 @@ def test_a_channels_entry_starts_ours_whatever_other_indexes_have(desk, tmp_path
     )  # fmt: skip
     assert check.stdout.strip() == "their server"  # whoever goes by the name gets it
     for settings in others(theirs, tmp_path / "theirs"):
-        assert desk.started(**settings) == "our server on our runtime"
+        assert installation.started(**settings) == "our server on our runtime"
 
 
-def test_a_link_to_the_factory_on_the_path_is_what_entries_name(desk, tmp_path):
+def test_a_link_to_the_factory_on_the_path_is_what_entries_name(installation, tmp_path):
     link = tmp_path / "bin/mcpfactory"
     link.parent.mkdir()
     link.symlink_to(Path(sys.executable).parent / "mcpfactory")
-    done = desk("install", "books", "-c", "claude-code", PATH=f"{link.parent}{os.pathsep}{os.environ['PATH']}")
+    done = installation("install", "books", "-c", "claude-code", PATH=f"{link.parent}{os.pathsep}{os.environ['PATH']}")
     assert done.code == 0, done.err
-    assert desk.entry["command"] == str(link)
+    assert installation.entry["command"] == str(link)
 
 
-def test_a_server_that_left_the_channel_is_not_looked_for_elsewhere(desk, tmp_path):
-    desk.offer()
-    desk.install()
-    withdraw(desk.channels, "staging", "books-mcp")
-    for wheel in desk.channels.glob("staging/files/*/books_mcp-*"):
+def test_a_server_that_left_the_channel_is_not_looked_for_elsewhere(installation, tmp_path):
+    installation.offer()
+    installation.install()
+    withdraw(installation.channels, "staging", "books-mcp")
+    for wheel in installation.channels.glob("staging/files/*/books_mcp-*"):
         wheel.unlink()
-    said = desk.started(UV_DEFAULT_INDEX=strangers(tmp_path / "theirs"))
+    said = installation.started(UV_DEFAULT_INDEX=strangers(tmp_path / "theirs"))
     assert "their server" not in said
     assert "books_mcp-1.0.0" in said
 
 
-def test_a_channel_without_the_runtime_is_refused(desk):
-    candidate = desk.shelf.put(channel="staging", requires=(f"{RUNTIME}>=0.1",))
-    wheel = next((desk.shelf.workspace.artifacts / "books" / candidate).glob("*.whl"))
-    publish_files(desk.channels, "staging", wheel, hash_bytes(wheel.read_bytes()))
-    done = desk.install()
+def test_a_channel_without_the_runtime_is_refused(installation):
+    candidate = installation.shelf.put(channel="staging", requires=(f"{RUNTIME}>=0.1",))
+    wheel = next((installation.shelf.workspace.artifacts / "books" / candidate).glob("*.whl"))
+    publish_files(installation.channels, "staging", wheel, hash_bytes(wheel.read_bytes()))
+    done = installation.install()
     assert done.code == 4
     assert "does not contain the runtime" in done.err
-    assert not (desk.home / ".claude.json").exists()
+    assert not (installation.home / ".claude.json").exists()
 
 
-def test_a_name_that_nobody_published_is_not_written(desk):
-    never = desk.install("--from", "index")
+def test_a_name_that_nobody_published_is_not_written(installation):
+    never = installation.install("--from", "index")
     assert (never.code, "neither published nor promoted" in never.err) == (4, True)
 
-    desk.shelf.put()
-    absent = desk.install("--from", "index")
+    installation.shelf.put()
+    absent = installation.install("--from", "index")
     assert (absent.code, "someone else could publish that version" in absent.err) == (4, True)
     assert "mcpfactory publish books --target pypi" in absent.err
-    assert not (desk.home / ".claude.json").exists()
+    assert not (installation.home / ".claude.json").exists()
 
 
-def test_an_index_that_has_the_promoted_bytes_is_believed_and_named(desk):
-    promoted = desk.shelf.workspace.artifacts / "books" / desk.shelf.put()
-    desk.index.files |= {file.name: file.read_bytes() for file in promoted.iterdir() if file.is_file()}
-    assert desk.install("--from", "index").code == 0
-    where = ["--index", f"{desk.index.url}/simple/", "--index-strategy", "first-index"]
-    assert desk.entry["args"] == [*where, "books-mcp==1.0.0"]
-    assert Path(desk.entry["command"]).is_absolute()
+def test_an_index_that_has_the_promoted_bytes_is_believed_and_named(installation):
+    promoted = installation.shelf.workspace.artifacts / "books" / installation.shelf.put()
+    installation.index.files |= {file.name: file.read_bytes() for file in promoted.iterdir() if file.is_file()}
+    assert installation.install("--from", "index").code == 0
+    where = ["--index", f"{installation.index.url}/simple/", "--index-strategy", "first-index"]
+    assert installation.entry["args"] == [*where, "books-mcp==1.0.0"]
+    assert Path(installation.entry["command"]).is_absolute()
 
 
-def test_an_entry_with_a_name_that_nobody_published_is_told(desk):
-    desk.shelf.put()
-    (desk.home / ".claude.json").write_text(
+def test_an_entry_with_a_name_that_nobody_published_is_told(installation):
+    installation.shelf.put()
+    (installation.home / ".claude.json").write_text(
         json.dumps({"mcpServers": {"books": {"command": "uvx", "args": ["books-mcp==1.0.0"]}}})
     )
-    done = desk("install")
+    done = installation("install")
     assert done.code == 1
     assert "it could be a stranger's" in done.out
 
 
-def test_a_name_that_another_has_is_not_written(desk):
-    desk.shelf.put()
-    desk.index.files |= packages("1.0.0", code=THEIRS)
-    done = desk.install("--from", "index")
+def test_a_name_that_another_has_is_not_written(installation):
+    installation.shelf.put()
+    installation.index.files |= packages("1.0.0", code=THEIRS)
+    done = installation.install("--from", "index")
     assert (done.code, "books-mcp on the index is not from this workspace" in done.err) == (4, True)
-    assert not (desk.home / ".claude.json").exists()
+    assert not (installation.home / ".claude.json").exists()
 
 
-def test_an_index_that_cannot_be_asked_is_not_believed(desk):
-    desk.shelf.put()
-    desk.shelf.configure('[publish.pypi]\nindex = "http://127.0.0.1:9/simple/"\n')
-    done = desk.install("--from", "index")
+def test_an_index_that_cannot_be_asked_is_not_believed(installation):
+    installation.shelf.put()
+    installation.shelf.configure('[publish.pypi]\nindex = "http://127.0.0.1:9/simple/"\n')
+    done = installation.install("--from", "index")
     assert (done.code, "the origin of books-mcp cannot be checked" in done.err) == (4, True)
-    assert not (desk.home / ".claude.json").exists()
+    assert not (installation.home / ".claude.json").exists()

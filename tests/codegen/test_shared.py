@@ -10,7 +10,7 @@ SHARED = {
     "errors": "the root of all errors",
     "types": "type aliases",
     "protocol.decoding": "how a body is decompressed, in bounded steps",
-    "server.generated.catalogue": "modes and dialects that a server may be given",
+    "server.generated.catalog": "modes and dialects that a server may be given",
     "server.results": "how much text of a result a model receives",
     "schemas.diff": "what callers can no longer send",
     "schemas.merge": "two schemas as one",

@@ -14,7 +14,7 @@ import uvicorn
 
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
@@ -39,7 +39,7 @@ TOOLS: list[dict[str, Any]] = [
 ]
 
 
-class Bench:
+class WorkspaceBuilder:
     """A workspace under construction: servers are put into it in the state that a test wants, through the real store."""
 
     def __init__(self, root: Path, run: str = "") -> None:
@@ -49,9 +49,9 @@ class Bench:
         self.store = Store(self.workspace)
         self.run = run or new_id()
 
-    def copy(self, root: Path) -> Bench:
+    def copy(self, root: Path) -> WorkspaceBuilder:
         """Return the same workspace in another folder."""
-        return Bench(Path(shutil.copytree(self.root, root, symlinks=True)), self.run)
+        return WorkspaceBuilder(Path(shutil.copytree(self.root, root, symlinks=True)), self.run)
 
     def add(self, name: str, *, source: str = "api/openapi.yaml", tools: list[dict[str, Any]] | None = None) -> None:
         folder = self.root / "servers" / name
@@ -107,7 +107,7 @@ class Bench:
 
 
 FINDING = {
-    "rule": "behaviour.tools-work",
+    "rule": "tool-calls.some-succeed",
     "severity": 5,
     "gate": True,
     "message": f"every called tool returned an error: {EVIL}",
@@ -127,48 +127,48 @@ def own_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 @pytest.fixture(scope="session")
-def empty_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+def empty_builder(tmp_path_factory: pytest.TempPathFactory) -> WorkspaceBuilder:
     """A workspace without servers, to be copied."""
-    return Bench(tmp_path_factory.mktemp("empty") / "library")
+    return WorkspaceBuilder(tmp_path_factory.mktemp("empty") / "library")
 
 
 @pytest.fixture
-def bench(empty_bench: Bench, tmp_path: Path) -> Bench:
-    return empty_bench.copy(tmp_path / "library")
+def builder(empty_builder: WorkspaceBuilder, tmp_path: Path) -> WorkspaceBuilder:
+    return empty_builder.copy(tmp_path / "library")
 
 
 @pytest.fixture(scope="session")
-def filled_bench(empty_bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """What `library` is copied from."""
-    bench = empty_bench.copy(tmp_path_factory.mktemp("filled") / "library")
-    bench.add("bookshop")
-    bench.passed("bookshop", "generate", message="2 tools")
-    candidate = bench.built("bookshop", "1.2.0")
-    bench.passed("bookshop", "test", candidate=candidate, message="4 tests")
+def filled_builder(empty_builder: WorkspaceBuilder, tmp_path_factory: pytest.TempPathFactory) -> WorkspaceBuilder:
+    """What `four_servers` is copied from."""
+    builder = empty_builder.copy(tmp_path_factory.mktemp("filled") / "library")
+    builder.add("bookshop")
+    builder.passed("bookshop", "generate", message="2 tools")
+    candidate = builder.built("bookshop", "1.2.0")
+    builder.passed("bookshop", "test", candidate=candidate, message="4 tests")
     clean = {"score": 99, "passed": True, "rules_version": 1, "revisions": [], "findings": [], "not_checked": []}
-    bench.validated("bookshop", candidate, "passed", clean)
-    bench.passed("bookshop", "staging", candidate=candidate, channel="staging", version="1.2.0")
+    builder.validated("bookshop", candidate, "passed", clean)
+    builder.passed("bookshop", "staging", candidate=candidate, channel="staging", version="1.2.0")
 
-    bench.add("atlas", source=f"https://example.com/{EVIL}")
-    bench.passed("atlas", "generate")
-    candidate = bench.built("atlas", "0.3.0")
-    bench.passed("atlas", "test", candidate=candidate)
-    unchecked = [{"rule": "behaviour.output", "reason": "no tool was called", "gate": True}]
-    bench.validated(
+    builder.add("atlas", source=f"https://example.com/{EVIL}")
+    builder.passed("atlas", "generate")
+    candidate = builder.built("atlas", "0.3.0")
+    builder.passed("atlas", "test", candidate=candidate)
+    unchecked = [{"rule": "tool-calls.output-schema", "reason": "no tool was called", "gate": True}]
+    builder.validated(
         "atlas", candidate, "failed", {"score": 62, "passed": False, "findings": [FINDING], "not_checked": unchecked}
     )
 
-    bench.add("weather")
-    bench.finished("weather", "generate", "passed", fresh=False)
+    builder.add("weather")
+    builder.finished("weather", "generate", "passed", fresh=False)
 
-    bench.add("zebra", tools=[])
-    return bench
+    builder.add("zebra", tools=[])
+    return builder
 
 
 @pytest.fixture
-def library(filled_bench: Bench, tmp_path: Path) -> Bench:
+def four_servers(filled_builder: WorkspaceBuilder, tmp_path: Path) -> WorkspaceBuilder:
     """Four servers: one all well, one whose validation failed, one stale, one that was never run."""
-    return filled_bench.copy(tmp_path / "library")
+    return filled_builder.copy(tmp_path / "library")
 
 
 @contextmanager
@@ -187,7 +187,7 @@ def serving(root: Path, people: dict[str, str] | None = None, **options: Any) ->
 
 
 @pytest.fixture
-def address(library: Bench) -> Iterator[str]:
+def address(four_servers: WorkspaceBuilder) -> Iterator[str]:
     """The dashboard of the library over real HTTP."""
-    with serving(library.root) as address:
+    with serving(four_servers.root) as address:
         yield address

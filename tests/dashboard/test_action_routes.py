@@ -25,11 +25,11 @@ from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.state.verify import verify
-from tests.dashboard.conftest import Bench, serving
-from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
-from tests.days import NEXT_MONTH
-from tests.patience import PATIENCE
-from tests.rows import rows
+from tests.dashboard.conftest import WorkspaceBuilder, serving
+from tests.dashboard.http_browser import PEOPLE, Answer, Browser, confirming
+from tests.dates import NEXT_MONTH
+from tests.subtest_table import parametrize_subtests
+from tests.timeouts import TIMEOUT
 
 POLICY = """
 [[pipeline.channels]]
@@ -41,41 +41,41 @@ approvals = 2
 """
 
 
-def offered(bench: Bench, server: str, version: str) -> str:
+def offered(builder: WorkspaceBuilder, server: str, version: str) -> str:
     """A candidate whose bytes are those that were checked, in staging."""
     candidate = f"{version}-fedcba987654"
     data = f"wheel {version}".encode()
     files = {f"{server}_mcp-{version}-py3-none-any.whl": f"sha256:{hashlib.sha256(data).hexdigest()}"}
-    bench.finished(server, "build", "passed", candidate=candidate, built={"version": version, "files": files})
-    folder = bench.workspace.artifacts / server / candidate
+    builder.finished(server, "build", "passed", candidate=candidate, built={"version": version, "files": files})
+    folder = builder.workspace.artifacts / server / candidate
     folder.mkdir(parents=True)
     for file in files:
         (folder / file).write_bytes(data)
-    bench.passed(server, "test", "validate", candidate=candidate)
-    bench.passed(server, "staging", candidate=candidate, channel="staging", version=version)
+    builder.passed(server, "test", "validate", candidate=candidate)
+    builder.passed(server, "staging", candidate=candidate, channel="staging", version=version)
     return candidate
 
 
 @pytest.fixture(scope="session")
-def offering_bench(filled_bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """What `library` is copied from here: the same with a policy, and with candidates of `bookshop` in staging."""
-    bench = filled_bench.copy(tmp_path_factory.mktemp("offering") / "library")
-    config = bench.root / "mcpfactory.toml"
+def offering_builder(filled_builder: WorkspaceBuilder, tmp_path_factory: pytest.TempPathFactory) -> WorkspaceBuilder:
+    """What `four_servers` is copied from here: the same with a policy, and with candidates of `bookshop` in staging."""
+    builder = filled_builder.copy(tmp_path_factory.mktemp("offering") / "library")
+    config = builder.root / "mcpfactory.toml"
     config.write_text(config.read_text() + POLICY)
     for version in ("1.3.0", "1.4.0"):
-        offered(bench, "bookshop", version)
-    runtime_wheel(bench.workspace.artifacts)  # Each promotion would build it, which takes a second.
-    return bench
+        offered(builder, "bookshop", version)
+    runtime_wheel(builder.workspace.artifacts)  # Each promotion would build it, which takes a second.
+    return builder
 
 
 @pytest.fixture
-def library(offering_bench: Bench, tmp_path: Path) -> Bench:
-    return offering_bench.copy(tmp_path / "library")
+def four_servers(offering_builder: WorkspaceBuilder, tmp_path: Path) -> WorkspaceBuilder:
+    return offering_builder.copy(tmp_path / "library")
 
 
 @pytest.fixture
-def acting(library: Bench) -> Iterator[str]:
-    with serving(library.root, PEOPLE) as address:
+def acting(four_servers: WorkspaceBuilder) -> Iterator[str]:
+    with serving(four_servers.root, PEOPLE) as address:
         yield address
 
 
@@ -90,12 +90,14 @@ def kept(root: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for folder in folders for file in sorted(folder.rglob("*")) if file.is_file()}
 
 
-def happened(bench: Bench, server: str) -> list[tuple[str, str]]:
+def happened(builder: WorkspaceBuilder, server: str) -> list[tuple[str, str]]:
     usual = {"stage.finished", "stage.started"}
-    return [(e["event"], e["actor"]) for e in bench.store.history(server) if e["event"] not in usual]
+    return [(e["event"], e["actor"]) for e in builder.store.history(server) if e["event"] not in usual]
 
 
-def test_two_people_approve_one_promotes_and_the_history_names_each(library: Bench, acting: str) -> None:
+def test_two_people_approve_one_promotes_and_the_history_names_each(
+    four_servers: WorkspaceBuilder, acting: str
+) -> None:
     ada, grace = Browser(acting).login("Ada"), Browser(acting).login("Grace")
     page = ada.get("/").text
     address = "servers/bookshop/actions/approve/?channel=production&amp;candidate=1.4.0-fedcba987654"
@@ -107,40 +109,46 @@ def test_two_people_approve_one_promotes_and_the_history_names_each(library: Ben
         assert told in who.get("/servers/bookshop/").text
         assert told not in who.get("/servers/bookshop/").text
     assert ada.act("bookshop", "promote", channel="production").status == 303
-    assert happened(library, "bookshop") == [("approved", "Ada"), ("approved", "Grace"), ("promoted", "Ada")]
-    assert library.store.state("bookshop").channels["production"].version == "1.4.0"
-    assert verify(library.workspace) == []
+    assert happened(four_servers, "bookshop") == [("approved", "Ada"), ("approved", "Grace"), ("promoted", "Ada")]
+    assert four_servers.store.state("bookshop").channels["production"].version == "1.4.0"
+    assert verify(four_servers.workspace) == []
 
 
-def test_hold_release_reject_and_waive_are_done_by_whoever_confirmed_them(library: Bench, ada: Browser) -> None:
+def test_hold_release_reject_and_waive_are_done_by_whoever_confirmed_them(
+    four_servers: WorkspaceBuilder, ada: Browser
+) -> None:
     ada.act("bookshop", "reject", channel="production", reason="prices are wrong")
     ada.act("bookshop", "hold", channel="staging", reason="audit")
-    assert library.store.state("bookshop").holds["staging"] == {"actor": "Ada", "reason": "audit"}
+    assert four_servers.store.state("bookshop").holds["staging"] == {"actor": "Ada", "reason": "audit"}
     ada.act("bookshop", "unhold", channel="staging")
     ada.act("atlas", "waive", rule="descriptions.arguments", expires=NEXT_MONTH, reason="soon")
-    assert happened(library, "bookshop") == [("rejected", "Ada"), ("held", "Ada"), ("released", "Ada")]
-    assert happened(library, "atlas") == [("waived", "Ada")]
-    assert 'person = "Ada"' in (library.root / "servers/atlas/waivers.toml").read_text()
-    assert verify(library.workspace) == []
+    assert happened(four_servers, "bookshop") == [("rejected", "Ada"), ("held", "Ada"), ("released", "Ada")]
+    assert happened(four_servers, "atlas") == [("waived", "Ada")]
+    assert 'person = "Ada"' in (four_servers.root / "servers/atlas/waivers.toml").read_text()
+    assert verify(four_servers.workspace) == []
 
 
-def test_roll_back_brings_back_what_was_there_and_holds_the_channel(library: Bench, ada: Browser) -> None:
+def test_roll_back_brings_back_what_was_there_and_holds_the_channel(
+    four_servers: WorkspaceBuilder, ada: Browser
+) -> None:
     form = ada.confirmation("bookshop", "rollback", channel="staging", reason="orders fail")
     assert form["candidate"].startswith("1.3.0-")
     assert ada.post("/servers/bookshop/actions/rollback/", form).status == 303
-    state = library.store.state("bookshop")
+    state = four_servers.store.state("bookshop")
     assert state.channels["staging"].version == "1.3.0"
     assert state.holds["staging"]["actor"] == "Ada"
 
 
-def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Bench, ada: Browser) -> None:
+def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(
+    four_servers: WorkspaceBuilder, ada: Browser
+) -> None:
     page = ada.get("/servers/weather/actions/run/", until="generate").text
     assert "1 stage of weather would run" in page
     late = ada.confirmation("weather", "run", until="generate")
     answer = ada.post("/servers/weather/actions/run/", confirming(page))
     run = answer.headers["location"].removeprefix("/runs/").rstrip("/")
     assert "end" in ada.get(f"/live/runs/{run}/").text  # which comes when the run has ended
-    begun = [event for event in library.store.history("weather") if event.get("run") == run]
+    begun = [event for event in four_servers.store.history("weather") if event.get("run") == run]
     assert (begun[0]["event"], begun[0]["actor"]) == ("stage.started", "Ada")
     again = ada.post("/servers/weather/actions/run/", late).headers["location"]
     assert again == "/servers/weather/", "a run in which nothing is due has no page"
@@ -150,17 +158,21 @@ def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Ben
     assert 'name="ticket"' not in checked
 
 
-def test_a_run_that_cannot_begin_says_why_in_its_log_in_words(library: Bench) -> None:
-    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.run_process", str(library.root), new_id()]
+def test_a_run_that_cannot_begin_says_why_in_its_log_in_words(four_servers: WorkspaceBuilder) -> None:
+    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.run_process", str(four_servers.root), new_id()]
     command.append(Run(servers=("nobody",)).model_dump_json())
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error: workspace")
     assert "hint: servers: atlas" in done.stderr
 
 
-def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(library: Bench, ada: Browser) -> None:
-    (library.workspace.artifacts / "bookshop" / "1.4.0-fedcba987654" / "bookshop_mcp-1.4.0-py3-none-any.whl").unlink()
+def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(
+    four_servers: WorkspaceBuilder, ada: Browser
+) -> None:
+    (
+        four_servers.workspace.artifacts / "bookshop" / "1.4.0-fedcba987654" / "bookshop_mcp-1.4.0-py3-none-any.whl"
+    ).unlink()
     for action, values, words in (
         ("promote", {"channel": "production"}, "approvals missing"),
         ("promote", {"channel": "staging", "candidate": "1.4.0-fedcba987654"}, "cannot be promoted"),
@@ -177,14 +189,14 @@ def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(library
     assert ada.get("/servers/nobody/actions/hold/").status == 404
 
 
-def test_a_page_that_is_only_looked_at_changes_nothing(library: Bench, ada: Browser) -> None:
-    before = kept(library.root)
+def test_a_page_that_is_only_looked_at_changes_nothing(four_servers: WorkspaceBuilder, ada: Browser) -> None:
+    before = kept(four_servers.root)
     for action in ACTIONS.values():
         values = {"channel": "production", "reason": "why", "expires": NEXT_MONTH if action.name == "waive" else ""}
         page = ada.get(f"/servers/bookshop/actions/{action.name}/", check="1", **values)
         assert page.status == 200
         assert "What will happen" in page.text or "callout bad" in page.text
-    assert kept(library.root) == before
+    assert kept(four_servers.root) == before
 
 
 FOREIGN: list[tuple[dict[str, str], int]] = [
@@ -201,23 +213,25 @@ FOREIGN: list[tuple[dict[str, str], int]] = [
 ]
 
 
-def test_a_request_from_elsewhere_or_from_nobody_is_refused_and_changes_nothing(library: Bench, ada: Browser) -> None:
+def test_a_request_from_elsewhere_or_from_nobody_is_refused_and_changes_nothing(
+    four_servers: WorkspaceBuilder, ada: Browser
+) -> None:
     form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
-    before = kept(library.root)
+    before = kept(four_servers.root)
     (session,) = ada.cookies
     told = [{name: text.format(session=session) for name, text in headers.items()} for headers, _ in FOREIGN]
     answers = [ada.post("/servers/bookshop/actions/hold/", form, **headers).status for headers in told]
     assert answers == [status for _, status in FOREIGN]
-    assert kept(library.root) == before
+    assert kept(four_servers.root) == before
     # The very form works from where it belongs, so it was the change that was refused.
     assert ada.post("/servers/bookshop/actions/hold/", form).status == 303
 
 
-def test_a_form_that_is_sent_again_is_refused_and_changes_nothing(library: Bench, ada: Browser) -> None:
+def test_a_form_that_is_sent_again_is_refused_and_changes_nothing(four_servers: WorkspaceBuilder, ada: Browser) -> None:
     form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
     assert ada.post("/servers/bookshop/actions/hold/", form).status == 303
     ada.act("bookshop", "unhold", channel="staging")
-    before = kept(library.root)
+    before = kept(four_servers.root)
     again = ada.post("/servers/bookshop/actions/hold/", form)
     assert again.status == 403
     assert "you have already confirmed this action" in again.text
@@ -226,39 +240,39 @@ def test_a_form_that_is_sent_again_is_refused_and_changes_nothing(library: Bench
     ways = {words: urljoin("http://d/servers/bookshop/actions/hold/", unescape(href)) for href, words in links}
     assert ways["The history of bookshop"] == "http://d/servers/bookshop/#history"
     assert 'value="audit"' in ada.get(ways["The form again"].removeprefix("http://d")).text, "with what was given"
-    assert kept(library.root) == before
+    assert kept(four_servers.root) == before
 
 
-def test_another_form_than_the_one_that_was_checked_is_refused(library: Bench, ada: Browser) -> None:
-    before = kept(library.root)
+def test_another_form_than_the_one_that_was_checked_is_refused(four_servers: WorkspaceBuilder, ada: Browser) -> None:
+    before = kept(four_servers.root)
     for change in ({"ticket": ""}, {"ticket": "x" * 43}, {"channel": "production"}, {"reason": "another"}):
         form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
         refused = ada.post("/servers/bookshop/actions/hold/", form | change)
         assert refused.status == 403, change
         assert "nothing was done" in refused.text
         assert "The form again</a>" in refused.text
-    assert kept(library.root) == before
+    assert kept(four_servers.root) == before
 
 
-def test_a_ticket_is_for_one_session_one_server_and_one_action(library: Bench, ada: Browser) -> None:
+def test_a_ticket_is_for_one_session_one_server_and_one_action(four_servers: WorkspaceBuilder, ada: Browser) -> None:
     grace = Browser(ada.address).login("Grace")
     form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
-    before = kept(library.root)
+    before = kept(four_servers.root)
     assert grace.post("/servers/bookshop/actions/hold/", form).status == 403
     assert ada.post("/servers/atlas/actions/hold/", form).status == 403
     form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
     assert ada.post("/servers/bookshop/actions/unhold/", form).status == 403
-    assert kept(library.root) == before
+    assert kept(four_servers.root) == before
 
 
-def test_whoever_logged_out_may_not_act_any_more(library: Bench, ada: Browser) -> None:
+def test_whoever_logged_out_may_not_act_any_more(four_servers: WorkspaceBuilder, ada: Browser) -> None:
     form, cookies = ada.confirmation("bookshop", "hold", channel="staging", reason="audit"), dict(ada.cookies)
     assert ada.post("/logout/", {}).status == 303
     ada.cookies = cookies
-    before = kept(library.root)
+    before = kept(four_servers.root)
     assert ada.post("/servers/bookshop/actions/hold/", form).status == 401
     assert ada.get("/servers/bookshop/actions/hold/").headers["location"].startswith("../../../../login/?next=")
-    assert kept(library.root) == before
+    assert kept(four_servers.root) == before
 
 
 def test_the_cookie_is_for_http_and_for_our_own_pages_only(acting: str) -> None:
@@ -283,8 +297,8 @@ def test_a_wrong_token_is_told_above_the_form_which_is_there_again(acting: str) 
     assert 'name="token"' in answer.text
 
 
-def test_without_people_nothing_can_be_done_and_no_page_offers_it(library: Bench) -> None:
-    client = TestClient(create_app(library.root), base_url="http://127.0.0.1")
+def test_without_people_nothing_can_be_done_and_no_page_offers_it(four_servers: WorkspaceBuilder) -> None:
+    client = TestClient(create_app(four_servers.root), base_url="http://127.0.0.1")
     assert client.get("/login/").status_code == 404
     assert client.post("/servers/bookshop/actions/hold/").status_code == 404
     for path in ("/", "/board/", "/servers/bookshop/", "/servers/bookshop/tools/"):
@@ -293,7 +307,7 @@ def test_without_people_nothing_can_be_done_and_no_page_offers_it(library: Bench
         assert "Log in" not in page
 
 
-def test_programs_act_with_their_token_and_the_same_ticket(library: Bench, acting: str) -> None:
+def test_programs_act_with_their_token_and_the_same_ticket(four_servers: WorkspaceBuilder, acting: str) -> None:
     def send(method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
         text = json.dumps(body) if body is not None else ""
         headers = {"Accept": "application/json", "Content_Type": "application/json", "Origin": ""}
@@ -305,13 +319,13 @@ def test_programs_act_with_their_token_and_the_same_ticket(library: Bench, actin
     assert checked["happens"] == ["staging of bookshop is held: neither a run nor a promotion moves it"]
     body = {**checked["settled"], "ticket": checked["ticket"]}
     assert send("POST", path, body).data["says"] == checked["happens"][0]
-    before = kept(library.root)
+    before = kept(four_servers.root)
     assert send("POST", path, body).status == 403
-    assert kept(library.root) == before
+    assert kept(four_servers.root) == before
     again = send("GET", f"{path}?channel=staging&reason=audit").data
     assert (again["ready"], again["ticket"]) == (False, "")
     assert "is held by Grace" in again["problem"]
-    assert happened(library, "bookshop") == [("held", "Grace")]
+    assert happened(four_servers, "bookshop") == [("held", "Grace")]
 
 
 def test_tokens_come_from_a_file_that_only_its_owner_reads(tmp_path: Path) -> None:
@@ -325,7 +339,7 @@ def test_tokens_come_from_a_file_that_only_its_owner_reads(tmp_path: Path) -> No
     assert set(read_people({"MCPFACTORY_DASHBOARD_TOKEN": "my-own-token-0123"}, file, "me")) == {"Ada", "Grace", "me"}
 
 
-@rows(
+@parametrize_subtests(
     "text", ["", "Ada: short", "Ada:", "no name here 0123456789", "A: same-token-0123456789\nB: same-token-0123456789"]
 )
 def test_tokens_that_protect_nothing_are_refused(tmp_path: Path, text: str) -> None:
@@ -336,7 +350,7 @@ def test_tokens_that_protect_nothing_are_refused(tmp_path: Path, text: str) -> N
         read_people({}, file, "me")
 
 
-@rows("other", ["ada", "ADA ", "A\u200bda", "A da", "\uff21da", "Ada"])
+@parametrize_subtests("other", ["ada", "ADA ", "A\u200bda", "A da", "\uff21da", "Ada"])
 def test_one_person_is_not_named_twice(tmp_path: Path, other: str) -> None:
     """Approvals count spellings of a name as one person: two tokens would look like two people."""
     file = tmp_path / "tokens"
@@ -375,23 +389,25 @@ def test_sessions_and_tickets_end_with_time() -> None:
 STAGE = '\n[[pipeline.stages]]\nname = "seen"\nkind = "approval"\nneeds = []\nshows = ["file:NOTES.md"]\n'
 
 
-def test_a_stage_is_decided_by_whoever_confirmed_exactly_what_was_shown(library: Bench, ada: Browser) -> None:
-    config, shown = library.root / "mcpfactory.toml", library.root / "servers/atlas/NOTES.md"
+def test_a_stage_is_decided_by_whoever_confirmed_exactly_what_was_shown(
+    four_servers: WorkspaceBuilder, ada: Browser
+) -> None:
+    config, shown = four_servers.root / "mcpfactory.toml", four_servers.root / "servers/atlas/NOTES.md"
     config.write_text(config.read_text() + STAGE)
     shown.write_text("one")
     checked = ada.get("/servers/atlas/actions/approve/", stage="seen", check="1").text
     assert "seen of atlas is approved" in unescape(checked)
     assert "servers/atlas/NOTES.md" in checked
     ada.act("atlas", "approve", stage="seen", reason="read")
-    assert happened(library, "atlas") == [("approved", "Ada")]
+    assert happened(four_servers, "atlas") == [("approved", "Ada")]
     form = ada.confirmation("atlas", "reject", stage="seen", reason="no")
     shown.write_text("two")
     page = ada.post("/servers/atlas/actions/reject/", form)
     assert page.status == 409
     assert '<th scope="row">shown</th><td>file:NOTES.md sha256:' in page.text
-    assert happened(library, "atlas") == [("approved", "Ada")]
+    assert happened(four_servers, "atlas") == [("approved", "Ada")]
     ada.act("atlas", "reject", stage="seen", reason="no")
-    assert happened(library, "atlas")[-1] == ("rejected", "Ada")
+    assert happened(four_servers, "atlas")[-1] == ("rejected", "Ada")
 
 
 def asked(root: Path, parts: list[dict[str, Any]]) -> list[int]:
@@ -415,6 +431,8 @@ def asked(root: Path, parts: list[dict[str, Any]]) -> list[int]:
     return statuses
 
 
-def test_a_request_that_does_not_end_is_answered(library: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_does_not_end_is_answered(
+    four_servers: WorkspaceBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mcpfactory_pipeline.dashboard.action_routes._BODY_SECONDS", 0.1)
-    assert asked(library.root, [{"type": "http.request", "body": b"{", "more_body": True}]) == [422]
+    assert asked(four_servers.root, [{"type": "http.request", "body": b"{", "more_body": True}]) == [422]

@@ -21,16 +21,16 @@ from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.views.status import status
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.cli.capture import run as command
-from tests.dashboard.conftest import Bench
-from tests.patience import PATIENCE
-from tests.pipeline.cheap import as_cheap
-from tests.pipeline.here import Here
+from tests.cli.terminal_capture import run as command
+from tests.dashboard.conftest import WorkspaceBuilder
+from tests.pipeline.fake_stages import with_fake_stages
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.timeouts import TIMEOUT
 
 HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
 
 
-class Held(Here):
+class Held(InProcessExecutor):
     """Runs jobs in this process; `test` and `validate` have begun once both have, and end when they are let go."""
 
     slots = 2
@@ -45,8 +45,8 @@ class Held(Here):
             return super().run(job, log=log)
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(f"{stage} prints\n")
-        self.both.wait(PATIENCE)
-        assert self.let_go[stage].wait(PATIENCE)
+        self.both.wait(TIMEOUT)
+        assert self.let_go[stage].wait(TIMEOUT)
         return StageOutputs("passed", f"{stage} is done")
 
 
@@ -54,25 +54,25 @@ class Held(Here):
 def running(workspace: Workspace, server: str) -> Iterator[tuple[str, Held]]:
     """A run of which `test` and `validate` are at work: its id, and what lets them go."""
     held, run, stop = Held(), new_id(), threading.Event()
-    stages = as_cheap(workspace_stages(workspace))
+    stages = with_fake_stages(workspace_stages(workspace))
     options: dict[str, Any] = {"stages": stages, "executor": held, "jobs": 2, "run_id": run, "stop": stop}
     thread = threading.Thread(target=run_pipeline, args=(workspace, [server]), kwargs=options)
     thread.start()
     try:
-        held.both.wait(PATIENCE)
+        held.both.wait(TIMEOUT)
         yield run, held
     finally:
         stop.set()
         for event in held.let_go.values():
             event.set()
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
 
 
 @pytest.fixture
-def client(bench: Bench) -> TestClient:
-    bench.add("weather")
-    (bench.root / "servers" / "weather" / "source.txt").write_text("one")
-    return TestClient(create_app(bench.root), base_url="http://127.0.0.1", headers=HTML)
+def client(builder: WorkspaceBuilder) -> TestClient:
+    builder.add("weather")
+    (builder.root / "servers" / "weather" / "source.txt").write_text("one")
+    return TestClient(create_app(builder.root), base_url="http://127.0.0.1", headers=HTML)
 
 
 def cells(client: TestClient) -> dict[str, str]:
@@ -95,8 +95,8 @@ def steps(client: TestClient, run: str) -> dict[str, str]:
     return {step["stage"]: step["status"] for step in view["steps"]}
 
 
-def test_two_stages_at_work_are_both_shown_everywhere(bench: Bench, client: TestClient) -> None:
-    with running(bench.workspace, "weather") as (run, _):
+def test_two_stages_at_work_are_both_shown_everywhere(builder: WorkspaceBuilder, client: TestClient) -> None:
+    with running(builder.workspace, "weather") as (run, _):
         assert steps(client, run) == {
             "generate": "passed", "build": "passed", "test": "running", "validate": "running"
         }  # fmt: skip
@@ -115,17 +115,19 @@ def test_two_stages_at_work_are_both_shown_everywhere(bench: Bench, client: Test
         for stage in ("test", "validate"):
             log = client.get(f"/servers/weather/logs/{stage}/", headers=JSON).json()
             assert (log["status"], log["going"]) == ("running", True)
-        (row,) = status(bench.workspace)
+        (row,) = status(builder.workspace)
         assert (row["running"], row["at_work"]) == ("test", ["test", "validate"])
-        shown = command(["pipeline", "status"], bench.root, terminal=False)
+        shown = command(["pipeline", "status"], builder.root, terminal=False)
         assert shown.text.count("running") == 2
         assert "running" not in client.get("/inbox/").text
 
 
-def test_what_a_stage_at_work_found_the_last_time_is_no_result_of_the_run_that_goes_on(library: Bench) -> None:
-    client = TestClient(create_app(library.root), base_url="http://127.0.0.1", headers=JSON)
-    candidate = library.store.state("bookshop").candidate
-    library.passed("bookshop", "test", candidate=candidate, message="4 passed", summary={"tests": 4})
+def test_what_a_stage_at_work_found_the_last_time_is_no_result_of_the_run_that_goes_on(
+    four_servers: WorkspaceBuilder,
+) -> None:
+    client = TestClient(create_app(four_servers.root), base_url="http://127.0.0.1", headers=JSON)
+    candidate = four_servers.store.state("bookshop").candidate
+    four_servers.passed("bookshop", "test", candidate=candidate, message="4 passed", summary={"tests": 4})
     run = new_id()
 
     def stages() -> dict[str, dict[str, Any]]:
@@ -137,22 +139,22 @@ def test_what_a_stage_at_work_found_the_last_time_is_no_result_of_the_run_that_g
             one["stage"]: {**one, "node": notes[one["stage"]], "cell": said[one["stage"]]} for one in page["stages"]
         }
 
-    with run_lock(library.store.locks, "bookshop", run, waiting=print, stopped=lambda: False) as announce:
+    with run_lock(four_servers.store.locks, "bookshop", run, waiting=print, stopped=lambda: False) as announce:
         announce(["test", "validate"])
-        with library.store.transaction("bookshop") as transaction:
+        with four_servers.store.transaction("bookshop") as transaction:
             for stage in ("test", "validate"):
                 transaction.append("stage.started", stage=stage, run=run)
         found = stages()
         for stage, words in (("test", "last time: passed, 4 passed"), ("validate", "last time: passed, score 99")):
             one = found[stage]
             assert (one["status"], one["run"]) == ("running", run)
-            assert (one["message"], one["last_run"]) == (words, library.run)
+            assert (one["message"], one["last_run"]) == (words, four_servers.run)
             assert (one["facts"], one["reasons"], one["node"], one["cell"]) == ([], [], "", "")
         text = client.get("/servers/bookshop/", headers=HTML).text
-        assert f'last time: passed, 4 passed (<a href="../../runs/{library.run}/bookshop/">its run</a>)' in text
-        drawn = command(["pipeline", "status", "bookshop", "--graph", "text"], library.root, terminal=False).text
+        assert f'last time: passed, 4 passed (<a href="../../runs/{four_servers.run}/bookshop/">its run</a>)' in text
+        drawn = command(["pipeline", "status", "bookshop", "--graph", "text"], four_servers.root, terminal=False).text
         assert re.search(r"^ *test +needs build +running$", drawn, re.MULTILINE), drawn
-        with library.store.transaction("bookshop") as transaction:
+        with four_servers.store.transaction("bookshop") as transaction:
             transaction.append("stage.interrupted", stage="test", run=run, message="the run was ended")
         announce(["validate"])
         one = stages()["test"]

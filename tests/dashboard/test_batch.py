@@ -16,20 +16,20 @@ from mcpfactory_pipeline.base.ids import acting_as
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
-from tests.dashboard.conftest import Bench, serving
-from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
+from tests.dashboard.conftest import WorkspaceBuilder, serving
+from tests.dashboard.http_browser import PEOPLE, Answer, Browser, confirming
 from tests.dashboard.test_action_routes import POLICY, happened, kept, offered
 
 SERVERS = ("atlas", "bookshop", "weather")
 
 
 @pytest.fixture
-def acting(library: Bench) -> Iterator[str]:
-    config = library.root / "mcpfactory.toml"
+def acting(four_servers: WorkspaceBuilder) -> Iterator[str]:
+    config = four_servers.root / "mcpfactory.toml"
     config.write_text(config.read_text() + POLICY)
     for server in SERVERS:
-        offered(library, server, "1.3.0")
-    with serving(library.root, PEOPLE) as address:
+        offered(four_servers, server, "1.3.0")
+    with serving(four_servers.root, PEOPLE) as address:
         yield address
 
 
@@ -46,14 +46,14 @@ def check(browser: Browser, action: str, *some: str, reason: str = "") -> Answer
 
 
 def test_what_is_marked_is_approved_by_one_confirmation_and_each_history_says_by_whom(
-    library: Bench, acting: str
+    four_servers: WorkspaceBuilder, acting: str
 ) -> None:
     ada = Browser(acting).login("Ada")
     found = marks(ada)
     assert sorted(found) == list(SERVERS)
-    before = kept(library.root)
+    before = kept(four_servers.root)
     page = check(ada, "approve", *found.values(), reason="read them").text
-    assert kept(library.root) == before, "a check does nothing"
+    assert kept(four_servers.root) == before, "a check does nothing"
     assert "Approve 3 candidates" in page
     for server in SERVERS:
         assert f"{server} 1.3.0 (1.3.0-fedcba987654) is approved for production" in page
@@ -62,13 +62,13 @@ def test_what_is_marked_is_approved_by_one_confirmation_and_each_history_says_by
     told = ada.get("/").text
     assert all(f"{server} 1.3.0 (1.3.0-fedcba987654) is approved" in told for server in SERVERS)
     for server in SERVERS:
-        assert happened(library, server) == [("approved", "Ada")]
-        assert library.store.history(server)[-1]["reason"] == "read them"
-    assert verify(library.workspace) == []
+        assert happened(four_servers, server) == [("approved", "Ada")]
+        assert four_servers.store.history(server)[-1]["reason"] == "read them"
+    assert verify(four_servers.workspace) == []
 
 
 def test_what_cannot_be_written_is_told_and_the_rest_goes_through(
-    library: Bench, acting: str, monkeypatch: pytest.MonkeyPatch
+    four_servers: WorkspaceBuilder, acting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = Browser(acting).login("Ada")
     form = confirming(check(ada, "approve", *marks(ada).values()).text)
@@ -83,30 +83,32 @@ def test_what_cannot_be_written_is_told_and_the_rest_goes_through(
     answer = ada.post("/actions/approve/", form)
     assert answer.status == 409
     assert "No space left on device" in answer.text
-    assert [happened(library, server) for server in SERVERS] == [[("approved", "Ada")], [], [("approved", "Ada")]]
+    assert [happened(four_servers, server) for server in SERVERS] == [[("approved", "Ada")], [], [("approved", "Ada")]]
 
 
-def test_what_changed_since_the_check_is_asked_again_and_the_rest_goes_through(library: Bench, acting: str) -> None:
+def test_what_changed_since_the_check_is_asked_again_and_the_rest_goes_through(
+    four_servers: WorkspaceBuilder, acting: str
+) -> None:
     ada = Browser(acting).login("Ada")
     form = confirming(check(ada, "approve", *marks(ada).values()).text)
     with acting_as("Grace"):
-        decision.reject(library.workspace, "bookshop", "production", reason="prices are wrong")
+        decision.reject(four_servers.workspace, "bookshop", "production", reason="prices are wrong")
     answer = ada.post("/actions/approve/", form)
     assert answer.status == 409
     text = unescape(answer.text)
     assert "bookshop: nothing was done, this has changed since you looked" in text
     assert "prices are wrong" in text
     assert "Approve 1 candidate" in text
-    assert [happened(library, name)[-1] for name in SERVERS] == [
+    assert [happened(four_servers, name)[-1] for name in SERVERS] == [
         ("approved", "Ada"), ("rejected", "Grace"), ("approved", "Ada"),
     ]  # fmt: skip
     again = confirming(answer.text)
     assert [value.partition(" ")[0] for name, value in again.items() if name.startswith("item-")] == ["bookshop"]
     assert ada.post("/actions/approve/", again).status == 303
-    assert happened(library, "bookshop")[-1] == ("approved", "Ada")
+    assert happened(four_servers, "bookshop")[-1] == ("approved", "Ada")
 
 
-def test_a_rejection_of_several_asks_for_its_reason_first(library: Bench, acting: str) -> None:
+def test_a_rejection_of_several_asks_for_its_reason_first(four_servers: WorkspaceBuilder, acting: str) -> None:
     ada = Browser(acting).login("Ada")
     found = marks(ada)
     page = check(ada, "reject", *found.values()).text
@@ -115,10 +117,10 @@ def test_a_rejection_of_several_asks_for_its_reason_first(library: Bench, acting
     assert page.count('<input type="hidden" name="item"') == len(SERVERS)
     form = confirming(check(ada, "reject", *found.values(), reason="not today").text)
     assert ada.post("/actions/reject/", form).status == 303
-    assert [happened(library, name) for name in SERVERS] == [[("rejected", "Ada")]] * len(SERVERS)
+    assert [happened(four_servers, name) for name in SERVERS] == [[("rejected", "Ada")]] * len(SERVERS)
 
 
-def test_what_cannot_be_done_is_said_and_has_no_ticket(library: Bench, acting: str) -> None:
+def test_what_cannot_be_done_is_said_and_has_no_ticket(four_servers: WorkspaceBuilder, acting: str) -> None:
     ada = Browser(acting).login("Ada")
     found = marks(ada)
     gone = "nobody production 1.0-ab "
@@ -131,10 +133,10 @@ def test_what_cannot_be_done_is_said_and_has_no_ticket(library: Bench, acting: s
     assert check(ada, "approve", "bookshop").status == 422
 
 
-def test_a_ticket_that_is_none_does_nothing_to_any_of_them(library: Bench, acting: str) -> None:
+def test_a_ticket_that_is_none_does_nothing_to_any_of_them(four_servers: WorkspaceBuilder, acting: str) -> None:
     ada, grace = Browser(acting).login("Ada"), Browser(acting).login("Grace")
     page = check(ada, "approve", *marks(ada).values()).text
-    before = kept(library.root)
+    before = kept(four_servers.root)
     assert grace.post("/actions/approve/", confirming(page)).status == 403
     assert ada.post("/actions/approve/", confirming(page) | {"ticket-2": "x" * 43}).status == 403
     assert ada.post("/actions/approve/", confirming(page)).status == 403, "its tickets are used up"
@@ -144,10 +146,10 @@ def test_a_ticket_that_is_none_does_nothing_to_any_of_them(library: Bench, actin
     assert ada.post("/actions/reject/", form | {"reason": "no"}).status == 403
     form = confirming(check(ada, "approve", *marks(ada).values()).text)
     assert ada.post("/actions/approve/", form, Origin="http://evil.example").status == 403
-    assert kept(library.root) == before
+    assert kept(four_servers.root) == before
     assert ada.post("/actions/approve/", form).status == 303
     assert ada.post("/actions/approve/", form).status == 403, "once"
-    assert [len(happened(library, name)) for name in SERVERS] == [1, 1, 1]
+    assert [len(happened(four_servers, name)) for name in SERVERS] == [1, 1, 1]
 
 
 def test_nobody_is_led_to_the_login_and_back_with_what_was_marked(acting: str) -> None:
@@ -158,7 +160,7 @@ def test_nobody_is_led_to_the_login_and_back_with_what_was_marked(acting: str) -
     assert 'name="item"' not in Browser(acting).get("/").text
 
 
-def test_programs_confirm_what_the_check_settled(library: Bench, acting: str) -> None:
+def test_programs_confirm_what_the_check_settled(four_servers: WorkspaceBuilder, acting: str) -> None:
     def send(method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
         headers = {"Accept": "application/json", "Content_Type": "application/json", "Origin": ""}
         text = json.dumps(body) if body is not None else ""
@@ -169,7 +171,7 @@ def test_programs_confirm_what_the_check_settled(library: Bench, acting: str) ->
     assert [item["server"] for item in page["items"]] == ["atlas", "weather"]
     items = [{**item["settled"], "server": item["server"], "ticket": item["ticket"]} for item in page["items"]]
     with acting_as("Ada"):
-        decision.hold(library.workspace, "weather", "production", reason="audit")
+        decision.hold(four_servers.workspace, "weather", "production", reason="audit")
     answer = send("POST", path, {"reason": "read", "items": items})
     assert answer.status == 409
     assert len(answer.data["done"]) == 1

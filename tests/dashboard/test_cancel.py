@@ -9,9 +9,9 @@ import pytest
 
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run
-from tests.dashboard.conftest import Bench, serving
-from tests.dashboard.person import PEOPLE, Browser, confirming
-from tests.patience import until
+from tests.dashboard.conftest import WorkspaceBuilder, serving
+from tests.dashboard.http_browser import PEOPLE, Browser, confirming
+from tests.timeouts import wait_until
 
 # A stage that goes on until it is ended.
 STAGE = """
@@ -24,10 +24,10 @@ command = ["tail", "-f", "/dev/null"]
 
 
 @pytest.fixture
-def acting(library: Bench) -> Iterator[str]:
-    config = library.root / "mcpfactory.toml"
+def acting(four_servers: WorkspaceBuilder) -> Iterator[str]:
+    config = four_servers.root / "mcpfactory.toml"
     config.write_text(config.read_text() + STAGE)
-    with serving(library.root, PEOPLE) as address:
+    with serving(four_servers.root, PEOPLE) as address:
         yield address
 
 
@@ -38,17 +38,19 @@ def begun(browser: Browser) -> str:
     return answer.headers["location"].removeprefix("/runs/").rstrip("/")
 
 
-def test_a_run_is_cancelled_by_a_confirmation_and_what_was_at_work_is_due_again(library: Bench, acting: str) -> None:
+def test_a_run_is_cancelled_by_a_confirmation_and_what_was_at_work_is_due_again(
+    four_servers: WorkspaceBuilder, acting: str
+) -> None:
     ada = Browser(acting).login("Ada")
     run = begun(ada)
     assert f'href="../../runs/{run}/actions/cancel/"' in ada.get(f"/runs/{run}/").text
-    until(lambda: "<li>weather endless</li>" in ada.get(f"/runs/{run}/actions/cancel/").text)
+    wait_until(lambda: "<li>weather endless</li>" in ada.get(f"/runs/{run}/actions/cancel/").text)
     page = ada.get(f"/runs/{run}/actions/cancel/").text
     assert "recorded as interrupted" in page
     answer = ada.post(f"/runs/{run}/actions/cancel/", confirming(page))
     assert (answer.status, answer.headers["location"]) == (303, f"/runs/{run}/")
     assert "end" in ada.get(f"/live/runs/{run}/").text  # which comes when the run has ended
-    ends = [event for event in library.store.history("weather") if event.get("run") == run]
+    ends = [event for event in four_servers.store.history("weather") if event.get("run") == run]
     assert (ends[-1]["event"], ends[-1]["stage"]) == ("stage.interrupted", "endless")
     assert "Done: the run is being ended" in ada.get(f"/runs/{run}/").text
     page = ada.get(f"/runs/{run}/").text
@@ -72,13 +74,13 @@ def test_what_is_no_confirmation_ends_nothing(acting: str) -> None:
     assert "end" in ada.get(f"/live/runs/{run}/").text
 
 
-def test_a_run_of_elsewhere_is_not_ended_here(library: Bench, acting: str) -> None:
+def test_a_run_of_elsewhere_is_not_ended_here(four_servers: WorkspaceBuilder, acting: str) -> None:
     ada, run = Browser(acting).login("Ada"), new_id()
-    with register_run(library.workspace.pipeline / "locks", run):
+    with register_run(four_servers.workspace.pipeline / "locks", run):
         page = unescape(ada.get(f"/runs/{run}/actions/cancel/").text)
         assert "was begun in a terminal, or by another program: it is ended there" in page
         assert 'name="ticket"' not in page
         assert "Cancel this run" not in ada.get(f"/runs/{run}/").text
-    told = ada.get(f"/runs/{library.run}/actions/cancel/?format=json").data
+    told = ada.get(f"/runs/{four_servers.run}/actions/cancel/?format=json").data
     assert told["problem"] == "this run has ended"
     assert told["ticket"] == ""

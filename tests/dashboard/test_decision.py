@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.dashboard.app import create_app
-from tests.dashboard.conftest import EVIL, Bench, serving
-from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.conftest import EVIL, WorkspaceBuilder, serving
+from tests.dashboard.http_browser import PEOPLE, Browser
 from tests.dashboard.test_action_routes import offered
 
 DECIDE = "/servers/bookshop/decide/production/"
@@ -28,37 +28,37 @@ def finding(rule: str, message: str) -> dict[str, Any]:
 
 
 def reported(
-    bench: Bench, candidate: str, tools: list[dict[str, Any]], findings: list[dict[str, Any]], score: int
+    builder: WorkspaceBuilder, candidate: str, tools: list[dict[str, Any]], findings: list[dict[str, Any]], score: int
 ) -> None:
     """What the validation of a candidate leaves: its tools, its report."""
-    folder = bench.workspace.artifacts / "bookshop" / candidate / "validate"
+    folder = builder.workspace.artifacts / "bookshop" / candidate / "validate"
     folder.mkdir(parents=True)
     (folder / "tools.json").write_text(json.dumps({"tools": tools}))
     (folder / "report.json").write_text(json.dumps({"score": score, "findings": findings}))
     summary = {"score": score, "findings": len(findings), "waived": 1, "waived_rules": ["tools.names"]}
-    bench.finished("bookshop", "validate", "passed", candidate=candidate, summary=summary)
-    bench.finished("bookshop", "test", "passed", candidate=candidate, summary={"passed": score, "failed": 0})
+    builder.finished("bookshop", "validate", "passed", candidate=candidate, summary=summary)
+    builder.finished("bookshop", "test", "passed", candidate=candidate, summary={"passed": score, "failed": 0})
 
 
 @pytest.fixture
-def shop(bench: Bench) -> Bench:
+def shop(builder: WorkspaceBuilder) -> WorkspaceBuilder:
     """A server whose production offers 1.0.0, and in whose staging 2.0.0 is, which removes, changes and adds tools."""
-    config = bench.root / "mcpfactory.toml"
+    config = builder.root / "mcpfactory.toml"
     config.write_text(config.read_text() + POLICY)
-    bench.add("bookshop")
-    bench.passed("bookshop", "generate")
-    one = offered(bench, "bookshop", "1.0.0")
+    builder.add("bookshop")
+    builder.passed("bookshop", "generate")
+    one = offered(builder, "bookshop", "1.0.0")
     text = {"type": "string"}
-    reported(bench, one, [tool("get", isbn=text), tool("gone"), tool("same")], [finding("a.old", "is old")], 90)
-    with bench.store.transaction("bookshop") as transaction:
+    reported(builder, one, [tool("get", isbn=text), tool("gone"), tool("same")], [finding("a.old", "is old")], 90)
+    with builder.store.transaction("bookshop") as transaction:
         transaction.append("promoted", channel="production", candidate=one, version="1.0.0")
-    two = offered(bench, "bookshop", "2.0.0")
+    two = offered(builder, "bookshop", "2.0.0")
     more = [tool("get", isbn=text, shop=text), tool("new", q=text), tool("same")]
-    reported(bench, two, more, [finding("a.new", f"is new {EVIL}")], 97)
-    return bench
+    reported(builder, two, more, [finding("a.new", f"is new {EVIL}")], 97)
+    return builder
 
 
-def test_the_page_sets_a_candidate_against_what_the_channel_offers(shop: Bench) -> None:
+def test_the_page_sets_a_candidate_against_what_the_channel_offers(shop: WorkspaceBuilder) -> None:
     client = TestClient(create_app(shop.root), base_url="http://127.0.0.1")
     page = client.get("/servers/bookshop/decide/production/?format=json").json()
     assert (page["version"], page["offered_version"]) == ("2.0.0", "1.0.0")
@@ -81,7 +81,7 @@ def test_the_page_sets_a_candidate_against_what_the_channel_offers(shop: Bench) 
     assert text.index("Breaks callers") < text.index("Added")
 
 
-def test_what_stands_for_and_against_it_is_on_the_page_that_confirms(shop: Bench) -> None:
+def test_what_stands_for_and_against_it_is_on_the_page_that_confirms(shop: WorkspaceBuilder) -> None:
     with serving(shop.root, PEOPLE) as address:
         ada = Browser(address).login("Ada")
         page = ada.get("/servers/bookshop/decide/production/").text
@@ -95,7 +95,7 @@ def test_what_stands_for_and_against_it_is_on_the_page_that_confirms(shop: Bench
         assert 'data-key="p"' in ada.get("/servers/bookshop/decide/production/").text, "what comes next is to promote"
 
 
-def test_a_decision_that_was_made_meanwhile_is_shown_before_the_next_is_confirmed(shop: Bench) -> None:
+def test_a_decision_that_was_made_meanwhile_is_shown_before_the_next_is_confirmed(shop: WorkspaceBuilder) -> None:
     from mcpfactory_pipeline.decisions import decision
 
     with serving(shop.root, PEOPLE) as address:
@@ -107,7 +107,7 @@ def test_a_decision_that_was_made_meanwhile_is_shown_before_the_next_is_confirme
         assert "Nothing was done" not in page, "nothing was pressed yet"
 
 
-def test_a_program_is_told_which_field_to_send_when_things_have_changed(shop: Bench) -> None:
+def test_a_program_is_told_which_field_to_send_when_things_have_changed(shop: WorkspaceBuilder) -> None:
     from mcpfactory_pipeline.decisions import decision
 
     with serving(shop.root, PEOPLE) as address:
@@ -120,18 +120,18 @@ def test_a_program_is_told_which_field_to_send_when_things_have_changed(shop: Be
         assert f"`precondition` is {told.data['settled']['precondition']}" in told.data["error"]["hint"]
 
 
-def told(shop: Bench) -> dict[str, Any]:
+def told(shop: WorkspaceBuilder) -> dict[str, Any]:
     client = TestClient(create_app(shop.root), base_url="http://127.0.0.1")
     page: dict[str, Any] = client.get(f"{DECIDE}?format=json").json()
     return page
 
 
-def shown(shop: Bench) -> str:
+def shown(shop: WorkspaceBuilder) -> str:
     client = TestClient(create_app(shop.root), base_url="http://127.0.0.1")
     return client.get(DECIDE, headers={"Accept": "text/html"}).text
 
 
-def test_a_rollback_is_a_decision_and_approvals_from_before_it_are_marked(shop: Bench) -> None:
+def test_a_rollback_is_a_decision_and_approvals_from_before_it_are_marked(shop: WorkspaceBuilder) -> None:
     with serving(shop.root, PEOPLE) as address:
         ada, grace = Browser(address).login("Ada"), Browser(address).login("Grace")
         ada.act("bookshop", "approve", channel="production", reason="fine")

@@ -12,18 +12,18 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.dashboard.export import export
-from tests.dashboard.conftest import Bench
-from tests.patience import PATIENCE
+from tests.dashboard.conftest import WorkspaceBuilder
+from tests.timeouts import TIMEOUT
 
 
 @pytest.fixture
-def site(library: Bench, tmp_path: Path) -> Path:
-    export(library.root, tmp_path / "site")
+def site(four_servers: WorkspaceBuilder, tmp_path: Path) -> Path:
+    export(four_servers.root, tmp_path / "site")
     return tmp_path / "site"
 
 
-def test_the_site_has_a_page_and_its_data_for_every_server(library: Bench, tmp_path: Path) -> None:
-    files = export(library.root, tmp_path / "site")
+def test_the_site_has_a_page_and_its_data_for_every_server(four_servers: WorkspaceBuilder, tmp_path: Path) -> None:
+    files = export(four_servers.root, tmp_path / "site")
     names = {file.relative_to(tmp_path / "site").as_posix() for file in files}
     assert {
         "index.html",
@@ -44,10 +44,12 @@ def test_the_site_has_a_page_and_its_data_for_every_server(library: Bench, tmp_p
 
 
 @pytest.mark.parametrize(("place", "words"), [("file", "is a file"), ("file/site", "cannot be written")])
-def test_a_place_that_cannot_be_written_is_said(library: Bench, tmp_path: Path, place: str, words: str) -> None:
+def test_a_place_that_cannot_be_written_is_said(
+    four_servers: WorkspaceBuilder, tmp_path: Path, place: str, words: str
+) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(PipelineError, match=words):
-        export(library.root, tmp_path / place)
+        export(four_servers.root, tmp_path / place)
 
 
 def test_every_link_leads_to_a_file_of_the_site(site: Path) -> None:
@@ -79,14 +81,16 @@ def tree(site: Path) -> dict[str, bytes]:
     return {file.relative_to(site).as_posix(): file.read_bytes() for file in site.rglob("*") if file.is_file()}
 
 
-def test_an_export_into_an_earlier_one_is_what_a_fresh_one_is(library: Bench, site: Path, tmp_path: Path) -> None:
-    library.passed("weather", "generate", message="other")
-    shutil.rmtree(library.root / "servers" / "zebra")
+def test_an_export_into_an_earlier_one_is_what_a_fresh_one_is(
+    four_servers: WorkspaceBuilder, site: Path, tmp_path: Path
+) -> None:
+    four_servers.passed("weather", "generate", message="other")
+    shutil.rmtree(four_servers.root / "servers" / "zebra")
     (site / "servers/atlas/index.html").write_text("edited")
     (site / "board/index.json").unlink()
     (site / "own.txt").write_text("mine")
-    export(library.root, site)
-    export(library.root, tmp_path / "fresh")
+    export(four_servers.root, site)
+    export(four_servers.root, tmp_path / "fresh")
     assert tree(site) == {**tree(tmp_path / "fresh"), "own.txt": b"mine"}
     assert not (site / "servers/zebra").exists()
 
@@ -95,14 +99,14 @@ def test_an_export_into_an_earlier_one_is_what_a_fresh_one_is(library: Bench, si
     "path", ["../mine.txt", "/etc/hostname", "linked/mine.txt", "servers/../../mine.txt", ".git/config"]
 )
 def test_nothing_outside_of_the_site_is_removed_whatever_the_record_says(
-    library: Bench, site: Path, tmp_path: Path, path: str
+    four_servers: WorkspaceBuilder, site: Path, tmp_path: Path, path: str
 ) -> None:
     for file in (tmp_path / "mine.txt", tmp_path / "elsewhere/mine.txt", site / ".git/config"):
         file.parent.mkdir(exist_ok=True)
         file.write_text("mine")
     (site / "linked").symlink_to(tmp_path / "elsewhere")
     (site / RECORD).write_text(json.dumps([*json.loads((site / RECORD).read_bytes()), path]))
-    export(library.root, site)
+    export(four_servers.root, site)
     assert all(
         file.read_text() == "mine"
         for file in (tmp_path / "mine.txt", tmp_path / "elsewhere/mine.txt", site / ".git/config")
@@ -111,13 +115,13 @@ def test_nothing_outside_of_the_site_is_removed_whatever_the_record_says(
 
 @pytest.mark.parametrize("place", ["board", "board/index.html", "index.json", "assets"])
 def test_a_link_is_replaced_and_nothing_is_written_where_it_leads(
-    library: Bench, site: Path, tmp_path: Path, place: str
+    four_servers: WorkspaceBuilder, site: Path, tmp_path: Path, place: str
 ) -> None:
     elsewhere, fresh = tmp_path / "elsewhere", tree(site)
     (site / place).rename(elsewhere)
     (site / place).symlink_to(elsewhere)
     before = tree(elsewhere) or elsewhere.read_bytes()
-    export(library.root, site)
+    export(four_servers.root, site)
     assert tree(site) == fresh
     assert not any(path.is_symlink() for path in site.rglob("*"))
     assert (tree(elsewhere) or elsewhere.read_bytes()) == before
@@ -136,7 +140,7 @@ def opened(page: str, profile: Path) -> str:
         "--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}",
         "--enable-logging=stderr", "--dump-dom", page,
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=True)
     return done.stdout + "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 
@@ -154,4 +158,4 @@ def test_the_board_opens_from_a_disk_in_a_browser_and_filters(site: Path, tmp_pa
 def test_the_page_of_a_server_opens_from_a_disk_without_complaints(site: Path, tmp_path: Path) -> None:
     dom = opened((site / "servers/atlas/index.html").as_uri(), tmp_path / "profile")
     assert "CONSOLE" not in dom
-    assert "behaviour.tools-work" in dom
+    assert "tool-calls.some-succeed" in dom

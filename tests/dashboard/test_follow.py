@@ -18,9 +18,9 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run, run_lock
 from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.files import plain_text
-from mcpfactory_pipeline.dashboard.live import Followers, Position, Snapshot, Tail, events_since, read_tail
-from tests.dashboard.conftest import Bench
-from tests.patience import PATIENCE
+from mcpfactory_pipeline.dashboard.live import Followers, LogTail, Position, Snapshot, events_since, read_tail
+from tests.dashboard.conftest import WorkspaceBuilder
+from tests.timeouts import TIMEOUT
 
 
 class Told(NamedTuple):
@@ -35,7 +35,7 @@ class Stream:
     """A browser that follows; `read` waits for the next event, and gives None at the end."""
 
     def __init__(self, address: str, path: str, last: str = "", cookie: str = "") -> None:
-        self._connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
+        self._connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=TIMEOUT)
         sent = {"Last-Event-ID": last, "Cookie": cookie}
         self._connection.request("GET", path, headers={name: value for name, value in sent.items() if value})
         self.answer = self._connection.getresponse()
@@ -71,27 +71,27 @@ def followed() -> Iterator[ExitStack]:
 
 
 @contextmanager
-def going(bench: Bench, run: str, server: str, stage: str) -> Iterator[Any]:
+def going(builder: WorkspaceBuilder, run: str, server: str, stage: str) -> Iterator[Any]:
     """A run in which a stage is at work; gives the open log of the stage."""
-    log = bench.workspace.artifacts / server / "logs" / f"{stage}.log"
+    log = builder.workspace.artifacts / server / "logs" / f"{stage}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    locks = bench.store.locks
+    locks = builder.store.locks
     with (
         register_run(locks, run),
         run_lock(locks, server, run, waiting=print, stopped=lambda: False) as announce,
         log.open("w", buffering=1) as stream,
     ):
         announce([stage])
-        with bench.store.transaction(server) as transaction:
+        with builder.store.transaction(server) as transaction:
             transaction.append("stage.started", stage=stage, run=run, pid=1, reasons=["never run"])
         yield stream
 
 
 def test_a_run_is_followed_to_its_end_steps_and_log_lines_as_they_come(
-    library: Bench, address: str, followed: ExitStack
+    four_servers: WorkspaceBuilder, address: str, followed: ExitStack
 ) -> None:
     run = new_id()
-    with going(library, run, "weather", "test") as log:
+    with going(four_servers, run, "weather", "test") as log:
         stream = followed.enter_context(Stream(address, f"/live/runs/{run}/weather/"))
         assert stream.answer.headers["content-type"].startswith("text/event-stream")
         assert "running" in stream.until("state").data
@@ -102,16 +102,16 @@ def test_a_run_is_followed_to_its_end_steps_and_log_lines_as_they_come(
         assert told == {"step": "weather/test/1", "text": "first line\n", "fresh": False}
         log.write("second <line>\nand a half")
         assert json.loads(stream.until("log").data)["text"] == "second <line>\n"
-        library.finished("weather", "test", "failed", run=run, message="2 tests failed")
+        four_servers.finished("weather", "test", "failed", run=run, message="2 tests failed")
     while "2 tests failed" not in stream.until("state").data:  # it is told now and then how long it takes
         pass
     assert stream.until("end").id.partition(";")[2] == ""
     assert stream.read() is None
 
 
-def test_a_browser_that_comes_back_is_told_only_what_it_missed(library: Bench, address: str) -> None:
+def test_a_browser_that_comes_back_is_told_only_what_it_missed(four_servers: WorkspaceBuilder, address: str) -> None:
     run = new_id()
-    with going(library, run, "weather", "test") as log:
+    with going(four_servers, run, "weather", "test") as log:
         log.write("one\n")
         with Stream(address, f"/live/runs/{run}/") as stream:
             last = stream.until("log").id
@@ -122,10 +122,10 @@ def test_a_browser_that_comes_back_is_told_only_what_it_missed(library: Bench, a
 
 
 def test_the_page_of_a_run_that_goes_on_shows_what_its_step_prints_without_javascript(
-    library: Bench, address: str
+    four_servers: WorkspaceBuilder, address: str
 ) -> None:
     run = new_id()
-    with going(library, run, "weather", "test") as log:
+    with going(four_servers, run, "weather", "test") as log:
         log.write("what it <b>prints</b>\n")
         page = _get(address, f"/runs/{run}/")
         assert "what it &lt;b&gt;prints&lt;/b&gt;" in page
@@ -133,9 +133,11 @@ def test_the_page_of_a_run_that_goes_on_shows_what_its_step_prints_without_javas
     assert "data-source" not in _get(address, f"/runs/{run}/")
 
 
-def test_what_a_step_prints_has_no_command_of_a_terminal(library: Bench, address: str, followed: ExitStack) -> None:
+def test_what_a_step_prints_has_no_command_of_a_terminal(
+    four_servers: WorkspaceBuilder, address: str, followed: ExitStack
+) -> None:
     run = new_id()
-    with going(library, run, "weather", "test") as log:
+    with going(four_servers, run, "weather", "test") as log:
         log.write("\x1b[32mgreen\x1b[0m <b>plain\x1b[2K\n")
         for path in (f"/runs/{run}/", f"/runs/{run}/weather/"):
             assert "green &lt;b&gt;plain\n" in _get(address, path)
@@ -144,10 +146,10 @@ def test_what_a_step_prints_has_no_command_of_a_terminal(library: Bench, address
 
 
 def test_a_run_that_goes_on_has_taken_until_now_and_says_so_again_and_again(
-    library: Bench, address: str, followed: ExitStack
+    four_servers: WorkspaceBuilder, address: str, followed: ExitStack
 ) -> None:
     run = new_id()
-    with going(library, run, "weather", "test"):
+    with going(four_servers, run, "weather", "test"):
         stream = followed.enter_context(Stream(address, f"/live/runs/{run}/"))
         first, second = stream.until("state").data, stream.until("state").data  # no file has changed between
         for state in (first, second, _get(address, f"/runs/{run}/")):
@@ -155,7 +157,7 @@ def test_a_run_that_goes_on_has_taken_until_now_and_says_so_again_and_again(
             assert re.search(r'<td class="number">[\d.]+ s so far</td>', state)
             assert re.search(r"running, [\d.]+ s so far</title>", state)
         assert _seconds(second) >= _seconds(first) + 1.5
-        library.finished("weather", "test", "passed", run=run)
+        four_servers.finished("weather", "test", "passed", run=run)
     assert "so far" not in _get(address, f"/runs/{run}/")
 
 
@@ -165,11 +167,11 @@ def _seconds(state: str) -> float:
     return float(found[1])
 
 
-def test_the_board_is_told_when_a_server_changes(library: Bench, address: str) -> None:
+def test_the_board_is_told_when_a_server_changes(four_servers: WorkspaceBuilder, address: str) -> None:
     page = _get(address, "/board/")
     source = page.split('data-source="', 1)[1].split('"', 1)[0].removeprefix("..")
     with Stream(address, source) as stream:
-        library.finished("weather", "generate", "passed")
+        four_servers.finished("weather", "generate", "passed")
         assert stream.until("state")
     assert ">stale<" not in _get(address, "/board/?q=weather").split("<tbody>", 1)[1]
 
@@ -207,7 +209,7 @@ def test_whoever_applies_the_news_from_any_position_has_the_log(writes: list[tup
     for number, (step, more) in enumerate(writes):
         name = f"s/{step}@,;/1"
         logs[name] = logs.get(name, b"") + more.replace(b"\n", b"").replace(b"\r", b"") + b"\n"
-        now = Snapshot("x", tuple(Tail(key, 0, text) for key, text in logs.items()))
+        now = Snapshot("x", tuple(LogTail(key, 0, text) for key, text in logs.items()))
         if number < listened or number == len(writes) - 1:
             sent, position = events_since(Position.read(str(position)), now)
             for event in sent.decode().split("\n\n"):
@@ -230,7 +232,7 @@ def test_the_tail_of_a_log_is_whole_lines_of_its_end(tmp_path: Any) -> None:
 
 
 def _get(address: str, path: str) -> str:
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=TIMEOUT)
     connection.request("GET", path, headers={"Accept": "text/html"})
     text = connection.getresponse().read().decode()
     connection.close()

@@ -13,8 +13,8 @@ from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.export import export
 from mcpfactory_pipeline.decisions import decision
-from tests.dashboard.conftest import TOOLS, Bench, serving
-from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.conftest import TOOLS, WorkspaceBuilder, serving
+from tests.dashboard.http_browser import PEOPLE, Browser
 from tests.dashboard.test_decision import shop
 from tests.dashboard.test_log import Atlas, atlas
 
@@ -30,13 +30,13 @@ HIDDEN = {
 }
 
 
-def client(bench: Bench) -> TestClient:
-    return TestClient(create_app(bench.root), base_url="http://127.0.0.1")
+def client(builder: WorkspaceBuilder) -> TestClient:
+    return TestClient(create_app(builder.root), base_url="http://127.0.0.1")
 
 
 @pytest.mark.parametrize("what", HIDDEN)
 def test_no_page_has_a_character_that_reorders_or_is_not_seen(
-    shop: Bench, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+    shop: WorkspaceBuilder, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw, shown = HIDDEN[what]
     monkeypatch.setenv("MCPFACTORY_ACTOR", f"A{raw}da")
@@ -63,13 +63,15 @@ def test_no_page_has_a_character_that_reorders_or_is_not_seen(
 
 
 @pytest.mark.parametrize("text", ["देवनागरी में क‍ष", "می‌خواهم", "👩‍👩‍👧 ❤️", "日本語 · ñ"])
-def test_what_scripts_and_emoji_need_is_shown_as_it_was_typed(shop: Bench, text: str) -> None:
+def test_what_scripts_and_emoji_need_is_shown_as_it_was_typed(shop: WorkspaceBuilder, text: str) -> None:
     decision.hold(shop.workspace, "bookshop", "production", reason=text)
     assert text in client(shop).get("/servers/bookshop/", headers=HTML).text
 
 
 @pytest.mark.parametrize("what", ["an isolate", "a joiner between letters"])
-def test_a_reason_that_is_typed_into_a_form_is_shown_written_out_and_kept_as_it_was(shop: Bench, what: str) -> None:
+def test_a_reason_that_is_typed_into_a_form_is_shown_written_out_and_kept_as_it_was(
+    shop: WorkspaceBuilder, what: str
+) -> None:
     raw, shown = HIDDEN[what]
     reason = f"it {raw} & leaks <b>"
     with serving(shop.root, PEOPLE) as address:
@@ -82,7 +84,7 @@ def test_a_reason_that_is_typed_into_a_form_is_shown_written_out_and_kept_as_it_
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\u2028"])
-def test_a_reason_is_one_line_however_it_comes(shop: Bench, end: str) -> None:
+def test_a_reason_is_one_line_however_it_comes(shop: WorkspaceBuilder, end: str) -> None:
     reason = f"it leaks{end}approval  bookshop  Grace approved{end}    mcpfactory pipeline promote bookshop"
     line = "it leaks approval  bookshop  Grace approved mcpfactory pipeline promote bookshop"
     decision.reject(shop.workspace, "bookshop", "production", reason=reason)

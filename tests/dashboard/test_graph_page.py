@@ -18,16 +18,16 @@ from mcpfactory_pipeline.dashboard.pages import PAGES
 from mcpfactory_pipeline.dashboard.render import Links, asset, render
 from mcpfactory_pipeline.stages import STAGES
 from mcpfactory_pipeline.workspace.policy import DEFAULT
-from tests.cli.capture import run
-from tests.dashboard.conftest import Bench
+from tests.cli.terminal_capture import run
+from tests.dashboard.conftest import WorkspaceBuilder
 from tests.dashboard.test_size import LIMIT, NAME, TEXT
 
 HTML = {"Accept": "text/html"}
 
 
 @pytest.fixture
-def client(library: Bench) -> TestClient:
-    return TestClient(create_app(library.root), base_url="http://127.0.0.1", headers=HTML)
+def client(four_servers: WorkspaceBuilder) -> TestClient:
+    return TestClient(create_app(four_servers.root), base_url="http://127.0.0.1", headers=HTML)
 
 
 def chips(page: str) -> dict[str, str]:
@@ -63,12 +63,12 @@ def test_the_page_of_a_server_has_the_same_picture_of_it_alone(client: TestClien
     assert 'id="candidate-0.3.0-0123456789ab"' in failed
 
 
-def test_what_runs_now_is_marked_and_the_pages_follow_it(library: Bench, client: TestClient) -> None:
+def test_what_runs_now_is_marked_and_the_pages_follow_it(four_servers: WorkspaceBuilder, client: TestClient) -> None:
     for path in ("/graph/", "/servers/zebra/"):
         page = client.get(path).text
         assert 'id="live"' in page
         assert "busy" not in page.partition('<svg class="flow"')[2].partition("</svg>")[0]
-    locks = library.store.locks
+    locks = four_servers.store.locks
     with run_lock(locks, "zebra", "R", waiting=lambda _holder: None, stopped=lambda: False) as announce:
         announce(["generate"])
         for path, label in (("/graph/", "zebra, running"), ("/servers/zebra/", "next, running")):
@@ -103,17 +103,17 @@ def test_the_pages_are_small_however_many_servers_there_are(number: int) -> None
         }
 
 
-def test_the_export_and_the_command_line_have_the_picture_too(library: Bench, tmp_path: Path) -> None:
-    export(library.root, tmp_path / "site")
+def test_the_export_and_the_command_line_have_the_picture_too(four_servers: WorkspaceBuilder, tmp_path: Path) -> None:
+    export(four_servers.root, tmp_path / "site")
     page = (tmp_path / "site/graph/index.html").read_text()
     assert chips(page)["bookshop 1.2.0, to approve"] == "../servers/bookshop/decide/production/index.html"
     assert chips(page)["atlas 0.3.0, failed"] == "../servers/atlas/index.html#candidate-0.3.0-0123456789ab"
     assert ".flow .card" in (tmp_path / "site/assets/style.css").read_text()
     assert b".flow" not in asset("page.js")
-    whole = run(("pipeline", "status", "--graph", "svg"), library.root, terminal=False)
+    whole = run(("pipeline", "status", "--graph", "svg"), four_servers.root, terminal=False)
     assert "bookshop 1.2.0, to approve" in whole.text
     assert "zebra, not run" in whole.text
-    one = run(("pipeline", "status", "bookshop", "--graph", "svg"), library.root, terminal=False)
+    one = run(("pipeline", "status", "bookshop", "--graph", "svg"), four_servers.root, terminal=False)
     assert "approval for production: 1 approval (1.2.0, to approve)" in one.text
     assert "zebra" not in one.text
-    assert run(("pipeline", "status", "--graph", "pdf"), library.root, terminal=False).code == 2
+    assert run(("pipeline", "status", "--graph", "pdf"), four_servers.root, terminal=False).code == 2

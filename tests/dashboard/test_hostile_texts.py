@@ -11,21 +11,21 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.pages import PAGES, path_of
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from tests.dashboard.conftest import Bench
+from tests.dashboard.conftest import WorkspaceBuilder
 
 HTML = {"Accept": "text/html"}
 LIMIT = 100_000
 
 
 @pytest.fixture
-def client(library: Bench) -> TestClient:
-    return TestClient(create_app(library.root), base_url="http://127.0.0.1", headers=HTML)
+def client(four_servers: WorkspaceBuilder) -> TestClient:
+    return TestClient(create_app(four_servers.root), base_url="http://127.0.0.1", headers=HTML)
 
 
-def recorded(bench: Bench, event: str, reason: str, **facts: str) -> None:
+def recorded(builder: WorkspaceBuilder, event: str, reason: str, **facts: str) -> None:
     """A decision as an older version recorded it."""
     about = {"channel": "production", "candidate": "1.2.0-0123456789ab", "version": "1.2.0"} | facts
-    with bench.store.transaction("bookshop") as transaction:
+    with builder.store.transaction("bookshop") as transaction:
         transaction.append(event, **about, reason=reason)
 
 
@@ -44,15 +44,15 @@ def words(page: str) -> str:
     ],
 )
 def test_of_one_long_word_the_beginning_is_shown(
-    library: Bench, client: TestClient, path: str, shown: list[str]
+    four_servers: WorkspaceBuilder, client: TestClient, path: str, shown: list[str]
 ) -> None:
-    config = library.root / "mcpfactory.toml"
+    config = four_servers.root / "mcpfactory.toml"
     config.write_text(
         config.read_text() + '\n[[pipeline.channels]]\nname = "staging"\n'
         '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\n'
     )
-    recorded(library, "rejected", "Wrong" + "g" * 3_000)
-    recorded(library, "held", "Halt" + "t" * 3_000)
+    recorded(four_servers, "rejected", "Wrong" + "g" * 3_000)
+    recorded(four_servers, "held", "Halt" + "t" * 3_000)
     page = words(client.get(path).text)
     assert [word for word in shown if word not in page] == []
     assert not re.search(r"\w{402}", re.sub(r"<details>.*?</details>", "", client.get(path).text, flags=re.DOTALL))
@@ -60,9 +60,9 @@ def test_of_one_long_word_the_beginning_is_shown(
 
 
 def test_a_reason_of_an_older_history_is_cut_and_its_whole_is_there_to_be_opened(
-    library: Bench, client: TestClient
+    four_servers: WorkspaceBuilder, client: TestClient
 ) -> None:
-    recorded(library, "held", "because " + "y" * 2_000 + " it is so")
+    recorded(four_servers, "held", "because " + "y" * 2_000 + " it is so")
     page = client.get("/servers/bookshop/").text
     folded = re.search(r"<details><summary>([^<]*)</summary>([^<]*)</details></td>", page)
     assert folded is not None
@@ -72,12 +72,12 @@ def test_a_reason_of_an_older_history_is_cut_and_its_whole_is_there_to_be_opened
 
 @pytest.mark.parametrize("event", ["held", "rejected"])
 def test_no_page_grows_by_what_an_older_version_took_for_a_reason(
-    library: Bench, client: TestClient, event: str
+    four_servers: WorkspaceBuilder, client: TestClient, event: str
 ) -> None:
-    recorded(library, event, "x" * 100_000)
+    recorded(four_servers, event, "x" * 100_000)
     if event == "held":
-        recorded(library, event, "x" * 100_000, channel="staging")
-    reader = WorkspaceReader(library.root)
+        recorded(four_servers, event, "x" * 100_000, channel="staging")
+    reader = WorkspaceReader(four_servers.root)
     for page in PAGES:
         for values in page.instances(reader, ["bookshop"]):
             answer = client.get(path_of(page, values))
@@ -85,10 +85,12 @@ def test_no_page_grows_by_what_an_older_version_took_for_a_reason(
     assert "mcpfactory pipeline history bookshop" in client.get("/servers/bookshop/").text
 
 
-def test_a_run_that_was_cancelled_says_so_and_what_did_not_run(library: Bench, client: TestClient) -> None:
+def test_a_run_that_was_cancelled_says_so_and_what_did_not_run(
+    four_servers: WorkspaceBuilder, client: TestClient
+) -> None:
     run = new_id()
-    library.passed("weather", "generate", run=run)
-    with library.store.transaction("weather") as transaction:
+    four_servers.passed("weather", "generate", run=run)
+    with four_servers.store.transaction("weather") as transaction:
         transaction.append("stage.started", stage="build", run=run, pid=1, reasons=["never run"])
         transaction.append("stage.interrupted", stage="build", run=run, message="the run was ended")
     for path in (f"/runs/{run}/", f"/runs/{run}/weather/"):
@@ -97,9 +99,9 @@ def test_a_run_that_was_cancelled_says_so_and_what_did_not_run(library: Bench, c
         assert "up to date" not in page
 
 
-def test_a_run_that_died_says_that_it_broke_off(library: Bench, client: TestClient) -> None:
+def test_a_run_that_died_says_that_it_broke_off(four_servers: WorkspaceBuilder, client: TestClient) -> None:
     run = new_id()
-    with library.store.transaction("weather") as transaction:
+    with four_servers.store.transaction("weather") as transaction:
         transaction.append("stage.started", stage="test", run=run, pid=1, reasons=["never run"])
     page = words(client.get(f"/runs/{run}/").text)
     assert "It broke off: what had not begun did not run, as staging." in page

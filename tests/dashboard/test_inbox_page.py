@@ -15,9 +15,9 @@ from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.views.inbox import InboxItem
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, owners_of
-from tests.dashboard.conftest import Bench, serving
-from tests.dashboard.person import PEOPLE, Browser
-from tests.pipeline.space import settings_of
+from tests.dashboard.conftest import WorkspaceBuilder, serving
+from tests.dashboard.http_browser import PEOPLE, Browser
+from tests.pipeline.staged_workspace import settings_of
 
 HTML = {"Accept": "text/html"}
 
@@ -81,32 +81,32 @@ def test_what_waits_for_me_is_what_i_own_may_approve_or_anybody_may_do() -> None
     assert ("a", "approval") in [(item.server, item.kind) for item in inbox(open_to_all, whose="Ada").items]
 
 
-def test_owners_are_those_of_the_longest_pattern_and_else_of_codeowners(bench: Bench) -> None:
+def test_owners_are_those_of_the_longest_pattern_and_else_of_codeowners(builder: WorkspaceBuilder) -> None:
     table = {"*": ["Margaret"], "billing-*": ["Linus"], "billing-eu": ["Ada", "Grace"]}
-    owners = owners_of(dataclasses.replace(bench.workspace, settings=settings_of(owners=table)))
+    owners = owners_of(dataclasses.replace(builder.workspace, settings=settings_of(owners=table)))
     assert [owners(name) for name in ("shop", "billing-us", "billing-eu")] == [
         ("Margaret",),
         ("Linus",),
         ("Ada", "Grace"),
     ]
     lines = "* @everyone\n/servers/ @platform  # all\nservers/shop/ @Ada g@example.com\nservers/*/tests @tester\nservers/b*/ @b\n*.md @docs\n"
-    (bench.root / "CODEOWNERS").write_text(lines)
-    owners = owners_of(bench.workspace)
+    (builder.root / "CODEOWNERS").write_text(lines)
+    owners = owners_of(builder.workspace)
     assert [owners(name) for name in ("shop", "billing", "other")] == [("Ada", "g@example.com"), ("b",), ("platform",)]
-    config = bench.root / "mcpfactory.toml"
+    config = builder.root / "mcpfactory.toml"
     before = config.read_text()
     config.write_text(before + '\n[owners]\nshop = ["Grace"]\n')
-    assert owners_of(Workspace.find(bench.root))("shop") == ("Grace",)
+    assert owners_of(Workspace.find(builder.root))("shop") == ("Grace",)
     for wrong in ('shop = "Grace"', "shop = [1]"):
         config.write_text(f"{before}\n[owners]\n{wrong}\n")
         with pytest.raises(ConfigError, match=r"owners.shop.*: must be a"):
-            owners_of(Workspace.find(bench.root))
+            owners_of(Workspace.find(builder.root))
 
 
-def test_the_page_has_one_button_a_row_and_keeps_what_waits_for_who_looks(library: Bench) -> None:
-    config = library.root / "mcpfactory.toml"
+def test_the_page_has_one_button_a_row_and_keeps_what_waits_for_who_looks(four_servers: WorkspaceBuilder) -> None:
+    config = four_servers.root / "mcpfactory.toml"
     config.write_text(config.read_text() + '\n[owners]\nzebra = ["Grace"]\nweather = ["Ada"]\n')
-    with serving(library.root, PEOPLE) as address:
+    with serving(four_servers.root, PEOPLE) as address:
         ada = Browser(address).login("Ada")
         page = ada.get("/").text
         assert '<input type="checkbox" name="for" value="Ada">' in page
@@ -119,12 +119,12 @@ def test_the_page_has_one_button_a_row_and_keeps_what_waits_for_who_looks(librar
         assert [row.count('class="act"') <= 1 for row in rows] == [True] * len(rows)
 
 
-def test_what_failed_has_a_way_to_its_log_where_that_is_on_this_machine(library: Bench) -> None:
-    client = TestClient(create_app(library.root), base_url="http://127.0.0.1")
+def test_what_failed_has_a_way_to_its_log_where_that_is_on_this_machine(four_servers: WorkspaceBuilder) -> None:
+    client = TestClient(create_app(four_servers.root), base_url="http://127.0.0.1")
     link = "servers/atlas/logs/validate/#wrong"
     pages = {"/": link, "/servers/atlas/": 'logs/validate/#wrong">Log of validate</a>'}
     assert all(there not in client.get(path, headers=HTML).text for path, there in pages.items())
-    file = library.workspace.artifacts / "atlas" / "logs" / "validate.log"
+    file = four_servers.workspace.artifacts / "atlas" / "logs" / "validate.log"
     file.parent.mkdir(parents=True)
     file.write_text("E   it failed\n")
     for path, there in pages.items():

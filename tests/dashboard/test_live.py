@@ -9,14 +9,14 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import STATUSES
-from tests.dashboard.conftest import EVIL, Bench
+from tests.dashboard.conftest import EVIL, WorkspaceBuilder
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 @pytest.fixture
-def client(library: Bench) -> TestClient:
-    return TestClient(create_app(library.root), base_url="http://127.0.0.1:8765", headers=HTML)
+def client(four_servers: WorkspaceBuilder) -> TestClient:
+    return TestClient(create_app(four_servers.root), base_url="http://127.0.0.1:8765", headers=HTML)
 
 
 def test_the_board_has_every_server_with_its_stages_and_channels(client: TestClient) -> None:
@@ -32,9 +32,9 @@ def test_the_page_of_a_server_shows_stages_candidate_findings_tools_and_history(
     page = client.get("/servers/atlas/").text
     assert "atlas_mcp-0.3.0-py3-none-any.whl" in page
     assert "sha256:" + "ab" * 32 in page
-    assert "behaviour.tools-work" in page
+    assert "tool-calls.some-succeed" in page
     assert "score 62 of 100, not promotable" in page
-    assert "behaviour.output" in page
+    assert "tool-calls.output-schema" in page
     assert "GET /books/{bookId}" in page
     assert "1 operation left out" in page
     assert "ATLAS_API_KEY" in page
@@ -91,7 +91,7 @@ def test_every_page_is_json_for_programs(client: TestClient) -> None:
     assert {one["key"]: one["number"] for one in board["counts"]} == {"failed": 1, "stale": 1, "never": 1, "passed": 1}
     page = client.get("/servers/atlas/?format=json").json()
     assert page["status"] == "failed"
-    assert page["findings"][0]["rule"] == "behaviour.tools-work"
+    assert page["findings"][0]["rule"] == "tool-calls.some-succeed"
     assert client.get("/", headers={"Accept": "*/*"}).text.startswith("<!doctype html>")
 
 
@@ -125,25 +125,27 @@ def test_the_dashboard_only_reads(client: TestClient, method: str) -> None:
     assert client.request(method, "/servers/atlas/").status_code == 405
 
 
-def test_a_damaged_state_file_is_shown_with_the_way_to_mend_it(library: Bench, client: TestClient) -> None:
-    library.store.state_file("bookshop").write_text("<<<<<<< ours\n")
+def test_a_damaged_state_file_is_shown_with_the_way_to_mend_it(
+    four_servers: WorkspaceBuilder, client: TestClient
+) -> None:
+    four_servers.store.state_file("bookshop").write_text("<<<<<<< ours\n")
     assert "unreadable" in client.get("/board/").text
     assert "operators of the workspace" in client.get("/?kind=problem").text
     page = client.get("/servers/bookshop/").text
     assert "hint: mcpfactory pipeline verify --repair bookshop" in page
 
 
-def test_damaged_reports_are_left_out_and_the_page_stands(library: Bench, client: TestClient) -> None:
-    (library.root / "servers/atlas/.mcpfactory/report.json").write_text("{")
-    for file in (library.workspace.artifacts / "atlas").rglob("report.json"):
+def test_damaged_reports_are_left_out_and_the_page_stands(four_servers: WorkspaceBuilder, client: TestClient) -> None:
+    (four_servers.root / "servers/atlas/.mcpfactory/report.json").write_text("{")
+    for file in (four_servers.workspace.artifacts / "atlas").rglob("report.json"):
         file.write_text("[" * 100_000)
     page = client.get("/servers/atlas/")
     assert page.status_code == 200
     assert "No validation report on this machine" in page.text
 
 
-def test_an_empty_workspace_says_how_to_begin(bench: Bench) -> None:
-    page = TestClient(create_app(bench.root), base_url="http://localhost").get("/").text
+def test_an_empty_workspace_says_how_to_begin(builder: WorkspaceBuilder) -> None:
+    page = TestClient(create_app(builder.root), base_url="http://localhost").get("/").text
     assert "No servers yet" in page
     assert "mcpfactory new --from-openapi" in page
     assert "<table" not in page

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
-from tests.dashboard.conftest import EVIL, Bench
-from tests.dashboard.person import Browser
+from tests.dashboard.conftest import EVIL, WorkspaceBuilder
+from tests.dashboard.http_browser import Browser
 from tests.dashboard.test_cancel import acting
 from tests.dashboard.test_follow import going
 
@@ -24,10 +24,10 @@ PATH = "/servers/atlas/logs/test/"
 class Atlas:
     """The log of the stage `test` of the server `atlas`, and what the dashboard shows of it."""
 
-    def __init__(self, library: Bench) -> None:
-        self.file = library.workspace.artifacts / "atlas" / "logs" / "test.log"
+    def __init__(self, four_servers: WorkspaceBuilder) -> None:
+        self.file = four_servers.workspace.artifacts / "atlas" / "logs" / "test.log"
         self.file.parent.mkdir(parents=True)
-        self.client = TestClient(create_app(library.root), base_url="http://127.0.0.1")
+        self.client = TestClient(create_app(four_servers.root), base_url="http://127.0.0.1")
 
     def told(self, query: str = "") -> Any:
         answer = self.client.get(PATH + query, headers={"Accept": "application/json"})
@@ -42,8 +42,8 @@ class Atlas:
 
 
 @pytest.fixture
-def atlas(library: Bench) -> Atlas:
-    return Atlas(library)
+def atlas(four_servers: WorkspaceBuilder) -> Atlas:
+    return Atlas(four_servers)
 
 
 def lines_of(number: int) -> list[str]:
@@ -123,9 +123,11 @@ def test_of_a_very_long_log_the_end_is_shown_and_all_of_it_can_be_had(atlas: Atl
     assert atlas.client.get(f"{PATH}raw").content == atlas.file.read_bytes()
 
 
-def test_what_another_program_runs_is_neither_run_again_nor_cancelled_from_its_log(library: Bench, acting: str) -> None:
+def test_what_another_program_runs_is_neither_run_again_nor_cancelled_from_its_log(
+    four_servers: WorkspaceBuilder, acting: str
+) -> None:
     ada, run = Browser(acting).login("Ada"), new_id()
-    with going(library, run, "weather", "test") as log:
+    with going(four_servers, run, "weather", "test") as log:
         log.write("at work\n")
         page = ada.get("/servers/weather/logs/test/").text
         assert "which goes on" in page

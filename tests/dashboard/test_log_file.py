@@ -13,7 +13,7 @@ from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.files import read_log
 from mcpfactory_pipeline.dashboard.live import read_tail
 from mcpfactory_pipeline.views import status
-from tests.dashboard.conftest import Bench
+from tests.dashboard.conftest import WorkspaceBuilder
 
 PATH = "/servers/atlas/logs/test/"
 SECRET = "not of this workspace"
@@ -34,14 +34,14 @@ def linked_folder(file: Path, secret: Path) -> None:
 
 
 @pytest.mark.parametrize("made", [fifo, link, linked_folder])
-def test_what_is_no_file_of_its_own_is_not_shown(library: Bench, tmp_path: Path, made) -> None:  # type: ignore[no-untyped-def] # one of three
-    file = library.workspace.artifacts / "atlas" / "logs" / "test.log"
+def test_what_is_no_file_of_its_own_is_not_shown(four_servers: WorkspaceBuilder, tmp_path: Path, made) -> None:  # type: ignore[no-untyped-def] # one of three
+    file = four_servers.workspace.artifacts / "atlas" / "logs" / "test.log"
     file.parent.mkdir(parents=True)
     (tmp_path / "away").mkdir()
     secret = tmp_path / "away" / "secret"
     secret.write_text(SECRET)
     made(file, secret)
-    client = TestClient(create_app(library.root), base_url="http://127.0.0.1")
+    client = TestClient(create_app(four_servers.root), base_url="http://127.0.0.1")
     for path in (PATH, f"{PATH}raw"):
         answer = client.get(path, headers={"Accept": "text/html"})
         assert answer.status_code == 404, path
@@ -50,4 +50,4 @@ def test_what_is_no_file_of_its_own_is_not_shown(library: Bench, tmp_path: Path,
     assert read_log(file) == ""
     assert read_tail("atlas/test/1", file).text == b""
     with pytest.raises(NotFoundError):
-        status.read_log(library.workspace, "atlas", "test")
+        status.read_log(four_servers.workspace, "atlas", "test")

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tests.dashboard.conftest import Bench, serving
-from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.conftest import WorkspaceBuilder, serving
+from tests.dashboard.http_browser import PEOPLE, Browser
 from tests.dashboard.test_decision import shop
 from tests.dashboard.test_follow import Stream, followed
 
@@ -19,7 +19,7 @@ DECIDE = "/servers/bookshop/decide/production/"
 
 
 @pytest.fixture
-def address(shop: Bench) -> Iterator[str]:
+def address(shop: WorkspaceBuilder) -> Iterator[str]:
     with serving(shop.root, PEOPLE) as address:
         yield address
 
@@ -67,7 +67,7 @@ class Still(HTMLParser):
             self.kept.append(data)
 
 
-def test_nothing_that_a_decision_changes_is_outside_of_what_follows(shop: Bench, address: str) -> None:
+def test_nothing_that_a_decision_changes_is_outside_of_what_follows(shop: WorkspaceBuilder, address: str) -> None:
     ada = Browser(address).login("Ada")
     before = ada.get(DECIDE).text
     grace = Browser(address).login("Grace")

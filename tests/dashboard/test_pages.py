@@ -15,14 +15,14 @@ from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.runs import gantt, run_page, runs_of, runs_page
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from tests.dashboard.conftest import Bench
+from tests.dashboard.conftest import WorkspaceBuilder
 
 JSON = {"Accept": "application/json"}
 
 
 @pytest.fixture
-def client(library: Bench) -> TestClient:
-    return TestClient(create_app(library.root), base_url="http://127.0.0.1:8765", headers={"Accept": "text/html"})
+def client(four_servers: WorkspaceBuilder) -> TestClient:
+    return TestClient(create_app(four_servers.root), base_url="http://127.0.0.1:8765", headers={"Accept": "text/html"})
 
 
 def waiting(*items: InboxItem, approvers: tuple[str, ...] = ()) -> WorkspaceFacts:
@@ -57,7 +57,7 @@ def test_the_inbox_is_filtered_by_kind_and_server() -> None:
 def test_the_landing_page_is_what_waits_with_the_command_to_type(client: TestClient) -> None:
     page = client.get("/").text
     assert ">Inbox <small>" in page
-    assert "validate failed: score 62; first: behaviour.tools-work" in page
+    assert "validate failed: score 62; first: tool-calls.some-succeed" in page
     assert "<code>mcpfactory validate atlas</code>" in page
     assert "anyone who may approve" in page
 
@@ -101,21 +101,25 @@ def test_a_run_tells_every_step_with_its_reason_and_how_it_ended() -> None:
     assert runs_page("zoo", runs_of({"atlas": events})).runs[0].steps == 2
 
 
-def test_a_run_is_drawn_with_its_timeline_and_links_to_the_logs(library: Bench, client: TestClient) -> None:
-    page = client.get(f"/runs/{library.run}/").text
+def test_a_run_is_drawn_with_its_timeline_and_links_to_the_logs(
+    four_servers: WorkspaceBuilder, client: TestClient
+) -> None:
+    page = client.get(f"/runs/{four_servers.run}/").text
     assert page.count('<rect class="') == 10  # one for each step
-    assert f'href="../../runs/{library.run}/atlas/"' in page
-    assert library.run in client.get("/runs/").text
+    assert f'href="../../runs/{four_servers.run}/atlas/"' in page
+    assert four_servers.run in client.get("/runs/").text
 
 
-def test_each_step_that_failed_leads_to_its_log_as_long_as_that_is_there(library: Bench, client: TestClient) -> None:
+def test_each_step_that_failed_leads_to_its_log_as_long_as_that_is_there(
+    four_servers: WorkspaceBuilder, client: TestClient
+) -> None:
     run, link = new_id(), 'servers/weather/logs/test/#wrong"'
-    log = library.workspace.artifacts / "weather/logs/test.log"
+    log = four_servers.workspace.artifacts / "weather/logs/test.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("E assert 1 == 2\n")
-    library.passed("weather", "build", run=run)
-    library.finished("weather", "test", "errored", run=run)
-    library.finished("weather", "test", "failed", run=run)
+    four_servers.passed("weather", "build", run=run)
+    four_servers.finished("weather", "test", "errored", run=run)
+    four_servers.finished("weather", "test", "failed", run=run)
     for path in (f"/runs/{run}/", f"/runs/{run}/weather/"):
         page = client.get(path).text.partition("Why it ran")[2].partition("</table>")[0]
         assert page.count(link) == 1, "of two attempts the last has written it"
@@ -124,7 +128,7 @@ def test_each_step_that_failed_leads_to_its_log_as_long_as_that_is_there(library
     assert [one["kept"] for one in client.get(f"/runs/{run}/?format=json").json()["steps"]] == [False, False, True]
     assert client.get("/servers/weather/logs/test/").status_code == 200
     later = new_id()
-    library.finished("weather", "test", "failed", run=later)
+    four_servers.finished("weather", "test", "failed", run=later)
     assert link not in client.get(f"/runs/{run}/").text, "what is there is of another run"
     assert link in client.get(f"/runs/{later}/").text
     log.unlink()
@@ -136,8 +140,10 @@ def test_an_unknown_run_is_not_found(client: TestClient) -> None:
     assert "has no run nothing" in client.get("/runs/nothing/", headers=JSON).json()["error"]["message"]
 
 
-def test_one_server_with_a_broken_configuration_does_not_hide_the_others(library: Bench, client: TestClient) -> None:
-    (library.root / "servers/weather/mcpfactory.toml").write_text("[server\n")
+def test_one_server_with_a_broken_configuration_does_not_hide_the_others(
+    four_servers: WorkspaceBuilder, client: TestClient
+) -> None:
+    (four_servers.root / "servers/weather/mcpfactory.toml").write_text("[server\n")
     page = client.get("/board/").text
     assert "is not TOML" in page
     assert "bookshop" in page

@@ -15,8 +15,8 @@ from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.views.status import status
-from tests.dashboard.conftest import EVIL, Bench, serving
-from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.conftest import EVIL, WorkspaceBuilder, serving
+from tests.dashboard.http_browser import PEOPLE, Browser
 from tests.dashboard.test_decision import shop
 
 __all__ = ["shop"]
@@ -26,20 +26,22 @@ HTML = {"Accept": "text/html"}
 
 
 @pytest.fixture
-def no(shop: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def rejected_shop(shop: WorkspaceBuilder, monkeypatch: pytest.MonkeyPatch) -> WorkspaceBuilder:
     """The shop, whose 2.0.0 Ada rejected for production."""
     monkeypatch.setenv("MCPFACTORY_ACTOR", "Ada")
     decision.reject(shop.workspace, "bookshop", "production", reason=f"too soon {EVIL}")
     return shop
 
 
-def test_the_page_of_the_server_the_graph_and_the_decision_say_who_rejected_it_and_why(no: Bench) -> None:
-    client = TestClient(create_app(no.root), base_url="http://127.0.0.1")
+def test_the_page_of_the_server_the_graph_and_the_decision_say_who_rejected_it_and_why(
+    rejected_shop: WorkspaceBuilder,
+) -> None:
+    client = TestClient(create_app(rejected_shop.root), base_url="http://127.0.0.1")
     page = client.get("/servers/bookshop/?format=json").json()
     production = page["channels"][-1]
     (said,) = production["rejected"]
     assert (production["rejected_version"], said["who"]) == ("2.0.0", "Ada")
-    assert said["at"] == no.store.history("bookshop")[-1]["at"]
+    assert said["at"] == rejected_shop.store.history("bookshop")[-1]["at"]
     text = client.get("/servers/bookshop/", headers=HTML).text
     assert (
         "</time> UTC" not in text + client.get(DECIDE, headers=HTML).text
@@ -55,8 +57,8 @@ def test_the_page_of_the_server_the_graph_and_the_decision_say_who_rejected_it_a
     assert "Nobody is asked about it now" not in text
 
 
-def test_it_is_approved_after_all_from_the_page_of_the_decision(no: Bench) -> None:
-    with serving(no.root, PEOPLE) as address:
+def test_it_is_approved_after_all_from_the_page_of_the_decision(rejected_shop: WorkspaceBuilder) -> None:
+    with serving(rejected_shop.root, PEOPLE) as address:
         ada = Browser(address).login("Ada")
         assert "Approve after all" in ada.get(DECIDE).text
         assert "Approve after all" not in Browser(address).get(DECIDE).text
@@ -64,11 +66,11 @@ def test_it_is_approved_after_all_from_the_page_of_the_decision(no: Bench) -> No
         assert f"it lifts the rejection by Ada: too soon {EVIL}" in page.partition("What will happen")[2]
         assert ada.act("bookshop", "approve", channel="production", reason="looked again").status == 303
         assert "Rejected by" not in ada.get(DECIDE).text
-    assert status(no.workspace)[0]["rejected"] == {}
+    assert status(rejected_shop.workspace)[0]["rejected"] == {}
 
 
-def test_the_inbox_neither_asks_about_it_nor_says_that_it_is_where_it_may_be(no: Bench) -> None:
-    view = inbox(WorkspaceReader(no.root).workspace())
+def test_the_inbox_neither_asks_about_it_nor_says_that_it_is_where_it_may_be(rejected_shop: WorkspaceBuilder) -> None:
+    view = inbox(WorkspaceReader(rejected_shop.root).workspace())
     assert [item.kind for item in view.items if item.about == "production"] == []
     assert view.rejected == (RejectedCandidate("bookshop", "2.0.0", "production"),)
     page = next(page for page in PAGES if page.name == "inbox")

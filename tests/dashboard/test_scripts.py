@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from mcpfactory_pipeline.base.ids import new_id
-from tests.dashboard.conftest import Bench, serving
-from tests.dashboard.person import PEOPLE, Browser
+from tests.dashboard.conftest import WorkspaceBuilder, serving
+from tests.dashboard.http_browser import PEOPLE, Browser
 from tests.dashboard.test_decision import shop
 from tests.dashboard.test_export import chromium
 from tests.dashboard.test_follow import going
@@ -30,22 +30,26 @@ def tokyo() -> Iterator[Any]:
         browser.close()
 
 
-def test_times_in_the_zone_of_the_reader_are_never_called_utc(library: Bench, address: str, tokyo: Any) -> None:
-    for path in ("/runs/", f"/runs/{library.run}/", "/servers/bookshop/", "/servers/bookshop/decide/staging/"):
+def test_times_in_the_zone_of_the_reader_are_never_called_utc(
+    four_servers: WorkspaceBuilder, address: str, tokyo: Any
+) -> None:
+    for path in ("/runs/", f"/runs/{four_servers.run}/", "/servers/bookshop/", "/servers/bookshop/decide/staging/"):
         tokyo.goto(address + path)
         if tokyo.locator("#content time[datetime]:not([data-age])").count():
             assert "UTC" not in tokyo.locator("#content").text_content(), path
             assert "Asia/Tokyo" in tokyo.locator("#content").text_content(), path
-    tokyo.goto(f"{address}/runs/{library.run}/")
+    tokyo.goto(f"{address}/runs/{four_servers.run}/")
     time = tokyo.locator("h1 time")
     hour = int(time.get_attribute("datetime")[11:13])
     assert re.search(rf"\b{(hour + 9) % 24:02}:", time.text_content())
     assert tokyo.locator("h1 small").text_content().endswith(" Asia/Tokyo")
 
 
-def test_a_run_is_followed_and_what_is_over_goes_when_it_ends(library: Bench, address: str, tokyo: Any) -> None:
+def test_a_run_is_followed_and_what_is_over_goes_when_it_ends(
+    four_servers: WorkspaceBuilder, address: str, tokyo: Any
+) -> None:
     run = new_id()
-    with going(library, run, "weather", "test") as log:
+    with going(four_servers, run, "weather", "test") as log:
         tokyo.goto(f"{address}/runs/{run}/")
         tokyo.locator("#live", has_text="Live").wait_for()
         log.write("\x1b[32mgreen\x1b[0m and <b>plain\n")
@@ -57,7 +61,7 @@ def test_a_run_is_followed_and_what_is_over_goes_when_it_ends(library: Bench, ad
         assert "so far" in before
         tokyo.wait_for_function("before => document.querySelector('#state h1 + p').textContent !== before", arg=before)
         assert "UTC" not in tokyo.locator("#state").text_content()  # nor in what came afterwards
-        library.finished("weather", "test", "passed", run=run)
+        four_servers.finished("weather", "test", "passed", run=run)
     tokyo.locator("#live", has_text="The run has ended.").wait_for()
     assert tokyo.get_by_role("heading", name="At work now").count() == 0
     assert tokyo.locator("#work, #tails").count() == 0
@@ -70,7 +74,7 @@ def log_in(page: Any, address: str, then: str) -> None:
     page.get_by_role("button", name="Log in").click()
 
 
-def decided(shop: Bench) -> list[tuple[str, str]]:
+def decided(shop: WorkspaceBuilder) -> list[tuple[str, str]]:
     events = shop.store.history("bookshop")
     return [(one["event"], one["actor"]) for one in events if one["event"] in {"approved", "rejected"}]
 
@@ -93,7 +97,7 @@ class HeldKey:
             self._keyboard.send("Input.dispatchKeyEvent", {"type": "keyDown", "autoRepeat": True, **self._code})
 
 
-def test_a_rejection_that_nobody_has_read_is_not_overridden_by_keys(shop: Bench, tokyo: Any) -> None:
+def test_a_rejection_that_nobody_has_read_is_not_overridden_by_keys(shop: WorkspaceBuilder, tokyo: Any) -> None:
     with serving(shop.root, PEOPLE) as address:
         log_in(tokyo, address, CONFIRM)
         tokyo.get_by_role("heading", name="What will happen").wait_for()
@@ -114,7 +118,9 @@ def test_a_rejection_that_nobody_has_read_is_not_overridden_by_keys(shop: Bench,
         assert decided(shop)[-1] == ("approved", "Ada"), "whoever has read it presses the button"
 
 
-def test_what_is_confirmed_is_sent_once_however_long_or_often_the_key_is_pressed(shop: Bench, tokyo: Any) -> None:
+def test_what_is_confirmed_is_sent_once_however_long_or_often_the_key_is_pressed(
+    shop: WorkspaceBuilder, tokyo: Any
+) -> None:
     kept = "window.sent = 0; addEventListener('submit', e => { sent += !e.defaultPrevented; e.preventDefault(); })"
     with serving(shop.root, PEOPLE) as address:
         log_in(tokyo, address, CONFIRM)
@@ -138,7 +144,7 @@ def test_what_is_confirmed_is_sent_once_however_long_or_often_the_key_is_pressed
         tokyo.goto("about:blank")
 
 
-def test_whoever_logs_out_is_logged_out_in_every_tab(shop: Bench, tokyo: Any) -> None:
+def test_whoever_logs_out_is_logged_out_in_every_tab(shop: WorkspaceBuilder, tokyo: Any) -> None:
     with serving(shop.root, PEOPLE) as address:
         tokyo.goto(f"{address}/login/?next=/servers/bookshop/")
         tokyo.locator("#token").fill(PEOPLE["Ada"])

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_of, runs_page
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
-from tests.dashboard.conftest import Bench
+from tests.dashboard.conftest import WorkspaceBuilder
 
 NAME = "a_server_with_a_name_that_is_as_long_as_names_may_be_" + "n" * 43
 TEXT = "<b>what is said here</b> & that is much; " * 12
@@ -104,44 +104,48 @@ def swap(folder: Path) -> None:
     folder.with_name(".other").rename(folder)
 
 
-def wheel(bench: Bench) -> Path:
-    return next((bench.workspace.artifacts / "bookshop").rglob("*.whl"))
+def wheel(builder: WorkspaceBuilder) -> Path:
+    return next((builder.workspace.artifacts / "bookshop").rglob("*.whl"))
 
 
-CHANGES: dict[str, Callable[[Bench], None]] = {
-    "a new file": lambda bench: add(bench.root / "servers/weather/extra.py"),
-    "a file that is gone": lambda bench: (bench.root / "servers/weather/.mcpfactory/report.json").unlink(),
-    "what a stage found": lambda bench: bench.passed("weather", "generate"),
-    "a run that is under way": lambda bench: add(bench.root / "pipeline/locks/weather.running"),
-    "another folder": lambda bench: swap(bench.root / "servers/weather"),
-    "edited in place, its time put back": lambda bench: edit_quietly(bench.root / "servers/weather/mcpfactory.toml"),
-    "the file of a candidate is gone": lambda bench: wheel(bench).unlink(),
-    "a channel's page": lambda bench: add(bench.workspace.pipeline / "channels/staging/simple/bookshop-mcp/index.html"),
+CHANGES: dict[str, Callable[[WorkspaceBuilder], None]] = {
+    "a new file": lambda builder: add(builder.root / "servers/weather/extra.py"),
+    "a file that is gone": lambda builder: (builder.root / "servers/weather/.mcpfactory/report.json").unlink(),
+    "what a stage found": lambda builder: builder.passed("weather", "generate"),
+    "a run that is under way": lambda builder: add(builder.root / "pipeline/locks/weather.running"),
+    "another folder": lambda builder: swap(builder.root / "servers/weather"),
+    "edited in place, its time put back": lambda builder: edit_quietly(
+        builder.root / "servers/weather/mcpfactory.toml"
+    ),
+    "the file of a candidate is gone": lambda builder: wheel(builder).unlink(),
+    "a channel's page": lambda builder: add(
+        builder.workspace.pipeline / "channels/staging/simple/bookshop-mcp/index.html"
+    ),
 }
 OF_BOOKSHOP = {"the file of a candidate is gone", "a channel's page"}
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_reader_reads_only_the_server_that_changed(library: Bench, what: str) -> None:
-    reader = WorkspaceReader(library.root)
+def test_reader_reads_only_the_server_that_changed(four_servers: WorkspaceBuilder, what: str) -> None:
+    reader = WorkspaceReader(four_servers.root)
     before = {server.name: server for server in reader.workspace().servers}
     assert all(server is before[server.name] for server in reader.workspace().servers)
-    CHANGES[what](library)
+    CHANGES[what](four_servers)
     after = {server.name: server for server in reader.workspace().servers}
     assert [name for name in before if after[name] is not before[name]] == [
         "bookshop" if what in OF_BOOKSHOP else "weather"
     ]
 
 
-def test_runs_are_made_once_for_as_long_as_no_history_changes(library: Bench) -> None:
-    reader = WorkspaceReader(library.root)
+def test_runs_are_made_once_for_as_long_as_no_history_changes(four_servers: WorkspaceBuilder) -> None:
+    reader = WorkspaceReader(four_servers.root)
     before = reader.from_histories("runs", runs_of)
     assert reader.from_histories("runs", runs_of) is before
     assert reader.from_histories("other", len) == len(reader.histories())
-    library.passed("zebra", "generate", run=(later := new_id()))
+    four_servers.passed("zebra", "generate", run=(later := new_id()))
     after = reader.from_histories("runs", runs_of)
     assert after is not before
     assert after[0].run == later
     assert reader.from_histories("runs", runs_of) is after
-    library.store.history_file("zebra").unlink()
+    four_servers.store.history_file("zebra").unlink()
     assert later not in [row.run for row in reader.from_histories("runs", runs_of)]

@@ -11,8 +11,8 @@ import pytest
 from mcpfactory_runtime import Context, Image, Server, Text
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.testing import connect
-from tests.features.shown import run_shown, says
-from tests.patience import PATIENCE
+from tests.features.docs_examples import run_shown, says
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 LEGACY = "2025-06-18"
@@ -110,7 +110,7 @@ async def test_changes_are_told() -> None:
     async with connect(server, LEGACY, notified=lambda method, _: told.set() if "tools" in method else None) as client:
         await client.list_tools()
         server.remove_tool("add_note")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await told.wait()
 
 

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from benchmarks.features import probe
 from benchmarks.features.table import FEATURES
-from tests.features.shown import ROOT, section
-from tests.house.pages import Page
-from tests.rows import rows
+from tests.features.docs_examples import ROOT, section
+from tests.repository.markdown_pages import Page
+from tests.subtest_table import parametrize_subtests
 
 OURS = [row for row in FEATURES if row.ours.level != "no"]
 HERE = "tests/features/test_documented.py"
@@ -34,7 +34,7 @@ def named_tests(file: str) -> dict[str, str]:
     }
 
 
-@rows("row", OURS)
+@parametrize_subtests("row", OURS)
 def test_what_we_have_is_documented_and_tested_as_documented(row):
     text = section(row.ours.docs)
     assert text, f"{row.key}: there is no docs/{row.ours.docs}"
@@ -53,24 +53,24 @@ def test_every_test_of_the_documentation_has_a_row():
     assert set(named_tests(HERE)) == named
 
 
-@rows(
+@parametrize_subtests(
     "asked, holds",
     [
-        ("tests.house.pages:Page.anchors", True),
-        ("tests.house.pages:Page.wings", False),
-        ("tests.house.wings", False),
-        ("tests.house.pages:read_pages(root)", True),
-        ("tests.house.pages:read_pages(wings)", False),
+        ("tests.repository.markdown_pages:Page.anchors", True),
+        ("tests.repository.markdown_pages:Page.wings", False),
+        ("tests.repository.wings", False),
+        ("tests.repository.markdown_pages:read_pages(root)", True),
+        ("tests.repository.markdown_pages:read_pages(wings)", False),
         ("~^no_such_name$", True),
         ("~^read_pages$", False),
-        ("=^read_pages$ tests.house.pages:Page", True),
-        ("=^read_pages$ tests.house.pages:Wings", False),
+        ("=^read_pages$ tests.repository.markdown_pages:Page", True),
+        ("=^read_pages$ tests.repository.markdown_pages:Wings", False),
         ("%pytest", True),
         ("%no-such-distribution", False),
     ],
 )
 def test_a_probe_sees_what_is_there_and_what_is_not(asked, holds):
-    assert probe.holds("tests.house.pages", asked) is holds
+    assert probe.holds("tests.repository.markdown_pages", asked) is holds
 
 
 def test_pages_of_the_site_lead_to_the_table():

@@ -13,7 +13,7 @@ import pytest
 from mcpfactory.commands.pipeline import COMMANDS as PIPELINE
 from mcpfactory.main import COMMANDS, build_command
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.operations.operation import (
     FullAccess,
     Operation,
@@ -29,8 +29,8 @@ from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.workspace.policy import AGENT_ACTIONS
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.testing import connect
-from tests.pipeline.space import settings_of
-from tests.rows import rows
+from tests.pipeline.staged_workspace import settings_of
+from tests.subtest_table import parametrize_subtests
 
 PLACE = ("factory/cli/src/mcpfactory/commands/pipeline.py", "factory/cli/src/mcpfactory/main.py")
 ASKED_OF_AGENTS = {"reason", "server"}  # an agent always names the server, and a reason for each decision
@@ -52,7 +52,7 @@ def test_help_texts_list_commands_by_the_first_sentence_of_their_help():
             assert len(place.summary) <= 60, name
 
 
-@rows("operation", OPERATIONS)
+@parametrize_subtests("operation", OPERATIONS)
 def test_the_command_has_an_option_for_each_field(operation):
     command = command_of(operation)
     assert command.help.split() == operation.help().split()
@@ -66,7 +66,7 @@ def test_the_command_has_an_option_for_each_field(operation):
             assert option.default == (None if info.default == "" else info.default), flag
 
 
-@rows("operation", [one for one in OPERATIONS if "dashboard" not in one.omit])
+@parametrize_subtests("operation", [one for one in OPERATIONS if "dashboard" not in one.omit])
 def test_the_dashboard_has_a_form_with_each_field(operation):
     fields = {one.name: one for one in ACTIONS[operation.id()].fields}
     for name, info, param in operation.fields("dashboard"):
@@ -101,13 +101,13 @@ async def test_agents_have_a_tool_with_each_field(tmp_path):
                 assert told.get("default", default) == default
 
 
-@rows("operation", OPERATIONS)
+@parametrize_subtests("operation", OPERATIONS)
 def test_what_a_surface_leaves_out_has_a_reason(operation):
     omitted = [operation.omit, *(param_of(info).omit for info in operation.model_fields.values())]
     assert all(len(reason.split()) >= 3 for one in omitted for reason in one.values())
 
 
-@rows("operation", OPERATIONS)
+@parametrize_subtests("operation", OPERATIONS)
 def test_a_command_line_is_read_as_the_operation_that_it_came_from(operation):
     values = {name: sample(name, info) for name, info, _ in operation.fields("cli")}
     made = operation.read(values)
@@ -128,7 +128,7 @@ def sample(name: str, info: Any) -> Any:
     return "2031-01-31" if "date" in str(kind) else f"{name}-x"
 
 
-@rows("operation", OPERATIONS)
+@parametrize_subtests("operation", OPERATIONS)
 def test_each_field_has_an_effect(operation, monkeypatch, tmp_path):
     """A field that `run` does not read reaches nothing. What it reads it passes on; unused parameters are a lint error."""
     read: set[str] = set()

@@ -11,13 +11,13 @@ import pytest
 
 from mcpfactory_pipeline.base.events import RunEvent
 from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.run import RunOutcome, run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.pipeline.cheap import STAGES
-from tests.pipeline.here import Here
-from tests.pipeline.space import Space, configured
+from tests.pipeline.fake_stages import STAGES
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.pipeline.staged_workspace import StagedWorkspace, configured
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,7 +70,7 @@ def workspace(tmp_path, empty_workspace) -> Workspace:
 @pytest.fixture
 def executor() -> Executor | None:
     """Where `run` runs stages. Modules about processes, limits and executors take the usual one in its place (None)."""
-    return Here()
+    return InProcessExecutor()
 
 
 @pytest.fixture
@@ -85,12 +85,12 @@ def run(workspace, executor) -> Callable[..., RunOutcome]:
 
 
 @pytest.fixture
-def drive(workspace) -> Callable[..., subprocess.Popen]:
+def start_pipeline_process(workspace) -> Callable[..., subprocess.Popen]:
     """Starts the driver on the workspace, in a process of its own."""
 
     def start(action: str, *arguments: str) -> subprocess.Popen:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.pipeline.driver", action, str(workspace.root), *arguments],
+            [sys.executable, "-m", "tests.pipeline.pipeline_process", action, str(workspace.root), *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ},
         )  # fmt: skip
 
@@ -103,19 +103,21 @@ def workspace_of_books(tmp_path_factory, empty_workspace) -> Path:
     space = Workspace.find(shutil.copytree(empty_workspace, tmp_path_factory.mktemp("books") / "space"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MCPFACTORY_ACTOR", "tester")
-        Space(space, lambda *names: run_pipeline(space, names, stages=STAGES, executor=Here(), jobs=1))
+        StagedWorkspace(
+            space, lambda *names: run_pipeline(space, names, stages=STAGES, executor=InProcessExecutor(), jobs=1)
+        )
     return space.root
 
 
 @pytest.fixture
-def books(workspace, workspace_of_books, run) -> Space:
+def books(workspace, workspace_of_books, run) -> StagedWorkspace:
     """The workspace of the test with the server in it."""
     for name in ("servers", "pipeline"):
         shutil.copytree(workspace_of_books / name, workspace.root / name, dirs_exist_ok=True)
-    return Space(workspace, run)
+    return StagedWorkspace(workspace, run)
 
 
 @pytest.fixture
-def act(monkeypatch):
+def set_actor(monkeypatch):
     """Who acts from now on."""
     return lambda name: monkeypatch.setenv("MCPFACTORY_ACTOR", name)

@@ -12,14 +12,14 @@ import pytest
 
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.delivery.ci.admission import ShardResultError, Terms, admit
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.delivery.ci.admission import AdmissionRules, ShardResultError, admit
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
-from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.here import Here
-from tests.pipeline.space import configured
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.pipeline.staged_workspace import configured
 
 Event = dict[str, Any]
 
@@ -51,7 +51,7 @@ def made(tmp_path_factory, wheelhouse) -> tuple[str, list[Event]]:
         for source in ("good", "bad"):
             (folder / "source.txt").write_text(source)
             runs.append(new_id())
-            run_pipeline(space, ["books"], stages=KNOWN, executor=Here(), jobs=1, run_id=runs[-1])
+            run_pipeline(space, ["books"], stages=KNOWN, executor=InProcessExecutor(), jobs=1, run_id=runs[-1])
     return runs[-1], Store(space).history("books")
 
 
@@ -66,7 +66,7 @@ def handed(made) -> Callable[..., list[Event]]:
         for event in theirs[len(first) :]:
             change(event)
         stages = {stage.name: stage for stage in (*STAGES, smoke, PROBE)}
-        return admit("books", first, theirs, Terms(run, stages))
+        return admit("books", first, theirs, AdmissionRules(run, stages))
 
     return admitted
 

@@ -13,9 +13,9 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.inbox import read_inbox
-from tests.pipeline.cheap import add_server, as_cheap
-from tests.pipeline.here import Here
-from tests.pipeline.space import configured, offered, refused
+from tests.pipeline.fake_stages import add_server, with_fake_stages
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.pipeline.staged_workspace import configured, offered, refused
 
 TOOLS = """
 [[pipeline.stages]]
@@ -45,8 +45,8 @@ Path(os.environ["MCPFACTORY_REPORTS"], "said.txt").write_text(os.environ["MCPFAC
 class Gated:
     """A workspace in which the tool list is approved before anything is built."""
 
-    def __init__(self, space, act) -> None:
-        self.space, self.act = space, act
+    def __init__(self, space, set_actor) -> None:
+        self.space, self.act = space, set_actor
         self.folder = add_server(space.root, "books")
         (self.folder / "TOOLS.md").write_text("one tool")
         (space.root / "curate.py").write_text(CURATE)
@@ -61,10 +61,10 @@ class Gated:
 
     @property
     def stages(self):
-        return as_cheap(workspace_stages(self.space))
+        return with_fake_stages(workspace_stages(self.space))
 
     def run(self) -> str:
-        return run_pipeline(self.space, ["books"], stages=self.stages, executor=Here()).servers["books"]
+        return run_pipeline(self.space, ["books"], stages=self.stages, executor=InProcessExecutor()).servers["books"]
 
     def verdicts(self) -> dict[str, tuple[str, str]]:
         steps = plan_servers(self.space, ["books"], stages=self.stages)
@@ -83,8 +83,8 @@ class Gated:
 
 
 @pytest.fixture
-def gated(workspace, act) -> Gated:
-    return Gated(workspace, act)
+def gated(workspace, set_actor) -> Gated:
+    return Gated(workspace, set_actor)
 
 
 def test_what_stands_behind_waits_until_the_people_who_are_named_have_approved(gated):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
-from tests.pipeline.space import refused
+from tests.pipeline.staged_workspace import refused
 
 
 def test_verified_in_staging_is_not_approved_for_production(books):
@@ -31,7 +31,7 @@ def test_an_approval_is_for_these_bytes_and_no_others(books):
         books.promote()
 
 
-def test_so_many_different_people_must_approve_as_the_policy_says(books, act):
+def test_so_many_different_people_must_approve_as_the_policy_says(books, set_actor):
     books.configure('[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 2\n')
     books.decide("approve")
     with refused("tester has already approved candidate .* for production") as caught:
@@ -42,7 +42,7 @@ def test_so_many_different_people_must_approve_as_the_policy_says(books, act):
     )
     with refused("1 of 2 approvals missing"):
         books.promote()
-    act("ada")
+    set_actor("ada")
     books.decide("approve")
     with refused("ada has already approved") as caught:
         books.decide("approve")
@@ -51,16 +51,16 @@ def test_so_many_different_people_must_approve_as_the_policy_says(books, act):
     assert books.offered("production") == [b"one"]
 
 
-def test_only_those_whom_the_policy_names_may_approve_and_reject(books, act):
+def test_only_those_whom_the_policy_names_may_approve_and_reject(books, set_actor):
     table = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\napprovers = ["ada"]\n'
     books.configure(table)
     for what, options in (("approve", {}), ("reject", {"reason": "no"})):
         with refused(f"tester has no permission to {what} for production") as caught:
             books.decide(what, **options)
         assert "approvers: ada" in caught.value.hint
-    act("ada")
+    set_actor("ada")
     books.decide("approve")
-    act("tester")
+    set_actor("tester")
     books.promote()
 
 

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.build import pep517_backend
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import build_packages, build_wheel
 from mcpfactory_pipeline.isolation import levels
-from tests.machine import needs
+from tests.skip_conditions import needs
 
 SECRET = "canary-77d1"
 
@@ -43,9 +43,9 @@ def build_wheel(out, settings=None, metadata=None):
 """
 
 
-def project(folder: Path, act: str = "pass", *, requires: str = "[]", system: str = "requires = []") -> Path:
+def project(folder: Path, set_actor: str = "pass", *, requires: str = "[]", system: str = "requires = []") -> Path:
     folder.mkdir()
-    (folder / "backend.py").write_text(BACKEND.replace("{act}", act).replace("{requires}", requires))
+    (folder / "build_backend.py").write_text(BACKEND.replace("{act}", set_actor).replace("{requires}", requires))
     (folder / "pyproject.toml").write_text(
         f'[build-system]\n{system}\nbuild-backend = "backend"\nbackend-path = ["."]\n[project]\nname = "hello"\nversion = "1.0"\n'
     )
@@ -65,7 +65,7 @@ def found_in(wheel: Path) -> tuple[list[str], dict[str, str], str]:
     return found, environ, cwd
 
 
-FILES = ["backend.py", "pyproject.toml"]
+FILES = ["build_backend.py", "pyproject.toml"]
 
 
 def test_a_backend_gets_no_secret_and_builds_the_wheel_from_the_source_distribution(tmp_path, work, monkeypatch):
@@ -85,22 +85,22 @@ def test_a_backend_gets_no_secret_and_builds_the_wheel_from_the_source_distribut
 def test_a_backend_reaches_neither_the_sources_nor_the_caches_nor_its_parents(tmp_path, work):
     history = tmp_path / "history.jsonl"
     history.write_text(SECRET)
-    act = (
+    set_actor = (
         f"found += [attempt(lambda: open({str(history)!r}).read()), attempt(lambda: open({str(history)!r}, 'a')),"
-        f" attempt(lambda: open({str(tmp_path / 'hello' / 'backend.py')!r}, 'a')),"
+        f" attempt(lambda: open({str(tmp_path / 'hello' / 'build_backend.py')!r}, 'a')),"
         f" attempt(lambda: open({str(work / 'tools' / 'pyvenv.cfg')!r}, 'a')),"
         " attempt(lambda: open(f'/proc/{os.getppid()}/environ').read())]"
     )
-    found, _, _ = found_in(build_wheel(project(tmp_path / "hello", act), FILES, work, log=False))
+    found, _, _ = found_in(build_wheel(project(tmp_path / "hello", set_actor), FILES, work, log=False))
     assert found == ["PermissionError"] * 5
     assert history.read_text() == SECRET
 
 
 def test_a_link_that_a_backend_leaves_in_place_of_a_package_is_not_followed(tmp_path, work):
     (tmp_path / "secret.whl").write_text(SECRET)
-    act = f"os.symlink({str(tmp_path / 'secret.whl')!r}, os.path.join(out, NAME))"
+    set_actor = f"os.symlink({str(tmp_path / 'secret.whl')!r}, os.path.join(out, NAME))"
     with pytest.raises(ProgramRefusedError, match="not a regular file from the build"):
-        build_wheel(project(tmp_path / "hello", act), FILES, work, log=False)
+        build_wheel(project(tmp_path / "hello", set_actor), FILES, work, log=False)
     assert not (work / "dist" / "hello-1.0-py3-none-any.whl").exists()
 
 
@@ -124,7 +124,7 @@ def test_what_a_backend_asks_for_is_installed_and_it_is_called_again(tmp_path, w
 
 def test_a_level_that_is_demanded_counts_for_builds(tmp_path, work, monkeypatch):
     seen = []
-    spy = levels.Level("none", "", lambda: "", lambda _reach, command: seen.append(command) or list(command))
+    spy = levels.IsolationLevel("none", "", lambda: "", lambda _reach, command: seen.append(command) or list(command))
     monkeypatch.setattr(levels, "LEVELS", {**levels.LEVELS, "none": spy})
     build_packages(project(tmp_path / "hello"), FILES, work, settings={"isolation": "none"}, log=False)
     assert len(seen) == 2, "each hook in a process of its own"

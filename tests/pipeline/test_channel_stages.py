@@ -13,10 +13,10 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.inbox import read_inbox
-from tests.pipeline.cheap import add_server, as_cheap
 from tests.pipeline.conftest import Recorder
-from tests.pipeline.here import Here
-from tests.pipeline.space import configured, offered, refused
+from tests.pipeline.fake_stages import add_server, with_fake_stages
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.pipeline.staged_workspace import configured, offered, refused
 
 CHANNELS = """
 [[pipeline.channels]]
@@ -60,12 +60,12 @@ class Offered:
 
     @property
     def stages(self):
-        return as_cheap(workspace_stages(self.space))
+        return with_fake_stages(workspace_stages(self.space))
 
     def run(self, source: str = "", **options) -> str:
         if source:
             (self.folder / "source.txt").write_text(source)
-        usual = {"stages": self.stages, "executor": Here()}
+        usual = {"stages": self.stages, "executor": InProcessExecutor()}
         return run_pipeline(self.space, ["books"], **{**usual, **options}).servers["books"]
 
     def verdicts(self) -> dict[str, tuple[str, str]]:

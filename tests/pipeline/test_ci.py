@@ -19,7 +19,7 @@ from mcpfactory_pipeline.delivery.ci.fold import (
     ShardResult,
     assigned_results,
     changed,
-    fold_in,
+    fold_results,
     matrix,
     named_results,
     read_run,
@@ -29,21 +29,21 @@ from mcpfactory_pipeline.delivery.ci.fold import (
 from mcpfactory_pipeline.delivery.ci.github import PLACE, release_workflow, workflow
 from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
 from mcpfactory_pipeline.delivery.ci.origin import read_ci
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.here import Here
-from tests.pipeline.space import offered, settings_of
-from tests.rows import rows
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.pipeline.staged_workspace import offered, settings_of
+from tests.subtest_table import parametrize_subtests
 
 # --- assigning ---
 
 
-@rows(
+@parametrize_subtests(
     "count, jobs, least, groups",
     [
         (1000, 256, 4, 250),
@@ -81,7 +81,7 @@ def test_only_servers_with_something_to_run_are_assigned():
     assert changed(steps) == (["b"], [])
 
 
-@rows("name", ["x --force --jobs 99", "--force", "a;b", "a\nb", "$(id)", "*", "é"])
+@parametrize_subtests("name", ["x --force --jobs 99", "--force", "a;b", "a\nb", "$(id)", "*", "é"])
 def test_a_folder_whose_name_is_more_than_a_name_is_assigned_to_no_job_and_the_others_are(name):
     assert changed([PlanStep("a", "x", RUN), PlanStep(name, "x", BROKEN)]) == (["a"], [name])
 
@@ -112,14 +112,14 @@ def shard(origin, number: int, servers) -> ShardResult:
     folder = origin.root.parent / f"job{number}"
     git(origin.root.parent, "clone", "-q", str(origin.root), str(folder))
     clone = Workspace.find(folder)
-    outcome = run_pipeline(clone, servers, stages=STAGES, executor=Here(), jobs=1, run_id=RUN_ID)
+    outcome = run_pipeline(clone, servers, stages=STAGES, executor=InProcessExecutor(), jobs=1, run_id=RUN_ID)
     handed = origin.root.parent / "shards" / f"shard-{number}"
     pack_run(clone, handed, outcome.recorded)
     return ShardResult(handed, tuple(servers))
 
 
 def fold(origin, *shard_results, **options):
-    return fold_in(origin, shard_results, RUN_ID, stages=STAGES, **options)
+    return fold_results(origin, shard_results, RUN_ID, stages=STAGES, **options)
 
 
 def test_two_clones_run_a_shard_each_and_are_folded_into_a_state_that_verifies(origin):
@@ -144,7 +144,7 @@ def test_two_clones_run_a_shard_each_and_are_folded_into_a_state_that_verifies(o
 
 def test_what_happened_in_the_workspace_meanwhile_is_kept(origin):
     shard_result = shard(origin, 1, ["a"])
-    run_pipeline(origin, ["a"], stages=STAGES, executor=Here(), jobs=1)
+    run_pipeline(origin, ["a"], stages=STAGES, executor=InProcessExecutor(), jobs=1)
     before = len(Store(origin).history("a"))
     ((folded,), _) = fold(origin, shard_result)
     assert len(Store(origin).history("a")) == before + folded.events
@@ -178,7 +178,7 @@ def test_a_server_whose_files_were_changed_after_they_were_recorded_is_not_hande
     folder = origin.root.parent / "job"
     git(origin.root.parent, "clone", "-q", str(origin.root), str(folder))
     clone = Workspace.find(folder)
-    outcome = run_pipeline(clone, ["a", "b"], stages=STAGES, executor=Here(), jobs=1)
+    outcome = run_pipeline(clone, ["a", "b"], stages=STAGES, executor=InProcessExecutor(), jobs=1)
     wheel(clone).write_bytes(b"another")
     (clone.pipeline / "history" / "b.jsonl").write_text("planted\n")
     with pytest.raises(StateError, match=r"a: .*differs from the checked file"):
@@ -273,7 +273,7 @@ def test_a_new_workspace_has_the_workflow_that_would_be_written(tmp_path):
     assert (made.root / PLACE).read_text() == workflow(read_ci(made.settings))
 
 
-@rows(
+@parametrize_subtests(
     "table, message",
     [
         (3, "ci: must be a table"),

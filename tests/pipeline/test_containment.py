@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from mcpfactory.main import main
-from mcpfactory_pipeline.base.events import ServerTrouble
+from mcpfactory_pipeline.base.events import ServerUnusable
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.store import Store
-from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.conftest import Recorder
-from tests.pipeline.here import Here
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
 
 BROKEN, SOUND = "books", "notes"
 
@@ -30,7 +30,7 @@ def origin(tmp_path_factory):
     space = apply_setup(read_setup(tmp_path_factory.mktemp("origin") / "space"), git=False)
     for name in (BROKEN, SOUND):
         add_server(space.root, name)
-    assert not run_pipeline(space, stages=STAGES, executor=Here(), jobs=1).errored
+    assert not run_pipeline(space, stages=STAGES, executor=InProcessExecutor(), jobs=1).errored
     return space
 
 
@@ -119,7 +119,7 @@ def mcpfactory(command: str, monkeypatch, capsys) -> tuple[int, str]:
 def test_a_broken_file_stops_its_own_server_only(store, workspace, monkeypatch, capsys, case):
     kind, name, breaks = case
     monkeypatch.chdir(workspace.root)
-    monkeypatch.setattr(history, "LONGEST", 4096)
+    monkeypatch.setattr(history, "MAX_EVENT_BYTES", 4096)
     breaks(getattr(store, f"{kind}_file")(BROKEN))
     where = store.where(BROKEN, kind)
     for command in COMMANDS:
@@ -129,8 +129,10 @@ def test_a_broken_file_stops_its_own_server_only(store, workspace, monkeypatch, 
             assert where in told
             assert ("update mcpfactory" in told) == (name == "a kind that a newer version has")
     recorder = Recorder()
-    outcome = run_pipeline(workspace, stages=STAGES, executor=Here(), jobs=1, force=True, reporter=recorder)
-    trouble = [f"{event.message} {event.hint}" for event in recorder.of(ServerTrouble)]
+    outcome = run_pipeline(
+        workspace, stages=STAGES, executor=InProcessExecutor(), jobs=1, force=True, reporter=recorder
+    )
+    trouble = [f"{event.message} {event.hint}" for event in recorder.of(ServerUnusable)]
     assert outcome.servers[SOUND] == "passed"
     assert {row.name: "problem" in row.row for row in WorkspaceReader(workspace.root).workspace().servers}[
         SOUND

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.channels.contract import (
 from mcpfactory_pipeline.decisions.precondition import callers_line
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 SEARCH: dict[str, Any] = {
     "name": "search",
@@ -34,7 +34,7 @@ NEEDY = {**SEARCH, "inputSchema": {**SEARCH["inputSchema"], "required": ["query"
 TOLD = {**SEARCH, "description": "Search books by title."}
 
 
-@rows(
+@parametrize_subtests(
     "before, after, version, found",
     [
         ([SEARCH], [SEARCH], "1.2.3", ("none", True, "1.2.3")),
@@ -51,7 +51,7 @@ def test_changes_ask_for_a_step_and_only_a_major_one_may_break(before, after, ve
     assert (made.needed, made.kept, made.proposed) == found
 
 
-@rows(
+@parametrize_subtests(
     "before, after, step, may_break",
     [
         ("1.0.0", "1.0.1", "patch", False),
@@ -70,7 +70,7 @@ def test_below_one_a_minor_step_may_break(before, after, step, may_break) -> Non
     assert permits(before, after, "major") is may_break
 
 
-@rows("version, needed", product(["0.0.0", "0.3.7", "1.0.0", "12.4.9"], ["patch", "minor", "major"]))
+@parametrize_subtests("version, needed", product(["0.0.0", "0.3.7", "1.0.0", "12.4.9"], ["patch", "minor", "major"]))
 def test_the_version_that_is_proposed_is_large_enough_and_no_larger(version, needed) -> None:
     proposed = next_version(version, needed)
     assert permits(version, proposed, needed)
@@ -100,7 +100,7 @@ def candidate(version: str, **contract: int) -> Candidate:
 OFFERED = Release("old", "1.2.0")
 
 
-@rows(
+@parametrize_subtests(
     "known, offered, words",
     [
         (candidate("1.3.0", old=0), OFFERED, None),
@@ -116,7 +116,7 @@ def test_the_gate_opens_for_what_breaks_nobody_or_says_so(known, offered, words)
     assert (words is None and found == {}) or (words is not None and words in found["contract"])
 
 
-@rows(
+@parametrize_subtests(
     "known, offered, words",
     [
         (candidate("1.3.0", old=0), OFFERED, ""),

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
 from mcpfactory_pipeline.workspace.coverage import coverage, source_facts
 from tests.pipeline.conftest import ROOT
-from tests.pipeline.here import Here
+from tests.pipeline.inprocess_executor import InProcessExecutor
 
 
 def report(folder, **parts) -> None:
@@ -58,7 +58,7 @@ def test_a_real_server_has_its_manifest_in_the_state_and_its_facts_at_the_candid
     create_server(workspace.root / "servers", name="bookshop", source=str(ROOT / "docs/examples/bookshop/openapi.yaml"))
     config = workspace.root / "servers/bookshop/mcpfactory.toml"
     config.write_text(config.read_text().replace("include_paths = []", 'include_paths = ["/books*"]'))
-    run_pipeline(workspace, until="build", executor=Here())
+    run_pipeline(workspace, until="build", executor=InProcessExecutor())
     coverage = status(workspace)[0]["coverage"]
     assert coverage["operations"] == 11
     assert 0 < coverage["made"] < 11

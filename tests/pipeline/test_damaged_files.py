@@ -14,7 +14,7 @@ from mcpfactory_pipeline.adoption.remote import read_offers
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.workspace.adopted import read_known_drift
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 REFUSED = (PipelineError, ProgramRefusedError)
 PYTHON = re.compile(
@@ -34,14 +34,14 @@ READERS: dict[str, Callable[[bytes, Path], object]] = {
 DAMAGED = (b"", b"<<<<<<< HEAD", b"\xff\xfe{", b"[]", b"{}", b"null", b"3", b"[" * 100_000, b'"text"', b"9" * 5_000)
 
 
-@rows("reader, text", product(READERS, DAMAGED))
+@parametrize_subtests("reader, text", product(READERS, DAMAGED))
 def test_a_damaged_file_is_reported_in_words(reader: str, text: bytes, tmp_path: Path) -> None:
     with pytest.raises(REFUSED) as caught:
         READERS[reader](text, tmp_path)
     assert not PYTHON.search(str(caught.value)), caught.value
 
 
-@rows(
+@parametrize_subtests(
     "reader, text, words",
     [
         ("offers", b"[]", "offers.json cannot be read: a part of it has another form;"),

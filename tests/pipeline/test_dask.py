@@ -15,9 +15,9 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
-from tests.patience import PATIENCE, until
-from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.space import configured
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.staged_workspace import configured
+from tests.timeouts import TIMEOUT, wait_until
 
 
 @pytest.fixture
@@ -38,15 +38,15 @@ def on_dask(workspace):
 
 def ended(process) -> dict[str, str]:
     """The outcomes of a run that came to its end without a word on stderr."""
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=TIMEOUT)
     assert err == ""
     return json.loads(out.splitlines()[-1])["servers"]
 
 
-def test_a_run_completes_although_a_worker_is_killed_in_the_middle(on_dask, drive):
+def test_a_run_completes_although_a_worker_is_killed_in_the_middle(on_dask, start_pipeline_process):
     for name, outcome in (("a", "passed"), ("b", "worker dies"), ("c", "passed"), ("d", "failed")):
         add_server(on_dask.root, name, outcome=outcome)
-    assert ended(drive("run")) == {"a": "passed", "b": "passed", "c": "passed", "d": "failed"}
+    assert ended(start_pipeline_process("run")) == {"a": "passed", "b": "passed", "c": "passed", "d": "failed"}
     assert (on_dask.root / "died").exists()
     events = [(e["event"], e.get("message", "")) for e in Store(on_dask).history("b") if e.get("stage") == "test"]
     assert [kind for kind, _ in events] == ["stage.started", "stage.interrupted", "stage.started", "stage.finished"]
@@ -54,14 +54,14 @@ def test_a_run_completes_although_a_worker_is_killed_in_the_middle(on_dask, driv
     assert verify(on_dask) == []
 
 
-def test_ctrl_c_ends_the_jobs_on_the_workers_and_keeps_what_was_finished(on_dask, drive):
+def test_ctrl_c_ends_the_jobs_on_the_workers_and_keeps_what_was_finished(on_dask, start_pipeline_process):
     add_server(on_dask.root, "books", outcome="held")
-    process = drive("run", "books")
-    until((on_dask.root / "holding").exists)
+    process = start_pipeline_process("run", "books")
+    wait_until((on_dask.root / "holding").exists)
     process.send_signal(signal.SIGINT)
     assert ended(process) == {"books": "interrupted"}
     assert process.returncode == 130
-    FileLock(on_dask.root / "alive.lock").acquire(timeout=PATIENCE)  # only free when the stage's process is gone
+    FileLock(on_dask.root / "alive.lock").acquire(timeout=TIMEOUT)  # only free when the stage's process is gone
     stages = Store(on_dask).state("books").stages
     assert (stages["build"].outcome, stages["test"].outcome) == ("passed", "interrupted")
     assert verify(on_dask) == []
@@ -93,13 +93,13 @@ def cluster():
     yield address
     for process in (worker, scheduler):
         process.terminate()
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIMEOUT)
 
 
-def test_a_cluster_that_exists_is_used_and_left_as_it_was(workspace, drive, cluster):
+def test_a_cluster_that_exists_is_used_and_left_as_it_was(workspace, start_pipeline_process, cluster):
     space = configured(workspace, f'executor = "{cluster}"\n')
     add_server(space.root, "books")
-    assert ended(drive("run")) == {"books": "passed"}
+    assert ended(start_pipeline_process("run")) == {"books": "passed"}
 
 
 def test_a_cluster_that_is_not_there_is_said_before_anything_runs(workspace):

@@ -18,7 +18,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.checks.declared_tests import DeclaredTest, ServerSetup, check_result, read_tests, run_tests
 from mcpfactory_pipeline.checks.recorder import RequestRecorder, recording_path
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 SECRET = "s3cret/of+the=zoo"
 SERVER = """
@@ -191,7 +191,7 @@ def test_a_server_that_does_not_start_is_no_failed_test(zoo) -> None:
 RESULT: dict[str, Any] = {"content": [{"type": "text", "text": '{"n": 1, "ok": true, "list": []}'}]}
 
 
-@rows(
+@parametrize_subtests(
     "expected, words",
     [
         ({"path": "$.n", "equals": 1}, ""),
@@ -214,7 +214,7 @@ def test_an_expectation_holds_or_says_why_not(expected, words) -> None:
     assert (words == "" and found == []) or (words != "" and len(found) == 1 and words in found[0])
 
 
-@rows(
+@parametrize_subtests(
     "text, words",
     [
         ("tests: 3", "is not a list of tests"),

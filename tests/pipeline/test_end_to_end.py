@@ -20,14 +20,14 @@ from mcpfactory_pipeline.channels.contract import find_contract
 from mcpfactory_pipeline.decisions.decision import approve
 from mcpfactory_pipeline.decisions.promote import promote
 from mcpfactory_pipeline.decisions.restore import restore
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.patience import PATIENCE
 from tests.pipeline.conftest import Recorder
-from tests.pipeline.here import Here
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.xdist_group("end_to_end")
 
@@ -99,7 +99,7 @@ def test_what_is_installed_from_staging_are_the_bytes_that_were_checked(staged, 
     assert state.candidates[state.candidate].files == {name: f"sha256:{digest}" for name, digest in links}
     started = subprocess.run(
         [str(tmp_path / "fresh/bin/python"), "-m", "hello_mcp"], stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, check=False, timeout=PATIENCE, cwd=tmp_path,
+        text=True, check=False, timeout=TIMEOUT, cwd=tmp_path,
     )  # fmt: skip
     assert (started.returncode, started.stdout) == (0, ""), started.stderr
 
@@ -119,7 +119,7 @@ def test_building_again_elsewhere_and_later_gives_the_same_bytes(staged, again):
     for file in folder.rglob("*"):
         os.utime(file, (2_000_000_000, 2_000_000_000))
     shutil.rmtree(again.artifacts / "hello")
-    run_pipeline(again, until="build", force=True, executor=Here())
+    run_pipeline(again, until="build", force=True, executor=InProcessExecutor())
     state = Store(again).state("hello")
     assert state.candidate == Store(staged).state("hello").candidate
     assert {file.name for file in (again.artifacts / "hello" / state.candidate).glob("*.*")} == {WHEEL, SDIST}
@@ -207,7 +207,7 @@ def test_the_servers_own_tests_are_judged(again, name, monkeypatch):
     tests.mkdir()
     if text is not None:
         (tests / "test_it.py").write_text(text + "\n")
-    run_pipeline(again, until="test", executor=None if outcome == "passed" else Here())
+    run_pipeline(again, until="test", executor=None if outcome == "passed" else InProcessExecutor())
     record = Store(again).state("hello").stages["test"]
     assert (record.outcome, record.message[: len(message)]) == (outcome, message)
 
@@ -221,7 +221,7 @@ def test_declared_tests_are_held_against_the_wheel_without_any_python_beside_the
     (tests / "measure.yaml").write_text(
         f"tests: [{{tool: measure_text, arguments: {{text: Two words.}}, {expected}}}]\n"
     )
-    run_pipeline(again, until="test", executor=Here())
+    run_pipeline(again, until="test", executor=InProcessExecutor())
     record = Store(again).state("hello").stages["test"]
     assert (record.outcome, record.summary["declared"]) == (outcome, 1), record.message
 
@@ -239,7 +239,7 @@ def test_a_package_that_does_not_build_failed_and_is_not_tried_again(again):
     project = again.root / "servers" / "hello" / "pyproject.toml"
     project.write_text(project.read_text().replace("[project]", "[project]\nlicense = 3", 1))
     recorder = Recorder()
-    assert run_pipeline(again, reporter=recorder, executor=Here()).servers == {"hello": "failed"}
+    assert run_pipeline(again, reporter=recorder, executor=InProcessExecutor()).servers == {"hello": "failed"}
     record = Store(again).state("hello").stages["build"]
     assert record.outcome == "failed"
     assert "does not build" in record.message
@@ -263,7 +263,7 @@ def test_a_server_that_breaks_the_protocol_does_not_get_to_staging_though_its_te
     (again.root / "servers/hello/tests/conftest.py").write_text(REWRITES.format(good=main.read_text()))
     main.write_text('print("hello, I am not MCP", flush=True)\n' + main.read_text())
     before = Store(again).state("hello").candidate
-    assert run_pipeline(again, executor=Here()).servers == {"hello": "failed"}
+    assert run_pipeline(again, executor=InProcessExecutor()).servers == {"hello": "failed"}
     state = Store(again).state("hello")
     assert state.candidate != before
     assert (state.stages["validate"].outcome, state.channels["staging"].candidate) == ("failed", before)
@@ -289,5 +289,5 @@ def test_unusual_but_sound_documents_reach_staging(tmp_path):
     space = apply_setup(read_setup(tmp_path / "space"), git=False)
     create_server(space.root / "servers", name="odd", source=str(tmp_path / "api.json"))
     recorder = Recorder()
-    outcome = run_pipeline(space, reporter=recorder, executor=Here())
+    outcome = run_pipeline(space, reporter=recorder, executor=InProcessExecutor())
     assert outcome.servers == {"odd": "passed"}, [event.to_json() for event in recorder.events]

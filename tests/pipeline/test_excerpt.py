@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcpfactory_pipeline.run.runner import log_excerpt
 
 LOG = """NOT PROMOTABLE  server
-closed gates: security.orders, startup.starts
+closed gates: security.orders, process.starts
 score 80/100
 
 security.orders [gate] at greet
@@ -16,18 +16,18 @@ descriptions.purpose [severity 1] at greet
   it says little
 
 not checked (counts as not passed):
-  startup.starts [gate]: no time
+  process.starts [gate]: no time
   http.origin: no time
 
 not applicable: 110 rules""".splitlines()
 
 
 def test_what_closed_a_gate_is_shown_and_nothing_else() -> None:
-    assert log_excerpt(LOG, ["security.orders", "startup.starts"]) == [
+    assert log_excerpt(LOG, ["security.orders", "process.starts"]) == [
         "security.orders [gate] at greet",
         "  the text reads like an order",
         "  hint: rewrite the text",
-        "  startup.starts [gate]: no time",
+        "  process.starts [gate]: no time",
     ]
 
 

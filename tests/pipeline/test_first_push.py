@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.trials.by_hand.expressions import evaluate, filled
+from benchmarks.trials.ci_simulator.expressions import evaluate, filled
 from benchmarks.trials.first_push import GITHUB, faults, prepare
 
 pytestmark = pytest.mark.xdist_group("first-push")

@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.trials.fake_stages import environment
 from benchmarks.trials.gate import ATTEMPTS, attack
-from benchmarks.trials.gate.field import Done, Field
-from benchmarks.trials.ground import environment
+from benchmarks.trials.gate.workspace import AttackedWorkspace, Done
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record
 from mcpfactory_pipeline.delivery.ci import admission
-from mcpfactory_pipeline.plan.stage import Built, StageInputs, StageOutputs
+from mcpfactory_pipeline.plan.stage import BuiltFiles, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.cli.conftest import Inside
-from tests.pipeline.cheap import add_server
-from tests.pipeline.here import Here
-from tests.rows import rows
+from tests.cli.conftest import InProcessCli
+from tests.pipeline.fake_stages import add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.subtest_table import parametrize_subtests
 
 ROWS = (
     "promote without an approval",
@@ -39,11 +39,11 @@ ROWS = (
 )
 
 
-class Typed(Field):
+class Typed(AttackedWorkspace):
     """A field whose commands run in this process."""
 
     def run(self, *words: str, by: str = "Ada", cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:
-        done = Inside(cwd or self.root, {**environment(), "MCPFACTORY_ACTOR": by, **(env or {})})(*words)
+        done = InProcessCli(cwd or self.root, {**environment(), "MCPFACTORY_ACTOR": by, **(env or {})})(*words)
         self.typed.append(f"mcpfactory {' '.join(words)} → {done.code}")
         return Done(done.code, done.out, done.err)
 
@@ -57,7 +57,7 @@ def build(inputs: StageInputs) -> StageOutputs:
     place = inputs.artifacts / inputs.server / candidate
     place.mkdir(parents=True)
     shutil.copy(inputs.folder / "source.txt", place / name)
-    return StageOutputs("passed", "built", built=Built(candidate, version, {name: content}))
+    return StageOutputs("passed", "built", built=BuiltFiles(candidate, version, {name: content}))
 
 
 def ship(_inputs: StageInputs) -> StageOutputs:
@@ -71,7 +71,7 @@ def run_stages(root: Path) -> None:
     stages = [
         replace(stage, run=f"{__name__}:{own.get(stage.name, 'nothing')}") for stage in workspace_stages(workspace)
     ]
-    outcome = run_pipeline(workspace, stages=stages, executor=Here())
+    outcome = run_pipeline(workspace, stages=stages, executor=InProcessExecutor())
     assert set(outcome.servers.values()) == {"passed"}
 
 
@@ -98,7 +98,7 @@ def origin(tmp_path_factory) -> Path:
     return root
 
 
-def commit(field: Field, words: str) -> None:
+def commit(field: AttackedWorkspace, words: str) -> None:
     if not (field.root / ".git").exists():
         field.git("init", "-q", "-b", "main")
     field.git("add", "-A")
@@ -111,7 +111,7 @@ def met(origin: Path, folder: Path, name: str) -> tuple[str, ...]:
     return attack(attempt, origin, folder / "field", Typed).harm
 
 
-@rows("name", ROWS)
+@parametrize_subtests("name", ROWS)
 def test_what_must_not_come_into_a_channel_or_be_believed_is_refused_and_what_is_honest_is_not(origin, tmp_path, name):
     assert met(origin, tmp_path, name) == ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, timedelta
 
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.gates import GATES, closed_gates
 from mcpfactory_pipeline.plan.policy import cost_limits
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
@@ -13,10 +13,10 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Candidate, Release
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
-from tests.pipeline.cheap import STAGES
-from tests.pipeline.here import Here
-from tests.pipeline.space import SOAK, refused, shipped_at
-from tests.rows import rows
+from tests.pipeline.fake_stages import STAGES
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.pipeline.staged_workspace import SOAK, refused, shipped_at
+from tests.subtest_table import parametrize_subtests
 
 
 def test_a_candidate_must_have_been_in_staging_for_the_time_that_the_policy_says(books):
@@ -77,7 +77,7 @@ LIMITS = {
 }
 
 
-@rows("name", [name for name, gate in GATES.items() if not gate.switch])
+@parametrize_subtests("name", [name for name, gate in GATES.items() if not gate.switch])
 def test_a_gate_opens_at_its_limit_and_is_closed_beyond_it_and_where_nothing_is_known(name):
     within, beyond, words = LIMITS[name]
     offered = Release("offered", "1.0")
@@ -133,7 +133,7 @@ def test_a_closed_gate_of_the_first_channel_blocks_the_run_and_says_so(books):
         for stage in STAGES
     ]
     (books.folder / "source.txt").write_text("two")
-    outcome = run_pipeline(books.workspace, stages=gated, executor=Here())
+    outcome = run_pipeline(books.workspace, stages=gated, executor=InProcessExecutor())
     assert (outcome.servers, outcome.failed) == ({"books": "blocked"}, True)
     (step,) = [step for step in plan_servers(books.workspace, stages=gated) if step.stage == "staging"]
     assert (step.verdict, step.reasons) == ("blocked", ("min_score 90 cannot be checked: the candidate does not say",))

@@ -9,7 +9,7 @@ import pytest
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store
-from tests.pipeline.here import Here
+from tests.pipeline.inprocess_executor import InProcessExecutor
 
 DOCUMENT = {
     "openapi": "3.1.0",
@@ -32,7 +32,7 @@ def shop(workspace, tmp_path):
     """A server from a document, generated and recorded."""
     (tmp_path / "api.json").write_text(json.dumps(DOCUMENT))
     create_server(workspace.root / "servers", name="shop", source=str(tmp_path / "api.json"))
-    assert run_pipeline(workspace, until="generate", executor=Here()).servers == {"shop": "passed"}
+    assert run_pipeline(workspace, until="generate", executor=InProcessExecutor()).servers == {"shop": "passed"}
     return workspace.server("shop")
 
 
@@ -49,7 +49,7 @@ def test_a_changed_document_is_told_and_generated(workspace, shop):
     text = shop.document.read_text()
     shop.document.write_text(text.replace("List the books.", "List all the books."))
     assert due(workspace) == {"generate": ("document changed",)}
-    run_pipeline(workspace, until="generate", executor=Here())
+    run_pipeline(workspace, until="generate", executor=InProcessExecutor())
     assert "List all the books." in (shop.folder / "src/shop_mcp/_generated/manifest.json").read_text()
     assert due(workspace) == {}
 
@@ -64,7 +64,7 @@ def test_a_hand_in_the_generated_files_is_noticed_and_put_right(workspace, shop,
     else:
         file.unlink()
     assert due(workspace) == {"generate": ("generated changed",)}
-    assert run_pipeline(workspace, until="generate", executor=Here()).servers == {"shop": "passed"}
+    assert run_pipeline(workspace, until="generate", executor=InProcessExecutor()).servers == {"shop": "passed"}
     assert {path: path.read_bytes() for path in sorted(folder.rglob("*.py"))} == before
     assert due(workspace) == {}
 
@@ -88,9 +88,9 @@ def test_a_file_added_to_the_generated_ones_is_told(workspace, shop):
 @pytest.mark.parametrize("text", ["not: [an, api", '{"openapi": "9.9"}', None])
 def test_a_document_that_cannot_be_used_failed_and_is_not_tried_again(workspace, shop, text):
     shop.document.unlink() if text is None else shop.document.write_text(text)
-    outcome = run_pipeline(workspace, until="generate", executor=Here())
+    outcome = run_pipeline(workspace, until="generate", executor=InProcessExecutor())
     assert (outcome.servers, outcome.ran) == ({"shop": "failed"}, 1)
     record = Store(workspace).state("shop").stages["generate"]
     assert "hint: " in record.message or "see the log" in record.message
     assert str(workspace.root) not in record.message
-    assert run_pipeline(workspace, until="generate", executor=Here()).ran == 0
+    assert run_pipeline(workspace, until="generate", executor=InProcessExecutor()).ran == 0

@@ -13,7 +13,7 @@ import yaml
 from mcpfactory_pipeline.delivery.ci.fold import matrix
 from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
 from mcpfactory_pipeline.delivery.ci.origin import read_ci
-from tests.pipeline.space import settings_of
+from tests.pipeline.staged_workspace import settings_of
 
 SETTINGS = read_ci(
     settings_of(ci={"branch": "trunk", "channel": "stable", "environment": "guarded", "image": "ours@sha256:00"})

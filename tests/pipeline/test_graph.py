@@ -10,8 +10,8 @@ import pytest
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.views.graph import FORMATS, graph_of
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from tests.pipeline.cheap import STAGES
-from tests.pipeline.space import configured
+from tests.pipeline.fake_stages import STAGES
+from tests.pipeline.staged_workspace import configured
 
 OWN = """
 [[pipeline.stages]]

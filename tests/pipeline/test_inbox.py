@@ -17,9 +17,9 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import KINDS as DRIFTS
 from mcpfactory_pipeline.views.inbox import KINDS, next_commands, read_inbox
 from mcpfactory_pipeline.views.status import status
-from tests.patience import PATIENCE
-from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.space import configured
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.staged_workspace import configured
+from tests.timeouts import TIMEOUT
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def judge(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("failed", "score 40, 2 findings", {"score": 40})
 
 
-JUDGE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, f"{__name__}:judge", timeout=PATIENCE, check=True)
+JUDGE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, f"{__name__}:judge", timeout=TIMEOUT, check=True)
 
 
 def test_a_failed_validation_says_its_worst_finding(workspace, run, inbox):

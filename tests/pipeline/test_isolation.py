@@ -22,8 +22,8 @@ from mcpfactory.commands.pipeline import warn_of_isolation
 from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.build.programs import job_environ, uv_environ
 from mcpfactory_pipeline.isolation import levels
-from mcpfactory_pipeline.isolation.confine import seccomp_program
-from mcpfactory_pipeline.isolation.contain import client_command
+from mcpfactory_pipeline.isolation.container_client import client_command
+from mcpfactory_pipeline.isolation.landlock import seccomp_program
 from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, interpreter_paths, make_sandbox
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.executor import LocalExecutor
@@ -31,11 +31,11 @@ from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import STAGES, workspace_stages
 from mcpfactory_pipeline.state.store import Store
-from tests.machine import needs
-from tests.pipeline import cheap
-from tests.pipeline.cheap import add_server
-from tests.pipeline.here import Here
-from tests.pipeline.space import configured
+from tests.pipeline import fake_stages
+from tests.pipeline.fake_stages import add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.pipeline.staged_workspace import configured
+from tests.skip_conditions import needs
 
 SECRET = "canary-9c3f"
 
@@ -220,7 +220,7 @@ def test_the_rules_of_a_sandbox_are_out_of_its_reach(outside):
 def test_auto_takes_the_first_level_that_is_here_and_never_a_container(monkeypatch):
     def without(*names: str) -> str:
         table = {
-            name: level if name not in names else levels.Level(name, level.says, lambda: "gone", level.command)
+            name: level if name not in names else levels.IsolationLevel(name, level.says, lambda: "gone", level.command)
             for name, level in levels.LEVELS.items()
         }
         monkeypatch.setattr(levels, "LEVELS", table)
@@ -234,13 +234,13 @@ def test_auto_takes_the_first_level_that_is_here_and_never_a_container(monkeypat
 class HereLocal(LocalExecutor):
     """The executor for this machine, with its jobs in this process."""
 
-    run = Here.run
+    run = InProcessExecutor.run
 
 
 @pytest.fixture
 def bare(monkeypatch):
     """A machine on which nothing keeps code apart."""
-    gone = {name: levels.Level(name, "", lambda: "it is gone", levels.NONE.command) for name in levels.LEVELS}
+    gone = {name: levels.IsolationLevel(name, "", lambda: "it is gone", levels.NONE.command) for name in levels.LEVELS}
     monkeypatch.setattr(levels, "LEVELS", {**gone, "none": levels.NONE})
 
 
@@ -251,7 +251,9 @@ def test_where_a_level_is_required_a_run_on_a_bare_machine_is_refused_before_any
         StageError,
         match="no isolation level is available on this machine: landlock: it is gone; bubblewrap: it is gone",
     ) as told:
-        run_pipeline(space, stages=[replace(stage, sandboxed=True) for stage in cheap.STAGES], executor=HereLocal(1))
+        run_pipeline(
+            space, stages=[replace(stage, sandboxed=True) for stage in fake_stages.STAGES], executor=HereLocal(1)
+        )
     assert told.value.hint
     assert Store(space).history("books") == []
 
@@ -260,7 +262,7 @@ def test_what_a_run_is_kept_apart_by_is_told_in_its_first_event_and_its_outcome(
     add_server(workspace.root, "books")
     told = []
     reporter = SimpleNamespace(emit=told.append, close=lambda: None)
-    stages = [replace(stage, sandboxed=True) for stage in cheap.STAGES]
+    stages = [replace(stage, sandboxed=True) for stage in fake_stages.STAGES]
     outcome = run_pipeline(workspace, stages=stages, executor=HereLocal(1), reporter=reporter)
     assert (told[0].to_json()["isolation"], outcome.isolation) == ("none", "none")
 
@@ -273,7 +275,7 @@ def test_nothing_that_keeps_code_apart_is_warned_of_where_nobody_chose_it(worksp
 
 
 def test_a_level_that_is_demanded_and_not_to_be_had_breaks_the_stage(monkeypatch):
-    gone = levels.Level("landlock", "", lambda: "it is gone", levels.NONE.command)
+    gone = levels.IsolationLevel("landlock", "", lambda: "it is gone", levels.NONE.command)
     monkeypatch.setattr(levels, "LEVELS", {**levels.LEVELS, "landlock": gone})
     with pytest.raises(StageError, match="it is gone") as told:
         levels.find_level("landlock")
@@ -285,7 +287,7 @@ def test_a_container_gets_the_folders_and_the_variables_and_the_values_stand_in_
     settings = {"isolation": "container", "container": {"program": "podman", "image": "python:3.13"}}
     monkeypatch.setattr(levels, "_container_lacking", lambda: "")
     monkeypatch.setitem(
-        levels.LEVELS, "container", levels.Level("container", "", lambda: "", levels.LEVELS["container"].command)
+        levels.LEVELS, "container", levels.IsolationLevel("container", "", lambda: "", levels.LEVELS["container"].command)
     )  # fmt: skip
     sandbox = make_sandbox(settings, tmp_path, readable=(Path(__file__).parent,))
     words = sandbox.command(["python", "-m", "hello"])

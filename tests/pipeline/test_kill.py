@@ -15,8 +15,8 @@ from mcpfactory_pipeline.dashboard.runs import run_page
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.status import status
-from tests.patience import PATIENCE, until
-from tests.pipeline.cheap import add_server
+from tests.pipeline.fake_stages import add_server
+from tests.timeouts import TIMEOUT, wait_until
 
 
 @pytest.fixture
@@ -30,14 +30,14 @@ def wait_until_held(process, root) -> None:
         event = json.loads(line)
         if event["event"] == "step.started" and event["stage"] == "test":
             break
-    until((root / "holding").exists)
+    wait_until((root / "holding").exists)
 
 
 @pytest.fixture
-def held(workspace, drive):
+def held(workspace, start_pipeline_process):
     """A run that is under way: `build` has passed, `test` holds a lock and waits for ever."""
     add_server(workspace.root, "books", outcome="held")
-    process = drive("run", "books")
+    process = start_pipeline_process("run", "books")
     wait_until_held(process, workspace.root)
     yield process
     process.kill()
@@ -50,11 +50,11 @@ def test_status_shows_what_is_running(workspace, held):
     assert row["stages"]["build"]["outcome"] == "passed"
 
 
-def test_of_two_stages_side_by_side_both_are_at_work_until_their_run_is_killed(workspace, drive):
+def test_of_two_stages_side_by_side_both_are_at_work_until_their_run_is_killed(workspace, start_pipeline_process):
     add_server(workspace.root, "books", outcome="held")
-    process, locks = drive("side", "books"), workspace.pipeline / "locks"
+    process, locks = start_pipeline_process("side", "books"), workspace.pipeline / "locks"
     for place in ("holding", "holding-too"):
-        until((workspace.root / place).exists)
+        wait_until((workspace.root / place).exists)
     run = read_holder(locks, "books")["run"]
     reader = WorkspaceReader(workspace.root)
 
@@ -66,7 +66,7 @@ def test_of_two_stages_side_by_side_both_are_at_work_until_their_run_is_killed(w
     process.kill()
     process.communicate()
     for lock in ("alive.lock", "alive-too.lock"):
-        FileLock(workspace.root / lock).acquire(timeout=PATIENCE)
+        FileLock(workspace.root / lock).acquire(timeout=TIMEOUT)
     assert (status(workspace)[0]["at_work"], status(workspace)[0]["running"]) == ([], None)
     assert seen() == {"build": "passed", "test": "interrupted", "validate": "interrupted"}
     assert read_holder(locks, "books")["stages"] == ["test", "validate"]  # what broke off is there to be found
@@ -75,10 +75,10 @@ def test_of_two_stages_side_by_side_both_are_at_work_until_their_run_is_killed(w
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_in_order_and_keeps_what_was_finished(workspace, held, number):
     held.send_signal(number)
-    out, err = held.communicate(timeout=PATIENCE)
+    out, err = held.communicate(timeout=TIMEOUT)
     assert (held.returncode, err) == (130, "")
     assert json.loads(out.splitlines()[-1])["servers"] == {"books": "interrupted"}
-    FileLock(workspace.root / "alive.lock").acquire(timeout=PATIENCE)  # only free when the stage's process is gone
+    FileLock(workspace.root / "alive.lock").acquire(timeout=TIMEOUT)  # only free when the stage's process is gone
     state = Store(workspace).state("books")
     assert (state.stages["build"].outcome, state.stages["test"].outcome) == ("passed", "interrupted")
     assert verify(workspace) == []
@@ -88,7 +88,7 @@ def test_ctrl_c_ends_in_order_and_keeps_what_was_finished(workspace, held, numbe
 def test_when_the_run_is_killed_its_stages_die_and_the_next_run_records_and_repeats_them(workspace, held, run):
     held.kill()
     held.wait()
-    FileLock(workspace.root / "alive.lock").acquire(timeout=PATIENCE)
+    FileLock(workspace.root / "alive.lock").acquire(timeout=TIMEOUT)
     assert status(workspace)[0]["running"] is None
     (workspace.root / "servers" / "books" / "tests" / "outcome.txt").write_text("passed")
     assert run("books").servers == {"books": "passed"}
@@ -103,12 +103,12 @@ def test_when_the_run_is_killed_its_stages_die_and_the_next_run_records_and_repe
     assert verify(workspace) == []
 
 
-def test_a_second_run_of_the_same_server_waits_and_can_be_ended_while_it_waits(workspace, held, drive):
-    second = drive("run", "books")
+def test_a_second_run_of_the_same_server_waits_and_can_be_ended_while_it_waits(workspace, held, start_pipeline_process):
+    second = start_pipeline_process("run", "books")
     waiting = next(event for line in second.stdout if (event := json.loads(line))["event"] == "waiting")
     assert waiting["server"] == "books"
     assert waiting["holder"]["pid"] == held.pid
     second.send_signal(signal.SIGINT)
-    second.communicate(timeout=PATIENCE)
+    second.communicate(timeout=TIMEOUT)
     assert second.returncode == 130
     assert held.poll() is None

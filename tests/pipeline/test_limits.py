@@ -10,9 +10,9 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
-from tests.machine import needs
-from tests.pipeline.cheap import BUILD, SHIP, TEST, add_server
-from tests.pipeline.space import configured
+from tests.pipeline.fake_stages import BUILD, SHIP, TEST, add_server
+from tests.pipeline.staged_workspace import configured
+from tests.skip_conditions import needs
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.here import Here
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
 
 SERVERS = ("a", "b", "c", "d")
 
@@ -88,9 +88,9 @@ def test_a_rollback_on_one_branch_and_a_run_on_another_leave_the_hold_standing(c
     left, right = clones("left"), clones("right")
     for space in (left, right):
         (space.root / "servers" / "a" / "source.txt").write_text("two")
-    run_pipeline(left, ["a"], stages=STAGES, executor=Here())
+    run_pipeline(left, ["a"], stages=STAGES, executor=InProcessExecutor())
     rollback(left, "a", "staging", reason="bad", stages=STAGES)
-    run_pipeline(right, ["a"], stages=STAGES, executor=Here())
+    run_pipeline(right, ["a"], stages=STAGES, executor=InProcessExecutor())
     for space in (left, right):
         commit(space)
     git(left.root, "pull", "--no-rebase", "--quiet", str(right.root), "main")

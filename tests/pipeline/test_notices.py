@@ -18,11 +18,11 @@ from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.settings import DECISIONS, KINDS
-from tests.patience import PATIENCE
-from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.conftest import ROOT
-from tests.pipeline.here import Here
-from tests.pipeline.space import configured
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.pipeline.staged_workspace import configured
+from tests.timeouts import TIMEOUT
 
 SECRET = "s3cret"
 
@@ -42,7 +42,7 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.got.append((dict(self.headers), body))
-                receiver.stuck.wait(PATIENCE)
+                receiver.stuck.wait(TIMEOUT)
                 self.send_response(receiver.answers.pop(0) if receiver.answers else 204)
                 self.send_header("Content-Length", str(receiver.says))
                 self.end_headers()
@@ -83,7 +83,7 @@ def run_with(workspace, settings: str):
     """Run one server in a workspace with these settings of its events; return the workspace."""
     space = configured(workspace, f"[pipeline.events]\n{settings}\n")
     add_server(space.root, "books")
-    assert run_pipeline(space, stages=STAGES, executor=Here()).servers == {"books": "passed"}
+    assert run_pipeline(space, stages=STAGES, executor=InProcessExecutor()).servers == {"books": "passed"}
     assert verify(space) == []
     return space
 
@@ -163,13 +163,13 @@ def test_a_receiver_that_never_answers_does_not_hold_the_run_up(ran, receiver, c
 def test_what_a_receiver_says_is_not_listened_to(ran, receiver, capsys):
     receiver.answers, receiver.says = [200], 200_000_000
     ran(f'webhook = "{receiver.url}"\nkinds = ["run.finished"]')
-    assert receiver.unheard.wait(PATIENCE)
+    assert receiver.unheard.wait(TIMEOUT)
     assert capsys.readouterr().err == ""
 
 
-def test_what_people_decide_is_told_as_history_has_it_and_a_rehearsal_is_not(ran, receiver, act):
+def test_what_people_decide_is_told_as_history_has_it_and_a_rehearsal_is_not(ran, receiver, set_actor):
     space = ran(f'webhook = "{receiver.url}"\nkinds = ["approved", "held"]')
-    act("Ada")
+    set_actor("Ada")
     decision.approve(space, "books", "production", reason="fine", stages=STAGES, dry_run=True)
     assert receiver.events == []
     decision.approve(space, "books", "production", reason="fine", stages=STAGES)
@@ -197,7 +197,9 @@ def test_what_people_decide_is_told_as_history_has_it_and_a_rehearsal_is_not(ran
 def test_settings_that_cannot_be_used_are_refused_before_anything_runs(workspace, settings, message):
     add_server(workspace.root, "books")
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
-        run_pipeline(configured(workspace, f"[pipeline.events]\n{settings}\n"), stages=STAGES, executor=Here())
+        run_pipeline(
+            configured(workspace, f"[pipeline.events]\n{settings}\n"), stages=STAGES, executor=InProcessExecutor()
+        )
     assert caught.value.hint
     assert Store(workspace).history("books") == []
 

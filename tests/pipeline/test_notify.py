@@ -16,9 +16,9 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.reporting import make_notifier
 from mcpfactory_pipeline.views.inbox import read_inbox
-from mcpfactory_pipeline.views.waiting import tell_waiting
-from tests.pipeline.cheap import STAGES
-from tests.pipeline.space import configured
+from mcpfactory_pipeline.views.inbox_notifications import notify_inbox_items
+from tests.pipeline.fake_stages import STAGES
+from tests.pipeline.staged_workspace import configured
 from tests.pipeline.test_notices import Receiver, run_with
 
 HOSTILE = "<!channel> *bold* [x](http://evil.example) & </at> \r\nBcc: all@example.org\u202e\x00"
@@ -99,7 +99,7 @@ def asking(workspace):
 
 
 def tell(space):
-    return tell_waiting(space, stages=STAGES)
+    return notify_inbox_items(space, stages=STAGES)
 
 
 def mail(post: Post, more: str = "") -> str:

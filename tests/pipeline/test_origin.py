@@ -22,7 +22,7 @@ from mcpfactory_pipeline.delivery.ci.origin import (
     with_origin,
     with_uv_tables,
 )
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 PLACES = (
     "index",
@@ -34,12 +34,12 @@ PLACES = (
 )
 
 
-@rows("text", PLACES)
+@parametrize_subtests("text", PLACES)
 def test_what_is_written_down_is_read_as_it_was_meant(text):
     assert str(parse_origin(text)) == text
 
 
-@rows("text", [
+@parametrize_subtests("text", [
         "", "tools", "/tools/", "../x/", "a/../b/", "a b/", "$(x)/", "-r/", "git+https://host.example/a", "git+https://host.example/a@",
         "git+https://host.example/$(x)@1", "git+https://host.example/a@1;x", 'git+https://host.example/a"@1', "git+ftp://host.example/a@1",
     ])  # fmt: skip
@@ -49,7 +49,7 @@ def test_nothing_that_a_shell_or_a_url_reads_otherwise_is_written_into_a_script(
     assert caught.value.hint
 
 
-@rows("text", PLACES)
+@parametrize_subtests("text", PLACES)
 def test_the_line_that_installs_is_words_of_a_shell_and_names_each_part(text):
     line = install_line(parse_origin(text))
     done = subprocess.run(["bash", "-c", f"printf '%s\\n' {line}"], capture_output=True, text=True, check=True)
@@ -77,7 +77,7 @@ def test_tables_for_uv_come_change_and_go_and_leave_the_rest_as_it_was():
     assert with_uv_tables(other, parse_origin("index")) == text + "\n[tool.ruff]\n"
 
 
-@rows(
+@parametrize_subtests(
     "url, public",
     [
         ("https://host.example/a", True),

@@ -18,10 +18,10 @@ from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.executor import LocalExecutor
 from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.run.run import run_pipeline
-from tests.machine import needs
-from tests.patience import PATIENCE, until
-from tests.pipeline.cheap import BUILD, TEST, add_server
-from tests.pipeline.space import configured
+from tests.pipeline.fake_stages import BUILD, TEST, add_server
+from tests.pipeline.staged_workspace import configured
+from tests.skip_conditions import needs
+from tests.timeouts import TIMEOUT, wait_until
 
 # It leaves its session and its parent, says its number, and waits for ever: for the moment to change a result.
 LEFT = """
@@ -132,7 +132,7 @@ def test_no_daemon_outlives_a_stage_that_exceeds_a_limit(workspace, monkeypatch,
     stage = replace(TEST, memory=200 * 2**20) if limit == "memory" else TEST
     with ThreadPoolExecutor() as pool:
         ending = pool.submit(run_pipeline, space, ["books"], stages=(BUILD, stage))
-        until((workspace.root / "holding").exists)
+        wait_until((workspace.root / "holding").exists)
         if limit == "time":
             now = time.monotonic
             monkeypatch.setattr(time, "monotonic", lambda: now() + 2 * stage.timeout)
@@ -143,10 +143,10 @@ def test_no_daemon_outlives_a_stage_that_exceeds_a_limit(workspace, monkeypatch,
 @needs("linux")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_no_daemon_outlives_a_run_that_is_ended(workspace, drive, number, level):
+def test_no_daemon_outlives_a_run_that_is_ended(workspace, start_pipeline_process, number, level):
     add_server(workspace.root, "books", outcome=f"leaves {level}")
-    process = drive("run", "books")
-    until((workspace.root / "holding").exists)
+    process = start_pipeline_process("run", "books")
+    wait_until((workspace.root / "holding").exists)
     process.send_signal(number)
-    process.communicate(timeout=PATIENCE)
-    FileLock(workspace.root / "alive.lock").acquire(timeout=0 if number == signal.SIGINT else PATIENCE)
+    process.communicate(timeout=TIMEOUT)
+    FileLock(workspace.root / "alive.lock").acquire(timeout=0 if number == signal.SIGINT else TIMEOUT)

@@ -6,7 +6,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.channels.candidate import refuse_foreign_project
-from tests.pipeline.cheap import add_server
+from tests.pipeline.fake_stages import add_server
 
 
 def test_a_server_with_the_name_of_another_is_refused_and_the_channel_stays(books):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from mcpfactory_pipeline.plan.plan import plan
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 A = Stage("a", (), ("document", "runtime"), ("generated",), 1, "builtins:print")
 B = Stage("b", ("a",), ("source",), ("candidate",), 1, "builtins:print")
@@ -104,7 +104,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@rows("case", CASES, name=lambda case: case.name)
+@parametrize_subtests("case", CASES, name=lambda case: case.name)
 def test_the_plan_says_what_runs_and_why(case):
     steps = plan((A, B, C), ServerState("s", stages=case.records), case.now, force=case.force, present=case.present)
     assert {step.stage: (step.verdict, step.reasons) for step in steps} == case.expected

@@ -11,8 +11,8 @@ from mcpfactory_pipeline.decisions.promote import promote_due
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.policy import DEFAULT, ChannelPolicy
-from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.space import SOAK, configured, refused, shipped_at, two_in_production
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.staged_workspace import SOAK, configured, refused, shipped_at, two_in_production
 
 
 def test_a_dry_run_of_anything_checks_everything_and_writes_nothing(books):

@@ -12,8 +12,8 @@ from mcpfactory_pipeline.channels.channel import publish_files
 from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
-from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.space import configured, offered
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.staged_workspace import configured, offered
 
 
 @pytest.fixture

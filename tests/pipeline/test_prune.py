@@ -13,10 +13,10 @@ from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
-from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.conftest import Recorder
-from tests.pipeline.here import Here
-from tests.pipeline.space import configured
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.pipeline.staged_workspace import configured
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def runs(workspace, folder, count: int) -> tuple[list[str], list]:
     for number in range(count):
         (folder / "source.txt").write_text(f"run {number}")
         recorder = Recorder()
-        run_pipeline(workspace, ["books"], stages=STAGES, executor=Here(), jobs=1, reporter=recorder)
+        run_pipeline(workspace, ["books"], stages=STAGES, executor=InProcessExecutor(), jobs=1, reporter=recorder)
         said += [list(event.pruned) for event in recorder.of(RunFinished)]
         made.append(Store(workspace).state("books").candidate)
     return made, said

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.base.text import LONGEST_REASON, ReasonError
+from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, ReasonError
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage, reject_stage
 from mcpfactory_pipeline.delivery.clients.files import this_machine
-from mcpfactory_pipeline.lifecycle.remove import remove
+from mcpfactory_pipeline.maintenance.remove import remove
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime.errors import Exit
-from tests.pipeline.space import two_in_production
+from tests.pipeline.staged_workspace import two_in_production
 
 CHANNEL = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\n'
 SEEN = '[[pipeline.stages]]\nname = "seen"\nkind = "approval"\nneeds = []\nshows = ["file:README.md"]\n'
@@ -37,7 +37,7 @@ def test_too_long_a_reason_is_refused_before_anything_is_done(books, decision):
     two_in_production(books)
     before, offered = Store(books.workspace).history("books"), books.offered("production")
     with pytest.raises(ReasonError, match="at most 500 characters, and this one has 501") as caught:
-        DECISIONS[decision](books, "x" * (LONGEST_REASON + 1))
+        DECISIONS[decision](books, "x" * (MAX_REASON_LENGTH + 1))
     assert (caught.value.exit_code, caught.value.hint) == (Exit.USAGE, "shorten it")
     assert Store(books.workspace).history("books") == before
     assert books.offered("production") == offered
@@ -53,5 +53,5 @@ def test_a_reason_that_nobody_sees_is_none(books, reason):
 
 
 def test_the_longest_reason_is_kept_whole_and_spaces_around_it_do_not_count(books):
-    books.decide("hold", "staging", reason="x" * LONGEST_REASON + "\n")
-    assert books.state.holds["staging"]["reason"] == "x" * LONGEST_REASON
+    books.decide("hold", "staging", reason="x" * MAX_REASON_LENGTH + "\n")
+    assert books.state.holds["staging"]["reason"] == "x" * MAX_REASON_LENGTH

@@ -9,7 +9,7 @@ from mcpfactory_pipeline.reporting import make_reporter
 from mcpfactory_pipeline.reporting.lines import status_table
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
-from tests.pipeline.cheap import add_server
+from tests.pipeline.fake_stages import add_server
 
 
 def shown(run, kind: str, *names: str, **options) -> str:

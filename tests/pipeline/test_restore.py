@@ -11,8 +11,8 @@ from mcpfactory_pipeline.decisions.promote import promote
 from mcpfactory_pipeline.decisions.restore import restore
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
-from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.space import offered
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.staged_workspace import offered
 
 
 @pytest.fixture

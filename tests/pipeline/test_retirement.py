@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.pipeline.space import refused, two_in_production
+from tests.pipeline.staged_workspace import refused, two_in_production
 
 
 def test_a_retired_server_is_in_no_channel_and_no_run_touches_it(books):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.state.verify import verify
-from tests.patience import PATIENCE
-from tests.pipeline.cheap import STAGES
-from tests.pipeline.space import refused, two_in_production
+from tests.pipeline.fake_stages import STAGES
+from tests.pipeline.staged_workspace import refused, two_in_production
+from tests.timeouts import TIMEOUT
 
 
 def test_a_rollback_brings_the_older_bytes_back_and_holds_the_channel(books):
@@ -83,18 +83,18 @@ def test_a_rollback_to_bytes_that_are_gone_or_changed_is_refused_and_changes_not
         assert books.state.holds == {}
 
 
-def test_a_hold_that_is_set_while_staging_runs_is_seen_before_anything_moves(books, drive):
+def test_a_hold_that_is_set_while_staging_runs_is_seen_before_anything_moves(books, start_pipeline_process):
     from filelock import FileLock
 
     (books.folder / "source.txt").write_text("two")
     (books.workspace.root / "held.txt").write_text("")
     with FileLock(books.workspace.root / "ship.lock"):
-        process = drive("run", "books")
+        process = start_pipeline_process("run", "books")
         for line in process.stdout:
             if '"step.started"' in line and '"staging"' in line:
                 break
         books.decide("hold", "staging", reason="stop")
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=TIMEOUT)
     assert (process.returncode, err) == (1, ""), out
     assert books.offered("staging") == [b"one"]
     assert books.state.stages["staging"].outcome == "inconclusive"

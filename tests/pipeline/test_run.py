@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.base.events import LogLines, ServerTrouble, StepFinished, StepSkipped, StepStarted
+from mcpfactory_pipeline.base.events import LogLines, ServerUnusable, StepFinished, StepSkipped, StepStarted
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.run.run import plan_servers
@@ -17,10 +17,10 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.status import history, status
-from tests.patience import PATIENCE
-from tests.pipeline.cheap import IMPATIENT, STAGES, add_server
 from tests.pipeline.conftest import Recorder
-from tests.pipeline.here import Here
+from tests.pipeline.fake_stages import IMPATIENT, STAGES, add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.timeouts import TIMEOUT
 
 IN_PROCESSES = pytest.mark.parametrize("executor", [None], ids=["processes"])
 """For tests of what only a process can do; a process for each stage is most of what a run costs."""
@@ -133,8 +133,8 @@ def test_a_stage_that_failed_is_tried_again_from_there(workspace, run, recorder)
 @pytest.mark.parametrize(
     ("case", "executor"),
     [
-        (("broken", "errored", "the machine is broken; hint: mend it"), Here()),
-        (("bug", "errored", "ZeroDivisionError: a bug"), Here()),
+        (("broken", "errored", "the machine is broken; hint: mend it"), InProcessExecutor()),
+        (("bug", "errored", "ZeroDivisionError: a bug"), InProcessExecutor()),
         (("dead", "interrupted", "the process of the stage was killed by signal 9"), None),
     ],
     ids=["broken", "bug", "dead"],
@@ -158,20 +158,20 @@ def test_inconclusive_is_not_passed_and_not_tried_again_in_the_same_run(workspac
     assert ran(recorder) == [("build", "passed"), ("test", "inconclusive")]
 
 
-def test_a_run_that_is_ended_does_not_wait_for_another_attempt(workspace, drive):
-    from tests.pipeline.space import configured
+def test_a_run_that_is_ended_does_not_wait_for_another_attempt(workspace, start_pipeline_process):
+    from tests.pipeline.staged_workspace import configured
 
     configured(workspace, "attempts = 3\n")
     config = workspace.root / "mcpfactory.toml"
     config.write_text(config.read_text().replace("backoff = 0", "backoff = 60"))
     add_server(workspace.root, "books", outcome="broken")
-    process = drive("run", "books")
+    process = start_pipeline_process("run", "books")
     for line in process.stdout:
         event = json.loads(line)
         if event["event"] == "log":
             break
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=PATIENCE)
+    _, err = process.communicate(timeout=TIMEOUT)
     assert (process.returncode, err) == (130, "")
     assert Store(workspace).state("books").stages["test"].outcome == "errored"
 
@@ -222,7 +222,7 @@ def test_one_bad_server_does_not_hurt_the_others(workspace, run, recorder):
     bad = add_server(workspace.root, "bad")
     (bad / "link").symlink_to("/etc")
     assert run(reporter=recorder).servers == {"bad": "errored", "good": "passed"}
-    (trouble,) = recorder.of(ServerTrouble)
+    (trouble,) = recorder.of(ServerUnusable)
     assert trouble.server == "bad"
     assert "points outside the server's folder" in trouble.message
     assert trouble.hint

@@ -13,7 +13,7 @@ import pytest
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
 from mcpfactory_pipeline.delivery.ci.bundle import pack_run
-from mcpfactory_pipeline.delivery.ci.fold import ShardResult, fold_in
+from mcpfactory_pipeline.delivery.ci.fold import ShardResult, fold_results
 from mcpfactory_pipeline.plan.stage import Stage, candidate_id
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import NEVER_RUN
@@ -22,8 +22,8 @@ from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.here import Here
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
 
 Events = list[dict[str, Any]]
 
@@ -35,7 +35,7 @@ def shard_result(workspace, tmp_path):
     add_server(workspace.root, "b")
     other = Workspace.find(workspace.root)
     early, run = new_id(), new_id()
-    outcome = run_pipeline(other, ["a"], stages=STAGES, executor=Here(), jobs=1, run_id=run)
+    outcome = run_pipeline(other, ["a"], stages=STAGES, executor=InProcessExecutor(), jobs=1, run_id=run)
     pack_run(other, tmp_path / "shard-1", outcome.recorded)
     for file in (Store(other).history_file("a"), Store(other).state_file("a")):
         file.unlink()
@@ -67,7 +67,7 @@ class Handed:
         Store(self.workspace).write_state("a", to_text(fold("a", Store(self.workspace).history("a"))))
 
     def fold(self, **options):
-        return fold_in(self.workspace, [self.result], self.run, **{"stages": STAGES, **options})
+        return fold_results(self.workspace, [self.result], self.run, **{"stages": STAGES, **options})
 
 
 def decision(event: str, **facts: Any) -> Callable[[Events], Events]:
@@ -273,7 +273,7 @@ def test_only_logs_that_are_files_of_their_own_are_handed_over(workspace, tmp_pa
     (logs / "link.log").symlink_to(tmp_path / "private.log")
     os.mkfifo(logs / "pipe.log")
     (logs / "folder.log").mkdir()
-    outcome = run_pipeline(workspace, ["a"], stages=STAGES, executor=Here(), jobs=1, run_id=new_id())
+    outcome = run_pipeline(workspace, ["a"], stages=STAGES, executor=InProcessExecutor(), jobs=1, run_id=new_id())
     pack_run(workspace, tmp_path / "shard-1", outcome.recorded)
     ran = sorted(f"{stage.name}.log" for stage in STAGES)
     assert [file.name for file in sorted((tmp_path / "shard-1/logs/a").iterdir())] == ran

@@ -17,10 +17,10 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import read_inbox
-from tests.pipeline.cheap import as_cheap
-from tests.pipeline.here import Here
-from tests.pipeline.space import refused
-from tests.pipeline.test_against import git
+from tests.pipeline.fake_stages import with_fake_stages
+from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.pipeline.staged_workspace import refused
+from tests.pipeline.test_history_rewrites import git
 
 SIGNED = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\nsigned = true\n'
 
@@ -55,12 +55,12 @@ def test_an_approval_that_is_signed_counts(signed):
     assert faults(signed.workspace) == []
 
 
-def test_without_a_key_or_with_one_that_is_not_theirs_nobody_approves(signed, act):
+def test_without_a_key_or_with_one_that_is_not_theirs_nobody_approves(signed, set_actor):
     with refused("must be signed"):
         signed.decide("approve")
     with refused("is not a key of tester"):
         signed.decide("approve", sign_with=signed.other)
-    act("mallory")
+    set_actor("mallory")
     with refused("is not a key of mallory"):
         signed.decide("approve", sign_with=signed.key)
     with pytest.raises(ConfigError, match="cannot sign"):
@@ -165,8 +165,8 @@ signed = true
 def gated(signed):
     """The same server, with a stage that asks for signed approvals."""
     signed.configure(STAGE)
-    stages = as_cheap(workspace_stages(signed.workspace))
-    run_pipeline(signed.workspace, until="build", stages=stages, executor=Here(), jobs=1)
+    stages = with_fake_stages(workspace_stages(signed.workspace))
+    run_pipeline(signed.workspace, until="build", stages=stages, executor=InProcessExecutor(), jobs=1)
     return signed, stages
 
 

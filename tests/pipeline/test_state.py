@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
-from mcpfactory_pipeline.state.schema import KINDS
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.state.schema import EVENT_KINDS
 from mcpfactory_pipeline.state.state import (
-    RULES,
+    EVENT_HANDLERS,
     fold,
     parse,
     to_text,
 )
 from mcpfactory_pipeline.state.store import Store, is_older
 from mcpfactory_pipeline.state.verify import verify
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 STAGES = st.sampled_from(["generate", "build", "test", "validate"])
 CANDIDATES = st.sampled_from([f"{number:016x}" for number in range(14)])
@@ -175,7 +175,7 @@ def test_a_state_in_which_anything_was_changed_is_noticed_and_not_built_on(tmp_p
     assert store.history_file("s").read_bytes() == before
 
 
-@rows(
+@parametrize_subtests(
     "bad, message",
     [
         ({"event": "blessed", "id": "1"}, "unknown event 'blessed'"),
@@ -193,7 +193,7 @@ def test_an_event_that_cannot_be_read_is_named(bad, message):
 
 
 def test_every_kind_of_event_that_is_read_can_be_folded():
-    assert set(RULES) == set(KINDS)
+    assert set(EVENT_HANDLERS) == set(EVENT_KINDS)
 
 
 def said(kind: str, actor: str, **facts) -> dict:

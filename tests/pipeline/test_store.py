@@ -13,14 +13,14 @@ import pytest
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import last_id, utc_now
 from mcpfactory_pipeline.decisions.decision import hold, unhold
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.history import event_line
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
-from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.here import Here
+from tests.pipeline.fake_stages import STAGES, add_server
+from tests.pipeline.inprocess_executor import InProcessExecutor
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def finished(tmp_path_factory):
     add_server(space.root, "books")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MCPFACTORY_ACTOR", "tester")
-        assert run_pipeline(space, stages=STAGES, executor=Here()).servers == {"books": "passed"}
+        assert run_pipeline(space, stages=STAGES, executor=InProcessExecutor()).servers == {"books": "passed"}
     return space
 
 

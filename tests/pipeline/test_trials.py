@@ -6,13 +6,13 @@ import shutil
 
 import pytest
 
-from benchmarks.trials import crowd, faults, kills
+from benchmarks.trials import concurrency, faults, kills
 from benchmarks.trials.__main__ import PARTS
-from benchmarks.trials.child import Forked
-from benchmarks.trials.ground import environment
+from benchmarks.trials.command_process import Forked
+from benchmarks.trials.fake_stages import environment
 from benchmarks.trials.mutants import MUTANTS
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.machine import skip_without
+from tests.skip_conditions import skip_without
 
 pytestmark = pytest.mark.xdist_group("trials")
 
@@ -30,7 +30,7 @@ def test_killed_at_any_moment_and_continued_no_promise_is_broken(tmp_path, capsy
 
 
 def test_of_eight_processes_at_once_every_accepted_command_is_in_the_history_exactly_once(tmp_path, capsys):
-    outcome = crowd.run(tmp_path, 2, seed=7)
+    outcome = concurrency.run(tmp_path, 2, seed=7)
     assert outcome.verdict == "ok", capsys.readouterr().out
 
 

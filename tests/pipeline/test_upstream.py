@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.workspace.upstream import api_addresses
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 LOCAL, PRIVATE, PUBLIC = "http://127.0.0.1:8000/v1", "http://10.0.0.7", "https://api.example.com"
 
 
 def told(base_url: str, environ: dict[str, str], **more: Any) -> list[tuple[str, bool, str]]:
     data = {"base_url": base_url, "prefix": "SHOP", "allow_private": [], "further": [], **more}
-    return [(one.url, one.works, one.hint) for one in api_addresses(data, environ, server="shop")]
+    return [(one.url, one.is_usable, one.hint) for one in api_addresses(data, environ, server="shop")]
 
 
-@rows(
+@parametrize_subtests(
     "base_url, environ, more",
     [
         (PUBLIC, {}, {}),

@@ -12,8 +12,8 @@ from mcpfactory_pipeline.decisions.promote import promote
 from mcpfactory_pipeline.state.history import event_line
 from mcpfactory_pipeline.state.state import SCHEMA, fold, to_text
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.verify import mend, verify
-from tests.pipeline.cheap import STAGES, add_server
+from mcpfactory_pipeline.state.verify import repair, verify
+from tests.pipeline.fake_stages import STAGES, add_server
 
 
 @pytest.fixture
@@ -37,10 +37,10 @@ def test_an_edit_is_shown_fact_by_fact_and_mended(store, workspace):
     (found,) = verify(workspace)
     assert found["changes"] == ['stages.test.message: "trust me" → "it passed in ."']
     assert store.state_file("books").read_text() != right, "looking changes nothing"
-    (mended,) = mend(workspace)
+    (mended,) = repair(workspace)
     assert mended == {**found, "mended": True}
     assert store.state_file("books").read_text() == right
-    assert verify(workspace) == mend(workspace) == []
+    assert verify(workspace) == repair(workspace) == []
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_an_edit_is_shown_fact_by_fact_and_mended(store, workspace):
 def test_a_state_that_cannot_be_read_is_written_anew(store, workspace, spoil):
     right = store.state_file("books").read_bytes()
     store.state_file("books").write_bytes(spoil.encode(errors="surrogateescape"))
-    assert [entry["mended"] for entry in mend(workspace, ["books"])] == [True]
+    assert [entry["mended"] for entry in repair(workspace, ["books"])] == [True]
     assert store.state_file("books").read_bytes() == right
 
 
 def test_a_missing_state_and_one_that_is_behind_are_written(store, workspace):
     right = store.state_file("books").read_text()
     store.state_file("books").write_text(to_text(fold("books", store.history("books")[:2])))
-    assert "older than its history" in mend(workspace)[0]["message"]
+    assert "older than its history" in repair(workspace)[0]["message"]
     store.state_file("books").unlink()
-    assert "is missing" in mend(workspace)[0]["message"]
+    assert "is missing" in repair(workspace)[0]["message"]
     assert store.state_file("books").read_text() == right
 
 
@@ -68,14 +68,14 @@ def test_only_the_named_servers_are_looked_at_and_mended(store, workspace, run):
     edit(store)
     store.state_file("notes").unlink()
     assert [entry["server"] for entry in verify(workspace, ["notes"])] == ["notes"]
-    assert [entry["server"] for entry in mend(workspace, ["notes"])] == ["notes"]
+    assert [entry["server"] for entry in repair(workspace, ["notes"])] == ["notes"]
     assert [entry["server"] for entry in verify(workspace)] == ["books"]
 
 
 def test_a_state_of_a_newer_schema_is_left_alone(store, workspace):
     text = json.dumps({**json.loads(store.state_file("books").read_text()), "state": SCHEMA + 1})
     store.state_file("books").write_text(text)
-    (entry,) = mend(workspace)
+    (entry,) = repair(workspace)
     assert (entry["mended"], entry["hint"][:17]) == (False, "update mcpfactory")
     assert store.state_file("books").read_text() == text
 
@@ -83,7 +83,7 @@ def test_a_state_of_a_newer_schema_is_left_alone(store, workspace):
 def test_a_state_whose_history_is_lost_is_the_last_there_is_and_stays(store, workspace):
     before = store.state_file("books").read_bytes()
     store.history_file("books").unlink()
-    (entry,) = mend(workspace)
+    (entry,) = repair(workspace)
     assert (entry["mended"], "git checkout" in entry["hint"]) == (False, True)
     assert store.state_file("books").read_bytes() == before
 
@@ -95,7 +95,7 @@ def test_the_marks_of_a_merge_in_a_history_go_and_both_sides_stay(store, workspa
     with pytest.raises(StateError, match=r"line 3 is not a valid event.*merge conflict marker") as caught:
         store.history("books")
     assert "verify --repair books" in caught.value.hint
-    (entry,) = mend(workspace)
+    (entry,) = repair(workspace)
     assert (entry["mended"], len(entry["changes"])) == (True, 3)
     assert store.history("books") == events
     assert verify(workspace) == []
@@ -106,7 +106,7 @@ def test_an_event_that_cannot_be_read_is_never_dropped(store, workspace):
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join([*lines[:2], lines[2][: len(lines[2]) // 2] + "\n", *lines[3:]]))
     before = file.read_bytes()
-    (entry,) = mend(workspace)
+    (entry,) = repair(workspace)
     assert not entry["mended"]
     assert "line 3 is not a valid event" in entry["message"]
     assert "git log -p -- pipeline/history/books.jsonl" in entry["hint"]
@@ -132,7 +132,7 @@ def test_an_end_of_a_stage_that_no_run_recorded_is_told_and_never_made_the_truth
     assert word in found["message"]
     assert "git revert" in found["hint"]
     store.state_file("books").unlink()
-    (left,) = mend(workspace)
+    (left,) = repair(workspace)
     assert (left["mended"], word in left["message"]) == (False, True)
     assert not store.state_file("books").exists()
     with pytest.raises(RefusedError, match=word):

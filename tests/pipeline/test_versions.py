@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.trials.ground import environment
+from benchmarks.trials.fake_stages import environment
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.decisions.decision import approve
 from mcpfactory_pipeline.decisions.promote import promote, rollback
@@ -15,11 +15,11 @@ from mcpfactory_pipeline.decisions.restore import restore_candidate
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import STAGES
 from mcpfactory_pipeline.state.store import Store
-from tests.cli.conftest import Inside
-from tests.pipeline import cheap
-from tests.pipeline.backend import write_server
+from tests.cli.conftest import InProcessCli
+from tests.pipeline import fake_stages
+from tests.pipeline.build_backend import write_server
 
-REAL = (replace(STAGES[1], needs=()), cheap.TEST, cheap.SHIP)
+REAL = (replace(STAGES[1], needs=()), fake_stages.TEST, fake_stages.SHIP)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_other_bytes_get_a_local_version_which_staging_offers_and_production_ref
     state = Store(workspace).state("books")
     assert local == f"1.0+dev{local[-8:]}"
     assert "mcpfactory release apply books" in state.stages["build"].message
-    shown = Inside(workspace.root, environment())("pipeline", "status")
+    shown = InProcessCli(workspace.root, environment())("pipeline", "status")
     assert "mcpfactory release apply books" in shown.out + shown.err
     with pytest.raises(PromotionError, match="development build") as caught:
         to_production(workspace)
@@ -64,14 +64,14 @@ def test_other_bytes_get_a_local_version_which_staging_offers_and_production_ref
 
 def same_version(inputs: StageInputs) -> StageOutputs:
     """A build that gives every text the version 1.0."""
-    outputs = cheap.build(inputs)
+    outputs = fake_stages.build(inputs)
     assert outputs.built is not None
     return replace(outputs, built=replace(outputs.built, version="1.0"))
 
 
 def test_a_channel_refuses_other_bytes_under_its_version(workspace, run):
-    stages = (replace(cheap.BUILD, run=f"{__name__}:same_version"), cheap.TEST, cheap.SHIP)
-    folder = cheap.add_server(workspace.root, "books")
+    stages = (replace(fake_stages.BUILD, run=f"{__name__}:same_version"), fake_stages.TEST, fake_stages.SHIP)
+    folder = fake_stages.add_server(workspace.root, "books")
     run("books", stages=stages)
     first = Store(workspace).state("books").candidate
     (folder / "source.txt").write_text("two")

@@ -10,7 +10,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.stages import STAGES
 from mcpfactory_pipeline.state.store import Store
-from tests.pipeline.backend import FILES, INFO, write_server
+from tests.pipeline.build_backend import FILES, INFO, write_server
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
 from mcpfactory_pipeline.delivery.publish.publish import TARGETS
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.gates import GATES
 from mcpfactory_pipeline.workspace.policy import GateLimits
 from mcpfactory_pipeline.workspace.settings import PipelineSettings, TargetTables
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.pipeline.cheap import add_server
+from tests.pipeline.fake_stages import add_server
 
 
 def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
@@ -112,18 +112,18 @@ def test_a_bad_server_is_told_beside_the_others_and_stops_none(workspace):
     for name in ("a", "b", "c"):
         add_server(workspace.root, name)
     (workspace.root / "servers/b/mcpfactory.toml").write_text("[server")
-    servers, broken = workspace.survey()
+    servers, broken = workspace.load_servers()
     assert [server.name for server in servers] == [server.name for server in workspace.servers()] == ["a", "c"]
     assert [(one.name, "not TOML" in one.message, bool(one.hint)) for one in broken] == [("b", True, True)]
     with pytest.raises(NotFoundError):
-        workspace.survey(["nobody"])
+        workspace.load_servers(["nobody"])
 
 
 def test_a_link_below_servers_is_no_server_wherever_it_leads(workspace, tmp_path):
     add_server(workspace.root, "a")
     elsewhere = add_server(tmp_path / "elsewhere", "b")
     (workspace.root / "servers/b").symlink_to(elsewhere)
-    servers, broken = workspace.survey()
+    servers, broken = workspace.load_servers()
     assert [server.name for server in servers] == ["a"]
     assert [(one.name, "is a symbolic link" in one.message, one.hint) for one in broken] == [
         ("b", True, "move the server's folder here")

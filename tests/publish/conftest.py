@@ -7,7 +7,7 @@ import pytest
 from tests.publish.mcp_registry import GITHUB_TOKEN, Registry
 from tests.publish.mcp_registry import serving as serving_registry
 from tests.publish.package_index import TOKEN, Index, serving
-from tests.publish.shelf import Shelf
+from tests.publish.promoted_workspace import PromotedWorkspace
 
 
 @pytest.fixture(autouse=True)
@@ -18,9 +18,9 @@ def _named_actor(monkeypatch):
 
 
 @pytest.fixture
-def shelf(tmp_path) -> Shelf:
+def promoted(tmp_path) -> PromotedWorkspace:
     """A workspace with a server, of which nothing is promoted."""
-    return Shelf(tmp_path / "shelf")
+    return PromotedWorkspace(tmp_path / "shelf")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from mcpfactory_pipeline.delivery.publish.server_rules import judge
+from mcpfactory_pipeline.delivery.publish.server_rules import find_violations
 
 GITHUB_TOKEN, REQUEST_TOKEN, IDENTITY = "gh-secret-token", "actions-secret-token", "job-identity"
 _TOKEN = "registry-secret-token"
@@ -47,7 +47,7 @@ class Registry:
         """Keeps a document, or says why not."""
         if authorization != f"Bearer {_TOKEN}":
             return 401, {"detail": "Invalid or expired Registry JWT token"}
-        if found := judge(document):
+        if found := find_violations(document):
             return 422, {"detail": "validation failed", "errors": [{"message": str(one)} for one in found]}
         name, version = document["name"], document["version"]
         if not name.startswith(self.namespace):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT
 
 TOKEN, REQUEST_TOKEN = "pypi-secret-token", "actions-secret-token"
 LOGIN = "Basic " + base64.b64encode(f"__token__:{TOKEN}".encode()).decode()
@@ -105,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if self.index.hold_at == len(self.index.forms):
             self.index.held.set()
-            self.index.released.wait(PATIENCE)
+            self.index.released.wait(TIMEOUT)
             self.close_connection = True
         elif self.index.break_at == len(self.index.forms):
             self.close_connection = True

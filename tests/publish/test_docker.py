@@ -8,25 +8,25 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.delivery.publish.publish import publish
-from tests.publish.shelf import packages
+from tests.publish.promoted_workspace import packages
 
 BASE = f"docker.io/library/python:3.13-slim@sha256:{'0' * 64}"
 
 
 @pytest.fixture
-def make(shelf, monkeypatch):
+def make(promoted, monkeypatch):
     """Publishes to docker, and gives the outcome and its folder; without an index: the server of the shelf needs nothing."""
     monkeypatch.setenv("UV_NO_INDEX", "1")
 
     def call(**options: str):
-        (outcome,) = publish(shelf.workspace, "books", ["docker"], given={"docker": {"base": BASE, **options}})
+        (outcome,) = publish(promoted.workspace, "books", ["docker"], given={"docker": {"base": BASE, **options}})
         return outcome, Path(outcome.folder)
 
     return call
 
 
-def test_base_and_packages_are_named_by_hash_and_the_server_runs_as_nobody(shelf, make):
-    shelf.put()
+def test_base_and_packages_are_named_by_hash_and_the_server_runs_as_nobody(promoted, make):
+    promoted.put()
     _, folder = make()
     text = (folder / "Dockerfile").read_text()
     assert set(re.findall(r"^FROM (.*?)(?: AS \w+)?$", text, re.MULTILINE)) == {"${BASE}"}
@@ -36,8 +36,8 @@ def test_base_and_packages_are_named_by_hash_and_the_server_runs_as_nobody(shelf
     assert re.findall(r"--hash=sha256:[0-9a-f]{64}", (folder / "requirements.lock").read_text())
 
 
-def test_everything_that_the_dockerfile_copies_is_there_and_the_wheel_is_the_one_that_was_checked(shelf, make):
-    shelf.put()
+def test_everything_that_the_dockerfile_copies_is_there_and_the_wheel_is_the_one_that_was_checked(promoted, make):
+    promoted.put()
     _, folder = make()
     copied = re.findall(r"^COPY (?!--from)(\S+)", (folder / "Dockerfile").read_text(), re.MULTILINE)
     assert [name for name in copied if not (folder / name).exists()] == []
@@ -52,7 +52,7 @@ def test_everything_that_the_dockerfile_copies_is_there_and_the_wheel_is_the_one
         ({"base": ""}, "docker/base"),
     ],
 )
-def test_what_docker_would_refuse_is_refused_with_its_rule(shelf, make, options, rule):
-    shelf.put()
+def test_what_docker_would_refuse_is_refused_with_its_rule(promoted, make, options, rule):
+    promoted.put()
     outcome, _ = make(**options)
     assert [problem["rule"] for problem in outcome.problems] == [rule]

@@ -19,21 +19,21 @@ from mcpfactory_pipeline.views.status import status
 
 
 @pytest.fixture
-def live(shelf, index):
+def live(promoted, index):
     """The workspace, with its first release at the index."""
-    shelf.configure(index.settings)
-    shelf.put()
-    publish(shelf.workspace, "books", ["pypi"])
-    return shelf
+    promoted.configure(index.settings)
+    promoted.put()
+    publish(promoted.workspace, "books", ["pypi"])
+    return promoted
 
 
-def waiting(shelf, *kinds: str) -> list[tuple[str, str, str]]:
-    items = read_inbox(shelf.workspace)
+def waiting(promoted, *kinds: str) -> list[tuple[str, str, str]]:
+    items = read_inbox(promoted.workspace)
     return [(item.kind, item.about, item.command) for item in items if item.kind in kinds and item.about != "behind"]
 
 
-def page(shelf) -> TestClient:
-    return TestClient(create_app(shelf.workspace.root), base_url="http://127.0.0.1:8765")
+def page(promoted) -> TestClient:
+    return TestClient(create_app(promoted.workspace.root), base_url="http://127.0.0.1:8765")
 
 
 def test_status_and_dashboard_say_what_is_live_where(live):

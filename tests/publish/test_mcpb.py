@@ -16,15 +16,15 @@ from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.channels.channel import publish_files as promote
 from mcpfactory_pipeline.delivery.publish.publish import publish
-from tests.publish.shelf import TOOLS, packages
+from tests.publish.promoted_workspace import TOOLS, packages
 
 
 @pytest.fixture
-def bundle(shelf):
+def bundle(promoted):
     """Publishes to a bundle, and gives the outcome and the opened zip."""
 
     def call(**options: str):
-        (outcome,) = publish(shelf.workspace, "books", ["mcpb"], given={"mcpb": options})
+        (outcome,) = publish(promoted.workspace, "books", ["mcpb"], given={"mcpb": options})
         if outcome.outcome != "made":
             return outcome, None
         (name,) = outcome.files
@@ -37,8 +37,8 @@ def manifest_of(archive: zipfile.ZipFile) -> dict:
     return json.loads(archive.read("manifest.json"))
 
 
-def test_a_bundle_holds_the_wheel_that_was_checked_byte_for_byte(shelf, bundle):
-    shelf.put()
+def test_a_bundle_holds_the_wheel_that_was_checked_byte_for_byte(promoted, bundle):
+    promoted.put()
     outcome, archive = bundle()
     wheel = "books_mcp-1.0.0-py3-none-any.whl"
     assert list(outcome.files) == ["books-mcp-1.0.0.mcpb"]
@@ -48,8 +48,8 @@ def test_a_bundle_holds_the_wheel_that_was_checked_byte_for_byte(shelf, bundle):
     assert "books-mcp==1.0.0" in project["project"]["dependencies"]
 
 
-def test_its_manifest_says_what_the_candidate_says(shelf, bundle):
-    shelf.put()
+def test_its_manifest_says_what_the_candidate_says(promoted, bundle):
+    promoted.put()
     manifest = manifest_of(bundle()[1])
     assert manifest["manifest_version"] == "0.4"
     assert manifest["server"]["type"] == "uv"
@@ -58,8 +58,8 @@ def test_its_manifest_says_what_the_candidate_says(shelf, bundle):
     assert manifest["compatibility"]["runtimes"] == {"python": ">=3.11"}
 
 
-def test_secrets_are_marked_and_the_id_of_an_oauth_client_is_none(shelf, bundle):
-    shelf.put()
+def test_secrets_are_marked_and_the_id_of_an_oauth_client_is_none(promoted, bundle):
+    promoted.put()
     settings = manifest_of(bundle()[1])["user_config"]
     assert {name for name, row in settings.items() if row.get("sensitive")} == {
         "books_api_key",
@@ -68,13 +68,13 @@ def test_secrets_are_marked_and_the_id_of_an_oauth_client_is_none(shelf, bundle)
     }
 
 
-def test_variables_that_the_server_reads_and_addresses_of_several_documents_are_settings(shelf, bundle):
+def test_variables_that_the_server_reads_and_addresses_of_several_documents_are_settings(promoted, bundle):
     servers = 'ServerAddress("shelves", "https://shelves.example.com"), ServerAddress("loans", "")'
     api = f"BASE_URL = ''\nSERVERS = ({servers})\n"
     api += 'def upstream():\n    return Upstream(BASE_URL, (), servers=SERVERS, prefix="BOOKS")\n'
     config = '[server]\nenvironment = ["BOOKS_BRANCH", "BOOKS_LANGUAGE"]\n[[api]]\nlabel = "shelves"\ndocument = "a"\n[[api]]\nlabel = "loans"\ndocument = "b"\n'
     config += '[publish.environment.BOOKS_LANGUAGE]\ndescription = "Of titles"\n'
-    shelf.put(api=api, config=config)
+    promoted.put(api=api, config=config)
     settings = manifest_of(bundle()[1])["user_config"]
     assert {name: (row["required"], row["description"]) for name, row in settings.items()} == {
         "books_shelves_base_url": (False, "Where the API lives, https://shelves.example.com when unset"),
@@ -84,9 +84,9 @@ def test_variables_that_the_server_reads_and_addresses_of_several_documents_are_
     }
 
 
-def test_the_servers_own_tools_are_listed_where_validate_saw_them(shelf, bundle):
-    candidate = shelf.put()
-    kept = shelf.workspace.artifacts / "books" / candidate / "validate"
+def test_the_servers_own_tools_are_listed_where_validate_saw_them(promoted, bundle):
+    candidate = promoted.put()
+    kept = promoted.workspace.artifacts / "books" / candidate / "validate"
     kept.mkdir()
     own = {"name": "lend_book", "description": "Lend a book.", "inputSchema": {"type": "object"}}
     (kept / contract.FILE).write_text(contract.contract_text([own, *TOOLS], "1.0.0"))
@@ -94,8 +94,8 @@ def test_the_servers_own_tools_are_listed_where_validate_saw_them(shelf, bundle)
     assert [tool["name"] for tool in tools] == ["list_books", "get_book", "lend_book"]
 
 
-def test_every_placeholder_has_a_setting_and_every_setting_that_is_not_required_a_default(shelf, bundle):
-    shelf.put()
+def test_every_placeholder_has_a_setting_and_every_setting_that_is_not_required_a_default(promoted, bundle):
+    promoted.put()
     manifest = manifest_of(bundle()[1])
     used = {
         text.removeprefix("${user_config.").rstrip("}") for text in manifest["server"]["mcp_config"]["env"].values()
@@ -104,8 +104,8 @@ def test_every_placeholder_has_a_setting_and_every_setting_that_is_not_required_
     assert all("default" in row or row["required"] for row in manifest["user_config"].values())
 
 
-def test_its_program_starts_the_server_and_forgets_settings_that_nobody_filled_in(shelf, bundle, tmp_path):
-    shelf.put()
+def test_its_program_starts_the_server_and_forgets_settings_that_nobody_filled_in(promoted, bundle, tmp_path):
+    promoted.put()
     _, archive = bundle()
     archive.extractall(tmp_path / "bundle")
     wheel = zipfile.ZipFile(io.BytesIO(packages()["books_mcp-1.0.0-py3-none-any.whl"]))
@@ -119,13 +119,13 @@ def test_its_program_starts_the_server_and_forgets_settings_that_nobody_filled_i
     assert done.stdout.strip() == "['BOOKS_CLIENT_ID']"
 
 
-def test_the_runtime_that_the_channel_offers_goes_with_it_and_without_one_nothing_is_made(shelf, bundle):
-    shelf.put(requires=("mcpfactory-runtime>=0.1,<0.2",))
+def test_the_runtime_that_the_channel_offers_goes_with_it_and_without_one_nothing_is_made(promoted, bundle):
+    promoted.put(requires=("mcpfactory-runtime>=0.1,<0.2",))
     outcome, _ = bundle()
     assert [problem["rule"] for problem in outcome.problems] == ["mcpb/runtime"]
-    runtime = shelf.workspace.root / "mcpfactory_runtime-0.1.0-py3-none-any.whl"
+    runtime = promoted.workspace.root / "mcpfactory_runtime-0.1.0-py3-none-any.whl"
     runtime.write_bytes(b"the runtime that was promoted")
-    promote(shelf.workspace.pipeline / "channels", "production", runtime, hash_file(runtime))
+    promote(promoted.workspace.pipeline / "channels", "production", runtime, hash_file(runtime))
     outcome, archive = bundle()
     assert archive.read(f"wheels/{runtime.name}") == b"the runtime that was promoted"
 
@@ -138,8 +138,8 @@ def test_the_runtime_that_the_channel_offers_goes_with_it_and_without_one_nothin
         ({"version": "1.0rc1"}, "mcpb/version"),
     ],
 )
-def test_what_clients_would_refuse_is_refused_with_its_rule(shelf, bundle, parts, rule):
-    shelf.put(**parts)
+def test_what_clients_would_refuse_is_refused_with_its_rule(promoted, bundle, parts, rule):
+    promoted.put(**parts)
     outcome, _ = bundle()
     assert outcome.outcome == "refused"
     assert [problem["rule"] for problem in outcome.problems] == [rule]

@@ -10,16 +10,16 @@ from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetErr
 from mcpfactory_pipeline.delivery.publish.publish import publish
 from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, SCHEMA
 from tests.publish.mcp_registry import IDENTITY, REQUEST_TOKEN
-from tests.publish.shelf import CONFIG, NAME
+from tests.publish.promoted_workspace import CONFIG, NAME
 
 
 @pytest.fixture
-def send(shelf, index, registry):
+def send(promoted, index, registry):
     """Publishes to both, and gives the outcomes by target."""
-    shelf.configure(f'{index.settings}[publish.registry]\nurl = "{registry.url}"\nauth = "github"\n')
+    promoted.configure(f'{index.settings}[publish.registry]\nurl = "{registry.url}"\nauth = "github"\n')
 
     def call(*targets, **options):
-        found = publish(shelf.workspace, "books", targets or ("pypi", "registry"), **options)
+        found = publish(promoted.workspace, "books", targets or ("pypi", "registry"), **options)
         return {outcome.target: outcome.outcome for outcome in found}
 
     return call
@@ -41,9 +41,11 @@ def send(shelf, index, registry):
         ),
     ],
 )
-def test_an_address_that_is_of_no_use_elsewhere_is_asked_for(api, wanted, shelf, registry, send):
+def test_an_address_that_is_of_no_use_elsewhere_is_asked_for(api, wanted, promoted, registry, send):
     code = f"BASE_URL = {api[0]!r}\nSERVERS = ({api[1]})\n"
-    shelf.put(api=f'{code}def upstream():\n    return Upstream(BASE_URL, SCHEMES, servers=SERVERS, prefix="BOOKS")\n')
+    promoted.put(
+        api=f'{code}def upstream():\n    return Upstream(BASE_URL, SCHEMES, servers=SERVERS, prefix="BOOKS")\n'
+    )
     assert send() == {"pypi": "published", "registry": "published"}
     (document,) = registry.entries.values()
     (package,) = document["packages"]
@@ -51,8 +53,8 @@ def test_an_address_that_is_of_no_use_elsewhere_is_asked_for(api, wanted, shelf,
     assert [{key: value for key, value in one.items() if key != "description"} for one in found] == wanted
 
 
-def test_the_document_says_what_the_candidate_says(shelf, index, registry, send):
-    candidate = shelf.put(
+def test_the_document_says_what_the_candidate_says(promoted, index, registry, send):
+    candidate = promoted.put(
         config=f'{CONFIG}title = "The books"\nrepository = "https://github.com/acme/servers"\n'
         '[publish.environment.BOOKS_API_KEY]\ndescription = "Your key"\nrequired = true\n'
         '[publish.environment.BOOKS_LANGUAGE]\ndefault = "en"\n'
@@ -89,54 +91,54 @@ def test_the_document_says_what_the_candidate_says(shelf, index, registry, send)
     }
 
 
-def test_publishing_again_finds_it_there_and_asks_for_no_token(shelf, registry, send):
-    shelf.put()
+def test_publishing_again_finds_it_there_and_asks_for_no_token(promoted, registry, send):
+    promoted.put()
     send()
     asked = list(registry.asked)
     assert asked == ["/v0/auth/github-at", "/v0.1/publish"]
     assert send() == {"pypi": "there", "registry": "there"}
     assert registry.asked == asked
-    assert shelf.state.published["registry"].evidence["url"].startswith(registry.url)
+    assert promoted.state.published["registry"].evidence["url"].startswith(registry.url)
 
 
-def test_a_version_that_says_something_else_there_is_refused(shelf, registry, send):
-    shelf.put()
+def test_a_version_that_says_something_else_there_is_refused(promoted, registry, send):
+    promoted.put()
     send()
     registry.entries[NAME, "1.0.0"]["description"] = "Sells books"
-    (outcome,) = publish(shelf.workspace, "books", ["registry"])
+    (outcome,) = publish(promoted.workspace, "books", ["registry"])
     assert outcome.outcome == "refused"
     assert "description" in outcome.problems[0]["message"]
 
 
 @pytest.mark.parametrize("moment", ["break_before", "break_after"])
-def test_a_publish_that_broke_off_is_continued(shelf, registry, send, moment):
-    shelf.put()
+def test_a_publish_that_broke_off_is_continued(promoted, registry, send, moment):
+    promoted.put()
     setattr(registry, moment, True)
     with pytest.raises(TargetError):
         send()
-    assert list(shelf.state.publishing) == ["registry"]
+    assert list(promoted.state.publishing) == ["registry"]
     assert send() == {"pypi": "there", "registry": "published" if moment == "break_before" else "there"}
     assert len(registry.entries) == 1
-    assert shelf.state.publishing == {}
+    assert promoted.state.publishing == {}
 
 
-def test_the_package_comes_first(shelf, registry, send):
-    shelf.put()
+def test_the_package_comes_first(promoted, registry, send):
+    promoted.put()
     with pytest.raises(PublishError, match="published to pypi first"):
         send("registry")
     send("pypi")
     assert send("registry") == {"registry": "published"}
 
 
-def test_a_server_that_does_not_ask_for_it_is_never_sent_there(shelf, registry, send):
-    shelf.put(config='[server]\n[publish]\ntargets = ["pypi"]\n')
-    found = publish(shelf.workspace, "books", ["registry"])
+def test_a_server_that_does_not_ask_for_it_is_never_sent_there(promoted, registry, send):
+    promoted.put(config='[server]\n[publish]\ntargets = ["pypi"]\n')
+    found = publish(promoted.workspace, "books", ["registry"])
     assert [problem["rule"] for problem in found[0].problems] == ["registry/opt-in"]
     assert registry.asked == []
 
 
-def test_a_job_of_github_actions_needs_no_secret(shelf, registry, send, monkeypatch):
-    shelf.put()
+def test_a_job_of_github_actions_needs_no_secret(promoted, registry, send, monkeypatch):
+    promoted.put()
     monkeypatch.delenv("MCP_REGISTRY_TOKEN")
     given = {"registry": {"auth": "github-oidc"}}
     with pytest.raises(ConfigError, match="no identity"):
@@ -147,13 +149,13 @@ def test_a_job_of_github_actions_needs_no_secret(shelf, registry, send, monkeypa
     assert "/v0/auth/github-oidc" in registry.asked
 
 
-def test_no_token_gets_into_history_state_or_messages(shelf, registry, send, monkeypatch):
-    shelf.put()
+def test_no_token_gets_into_history_state_or_messages(promoted, registry, send, monkeypatch):
+    promoted.put()
     send()
-    kept = json.dumps([shelf.state.to_json(), *shelf.events])
+    kept = json.dumps([promoted.state.to_json(), *promoted.events])
     assert "secret-token" not in kept
     monkeypatch.setenv("MCP_REGISTRY_TOKEN", "other-secret-token")
-    shelf.put("1.0.1")
+    promoted.put("1.0.1")
     send("pypi")
     with pytest.raises(PublishError, match="401") as refused:
         send("registry")

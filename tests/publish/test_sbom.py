@@ -20,39 +20,39 @@ Typing_Extensions==4.15.0 \\
 """.format(*(digit * 64 for digit in "0123"))
 
 
-def made(shelf, **given):
-    (outcome,) = publish(shelf.workspace, "books", ["sbom"], given={"sbom": {"resolve": "declared", **given}})
+def made(promoted, **given):
+    (outcome,) = publish(promoted.workspace, "books", ["sbom"], given={"sbom": {"resolve": "declared", **given}})
     (name,) = outcome.files
     return outcome, json.loads((Path(outcome.folder) / name).read_bytes())
 
 
-def test_it_says_what_the_release_is_and_asks_for(shelf):
-    candidate = shelf.put(requires=("httpx>=0.28,<1", "pytest; extra == 'test'"), licence="Apache-2.0")
-    outcome, document = made(shelf)
+def test_it_says_what_the_release_is_and_asks_for(promoted):
+    candidate = promoted.put(requires=("httpx>=0.28,<1", "pytest; extra == 'test'"), licence="Apache-2.0")
+    outcome, document = made(promoted)
     root = document["metadata"]["component"]
     assert (root["name"], root["version"], root["purl"]) == ("books-mcp", "1.0.0", "pkg:pypi/books-mcp@1.0.0")
     assert root["licenses"] == [{"expression": "Apache-2.0"}]
     assert {"name": "mcpfactory:candidate", "value": candidate} in root["properties"]
-    files = shelf.state.candidates[candidate].files
+    files = promoted.state.candidates[candidate].files
     assert {one["url"]: f"sha256:{one['hashes'][0]['content']}" for one in root["externalReferences"]} == files
     (component,) = document["components"]
     assert component["properties"] == [{"name": "mcpfactory:requirement", "value": "httpx>=0.28,<1"}]
     assert document["dependencies"][0] == {"ref": root["purl"], "dependsOn": ["pkg:pypi/httpx"]}
     assert outcome.outcome == "made"
-    assert shelf.state.published == {}
+    assert promoted.state.published == {}
 
 
-def test_the_same_release_gives_the_same_bytes_and_another_one_others(shelf):
-    shelf.put()
-    first, one = made(shelf)
-    assert made(shelf)[0].files == first.files
-    shelf.put("1.0.1")
-    assert made(shelf)[1]["serialNumber"] != one["serialNumber"]
+def test_the_same_release_gives_the_same_bytes_and_another_one_others(promoted):
+    promoted.put()
+    first, one = made(promoted)
+    assert made(promoted)[0].files == first.files
+    promoted.put("1.0.1")
+    assert made(promoted)[1]["serialNumber"] != one["serialNumber"]
 
 
-def test_packages_that_were_resolved_stand_in_it_with_their_hashes(shelf):
-    shelf.put(requires=("httpx>=0.28,<1",))
-    release = find_release(shelf.workspace, "books", "production")
+def test_packages_that_were_resolved_stand_in_it_with_their_hashes(promoted):
+    promoted.put(requires=("httpx>=0.28,<1",))
+    release = find_release(promoted.workspace, "books", "production")
     packages = locked_packages(LOCKED, release)
     assert packages == [
         LockedPackage("httpx", "0.28.1", hashes=("1" * 64, "2" * 64)),

@@ -6,8 +6,8 @@ import copy
 import json
 from typing import Any
 
-from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, RULES, SCHEMA, judge
-from tests.rows import rows
+from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, RULES, SCHEMA, find_violations
+from tests.subtest_table import parametrize_subtests
 
 RIGHT: dict[str, Any] = {
     "$schema": SCHEMA,
@@ -93,26 +93,26 @@ def broken(path: str, value: Any) -> Any:
 
 
 def test_a_document_with_everything_in_it_passes():
-    assert judge(RIGHT) == []
+    assert find_violations(RIGHT) == []
 
 
-@rows("rule, path, value", [(rule, *case) for rule, cases in WRONG.items() for case in cases])
+@parametrize_subtests("rule, path, value", [(rule, *case) for rule, cases in WRONG.items() for case in cases])
 def test_what_breaks_a_rule_is_refused_by_its_id(rule, path, value):
-    assert f"server-json/{rule}" in {found.rule for found in judge(broken(path, value))}
+    assert f"server-json/{rule}" in {found.rule for found in find_violations(broken(path, value))}
 
 
 def test_every_rule_has_an_example_that_breaks_it():
     assert {"shape", *(rule.id.removeprefix("server-json/") for rule in RULES)} == WRONG.keys()
 
 
-@rows("document", [
+@parametrize_subtests("document", [
         None, [], "x", {}, {"packages": [None, {"transport": {"url": "http://[x"}}]}, {"_meta": 1, "name": {}},
         {"packages": [{"environmentVariables": [{"name": ["A"]}], "transport": {"url": "http://{A}"}}]},
     ])  # fmt: skip
 def test_no_document_breaks_the_judge(document):
-    assert judge(json.loads(json.dumps(document)))
+    assert find_violations(json.loads(json.dumps(document)))
 
 
-@rows("version", ["1.0.0", "2026.11.21", "1.0.0-rc.1", "v2", "1.0.0+x"])
+@parametrize_subtests("version", ["1.0.0", "2026.11.21", "1.0.0-rc.1", "v2", "1.0.0+x"])
 def test_one_version_is_one_version(version):
-    assert judge({**RIGHT, "version": version}) == []
+    assert find_violations({**RIGHT, "version": version}) == []

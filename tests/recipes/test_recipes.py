@@ -13,11 +13,11 @@ from typing import Final
 
 import pytest
 
-from benchmarks.house.recipes import Recipe, read_recipes
+from benchmarks.codebase.recipes import Recipe, read_recipes
 from mcpfactory_pipeline.checks.report import RULES_VERSION
-from tests.codegen.judges import CACHE
-from tests.patience import PATIENCE
-from tests.recipes.trials import TRIALS, Trial
+from tests.codegen.server_checks import CACHE
+from tests.recipes.recipe_changes import TRIALS, Trial
+from tests.timeouts import TIMEOUT
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 RECIPES: Final = read_recipes(ROOT)
@@ -77,7 +77,7 @@ class Tree:
         }
         return subprocess.run(
             ["bash", "-euc", commands], cwd=self.root, env=clean | environ, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False, timeout=4 * PATIENCE,
+            capture_output=True, text=True, check=False, timeout=4 * TIMEOUT,
         )  # fmt: skip
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.channels.contract import Contract, source_version
-from mcpfactory_pipeline.delivery.releases.apply import Released, apply_releases
+from mcpfactory_pipeline.delivery.releases.apply import ReleaseResult, apply_releases
 from mcpfactory_pipeline.delivery.releases.git import Repository
-from mcpfactory_pipeline.delivery.releases.plan import Proposal, plan_releases
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.delivery.releases.plan import ReleaseProposal, plan_releases
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 DAY = datetime(2030, 5, 4, tzinfo=UTC)
@@ -58,12 +58,12 @@ class Space:
         (folder / "tools.txt").write_text(tools)
         return folder
 
-    def plan(self, *names: str) -> dict[str, Proposal]:
+    def plan(self, *names: str) -> dict[str, ReleaseProposal]:
         workspace = Workspace.find(self.root)
         found = plan_releases(workspace, Repository.around(self.root), names, read)
         return {one.server: one for one in found}
 
-    def apply(self, *names: str, **options: bool) -> list[Released]:
+    def apply(self, *names: str, **options: bool) -> list[ReleaseResult]:
         return apply_releases(Workspace.find(self.root), names, read, clock=lambda: DAY, **options)
 
     def refused(self, *names: str) -> str:

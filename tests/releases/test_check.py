@@ -12,7 +12,7 @@ from mcpfactory_pipeline.delivery.ci.github import release_workflow
 from mcpfactory_pipeline.delivery.ci.origin import read_ci
 from mcpfactory_pipeline.delivery.releases.packages import check_tag
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.pipeline.space import settings_of
+from tests.pipeline.staged_workspace import settings_of
 
 
 def test_a_tag_that_is_checked_out_and_on_the_branch_may_be_published(space):

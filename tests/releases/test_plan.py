@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mcpfactory_pipeline.state.store import Store
-from tests.pipeline.space import configured
+from tests.pipeline.staged_workspace import configured
 from tests.releases.conftest import Space
 
 
@@ -155,7 +155,7 @@ def test_a_workspace_below_the_top_of_its_repository_is_released_all_the_same(tm
     top = Space(tmp_path / "top")
     inner = Space.__new__(Space)
     inner.root = tmp_path / "top" / "inner"
-    from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+    from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 
     inner.workspace = apply_setup(read_setup(inner.root))
     folder = inner.server("books")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.trials.redis_server import redis_server
-from tests.machine import skip_without
 from tests.runtime.requirements.plugin import pytest_collection_modifyitems
+from tests.skip_conditions import skip_without
 
 __all__ = ["pytest_collection_modifyitems"]
 

@@ -14,10 +14,10 @@ import pytest
 
 from mcpfactory_runtime.protocol.connection import META_SERVER
 from mcpfactory_runtime.revisions import LATEST, LEGACY, R2025_03_26, Revision
-from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import Process, hello, modern, process, request  # noqa: F401 - a fixture among them
+from tests.timeouts import TIMEOUT
 
 REQUESTS = 2_000
 CONNECTIONS = 8
@@ -117,7 +117,7 @@ def test_two_thousand_requests_of_both_lifecycles_on_one_endpoint(sample_url: st
         )
         await asyncio.gather(*clients)
 
-    asyncio.run(asyncio.wait_for(all_clients(), PATIENCE))
+    asyncio.run(asyncio.wait_for(all_clients(), TIMEOUT))
 
 
 @pytest.mark.parametrize("revision", LEGACY.values(), ids=str)

@@ -20,7 +20,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.patience import PATIENCE, until
+from tests.timeouts import TIMEOUT, wait_until
 
 pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -36,14 +36,14 @@ def serving(name: str, *arguments: str, log: Path, **environ: str) -> Iterator[s
     command = [sys.executable, str(EXAMPLES / name), *arguments]
     with log.open("wb") as stderr, subprocess.Popen(command, stderr=stderr, env={**os.environ, **environ}) as process:
         told = lambda: re.search(r"http://[\d.:]+", log.read_text("utf-8"))  # noqa: E731
-        until(lambda: told() or process.poll() is not None, lambda: log.read_text("utf-8"))
+        wait_until(lambda: told() or process.poll() is not None, lambda: log.read_text("utf-8"))
         found = told()
         assert found is not None, log.read_text("utf-8")
         try:
             yield found[0]
         finally:
             process.send_signal(signal.SIGTERM)
-            ended = process.wait(PATIENCE)
+            ended = process.wait(TIMEOUT)
         assert ended in (0, -signal.SIGTERM), log.read_text("utf-8")
         assert "Traceback" not in log.read_text("utf-8")
 
@@ -59,7 +59,7 @@ async def official(url: str, mode: Literal["auto", "legacy"], key: str = "") -> 
 
 
 async def fetch(url: str, method: str = "GET") -> tuple[int, str]:
-    async with httpx2.AsyncClient(timeout=PATIENCE) as http:
+    async with httpx2.AsyncClient(timeout=TIMEOUT) as http:
         answer = await http.request(method, url)
     return answer.status_code, answer.text
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from mcpfactory_runtime.upstream import Operation
 from mcpfactory_runtime.upstream.servers import redirect_message
 from mcpfactory_runtime.urls import MAX_REDIRECTS, Redirects, redirect_of
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 URL = "http://api.test/v1/books"
 
 
-@rows(
+@parametrize_subtests(
     "url, status, location, refusal",
     [
         (URL, 301, "http://other.test/v1/books", "origin"),
@@ -50,7 +50,7 @@ def test_a_request_goes_nowhere_twice_and_ends_after_a_few_hops() -> None:
     assert refusals == [""] * MAX_REDIRECTS + ["circle"]
 
 
-@rows("method, status, location, words", [
+@parametrize_subtests("method, status, location, words", [
         (
             "GET",
             301,

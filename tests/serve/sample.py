@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from tests.cli.workshop import make
+from tests.cli.recorded_workspaces import make
 
 ABLE = '''
 import asyncio, os, pathlib, sys

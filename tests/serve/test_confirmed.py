@@ -11,7 +11,7 @@ from mcpfactory_pipeline.checks import call_plan
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
-from tests.publish.shelf import Shelf
+from tests.publish.promoted_workspace import PromotedWorkspace
 from tests.serve.test_factory import AGENT, Person, text
 
 pytestmark = pytest.mark.anyio
@@ -29,17 +29,17 @@ NO = {"action": "decline"}
 
 
 @pytest.fixture
-def shelf(tmp_path, monkeypatch) -> Shelf:
+def shelf(tmp_path, monkeypatch) -> PromotedWorkspace:
     """A workspace whose server `books` is in production, and a person's home folder with nothing in it."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    made = Shelf(tmp_path / "space")
+    made = PromotedWorkspace(tmp_path / "space")
     (made.workspace.root / "servers/books/pyproject.toml").write_text('[project]\nname = "books"\nversion = "1.0"\n')
     made.configure(CHANNELS.format(agents='agents = ["publish"]'))
     made.put()
     return made
 
 
-async def ask(shelf: Shelf, tool: str, person: Any, revision: str = "", **arguments: Any) -> dict[str, Any]:
+async def ask(shelf: PromotedWorkspace, tool: str, person: Any, revision: str = "", **arguments: Any) -> dict[str, Any]:
     async with connect(make_factory(shelf.workspace.root), revision, elicitation=person, info=AGENT) as client:
         return await client.call_tool(tool, {"server": "books", **arguments})
 

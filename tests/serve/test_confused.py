@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, Setting, ToolChoice
+from mcpfactory_pipeline.checks.evaluation.evaluation_reports import write_report
+from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, Setting, ToolChoice
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
-from mcpfactory_pipeline.checks.evaluation.recorded import write_report
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_runtime.testing import connect
 

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import LogLines
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.operations.run import StepRun
 from mcpfactory_pipeline.serve import access
 from mcpfactory_pipeline.serve.factory import make_factory
@@ -24,8 +24,8 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, TASKS
 from mcpfactory_runtime.testing import connect
-from tests.cli.workshop import make, stage
-from tests.patience import PATIENCE
+from tests.cli.recorded_workspaces import make, stage
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -290,7 +290,7 @@ async def test_a_cancelled_run_ends_in_order(tmp_path, as_task):
                 group.start_soon(call)
                 await paused.wait()
                 group.cancel_scope.cancel()
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT):
             while Store(space).history("notes")[-1]["event"] != "stage.interrupted":
                 await client.ping()
     assert Store(space).history("notes")[-1]["stage"] == "pause"

@@ -27,9 +27,9 @@ from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
-from tests.cli.workshop import stage
-from tests.patience import PATIENCE
+from tests.cli.recorded_workspaces import stage
 from tests.serve.sample import ABLE, BROKEN, SLY, servers
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -253,7 +253,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(space, tmp_path):
             await waiting.wait()
             starts = row(gateway).starts
             group.cancel_scope.cancel()
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT):
             while not (file.exists() and row(gateway).in_flight == 0):
                 await client.call_tool("able_echo", {"text": "x"})
         assert row(gateway).starts == starts

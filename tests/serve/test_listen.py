@@ -12,10 +12,10 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.serve.factory import HttpAddress, authorization
 from mcpfactory_runtime.client import HttpError, connect_http, connect_stdio
-from tests.cli.conftest import Inside
-from tests.cli.workshop import make
-from tests.patience import PATIENCE
-from tests.rows import rows
+from tests.cli.conftest import InProcessCli
+from tests.cli.recorded_workspaces import make
+from tests.subtest_table import parametrize_subtests
+from tests.timeouts import TIMEOUT
 
 SECRET = "only-the-right-people-know"
 LEAK = """
@@ -28,15 +28,15 @@ reads = ["source"]
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory) -> Inside:
+def shell(tmp_path_factory) -> InProcessCli:
     folder = tmp_path_factory.mktemp("listen") / "ws"
     make(folder, "notes")
     config = folder / "mcpfactory.toml"
     config.write_text(config.read_text() + LEAK.format(python=sys.executable))
-    return Inside(folder, {"TOKEN": SECRET, "SHORT": "1234"})
+    return InProcessCli(folder, {"TOKEN": SECRET, "SHORT": "1234"})
 
 
-@rows(
+@parametrize_subtests(
     "place, message, hint",
     [
         (HttpAddress("0.0.0.0"), "reachable from other machines", "--token env:NAME"),
@@ -105,7 +105,7 @@ async def test_over_http_only_who_knows_the_token_is_served(guarded):
 @pytest.mark.anyio
 async def test_no_process_that_a_caller_starts_sees_the_token(guarded):
     async with connect_http(guarded, {"Authorization": f"Bearer {SECRET}"}) as client:
-        await client.call_tool("run", {"servers": ["notes"], "until": "leak"}, timeout=PATIENCE)
+        await client.call_tool("run", {"servers": ["notes"], "until": "leak"}, timeout=TIMEOUT)
         log = await client.call_tool("log", {"server": "notes", "stage": "leak"})
     assert "names: " in log["structuredContent"]["text"]
     assert "TOKEN" not in log["structuredContent"]["text"]

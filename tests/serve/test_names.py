@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_pipeline.serve.relay import MAX_NAME, OuterNames, inner_uri
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 SERVERS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True)
 TOOLS = st.from_regex(r"[A-Za-z0-9_.-]{1,128}", fullmatch=True)
@@ -22,7 +22,7 @@ def test_different_tools_have_different_names_that_every_client_takes(pairs):
     assert all(re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}", name) for name in names)
 
 
-@rows(
+@parametrize_subtests(
     "one, other",
     [
         (("a", "b_c"), ("a_b", "c")),
@@ -48,7 +48,7 @@ def test_uris_come_back_as_they_were(uri):
     assert inner_uri(OuterNames("my_shop").uri(uri)) == ("my_shop", uri)
 
 
-@rows("uri", ["note://1", "mcp://", "mcp://a", "mcp://a/", "mcp:///x", "gateway://health"])
+@parametrize_subtests("uri", ["note://1", "mcp://", "mcp://a", "mcp://a/", "mcp:///x", "gateway://health"])
 def test_what_is_no_uri_of_the_gateway_is_none(uri):
     assert inner_uri(uri) is None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcpfactory_pipeline.serve.relay import ServerListing, plain_answer, plain_listing
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 _HIDDEN = "\x1b[8mpay\u202eeno\u200b\U000e0041\x9b"
 
@@ -42,7 +42,7 @@ def test_texts_are_cleaned_and_what_cannot_be_is_not_offered() -> None:
     ]
 
 
-@rows("text", ["\U0001f469\u200d\u2764\ufe0f\u200d\U0001f468 \u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3", "\u0645\u06cc\u200c\u062e API\u200c\u0647", "\u0915\u094d\u200d\u0937", "Daten\xadschutz", "\u05e9\u200f\u200e 5"])  # fmt: skip
+@parametrize_subtests("text", ["\U0001f469\u200d\u2764\ufe0f\u200d\U0001f468 \u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3", "\u0645\u06cc\u200c\u062e API\u200c\u0647", "\u0915\u094d\u200d\u0937", "Daten\xadschutz", "\u05e9\u200f\u200e 5"])  # fmt: skip
 def test_what_scripts_and_emoji_need_stays(text: str) -> None:
     assert plain_answer(text) is text
 

@@ -26,7 +26,9 @@ def test_only_a_skip_for_what_the_machine_lacks_leaves_the_run_green(tmp_path):
         "whole": "pytest.skip('not today', allow_module_level=True)",
     }
     for name, body in bodies.items():
-        (tmp_path / f"test_{name}.py").write_text(f"import pytest\nfrom tests.machine import LACKING\n\n{body}\n")
+        (tmp_path / f"test_{name}.py").write_text(
+            f"import pytest\nfrom tests.skip_conditions import LACKING\n\n{body}\n"
+        )
     code, told = run_pytest("-p", "tests.conftest", "-n", "1", str(tmp_path))
     assert code == 1, told
     named = told.partition("error: ")[2].partition("hint: ")[0]

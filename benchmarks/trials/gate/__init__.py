@@ -13,24 +13,26 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from benchmarks.exam.outcome import Outcome, judged
-from benchmarks.trials.gate import code, evals, offers, proof, shard_results, tampering
-from benchmarks.trials.gate.attempt import Attempt, Met
-from benchmarks.trials.gate.field import Field, make_origin
+from benchmarks.exam.results import Outcome, judged
+from benchmarks.trials.gate import channels, code, evals, fake_evidence, shard_results, tampering
+from benchmarks.trials.gate.attempt import AttackResult, Attempt
+from benchmarks.trials.gate.workspace import AttackedWorkspace, make_origin
 
 __all__ = ["ATTEMPTS", "attack", "attack_all", "run"]
 
 ATTEMPTS: Final = (
     *tampering.ATTEMPTS,
-    *offers.ATTEMPTS,
+    *channels.ATTEMPTS,
     *shard_results.ATTEMPTS,
     *code.ATTEMPTS,
     *evals.ATTEMPTS,
-    *proof.ATTEMPTS,
+    *fake_evidence.ATTEMPTS,
 )
 
 
-def attack(attempt: Attempt, origin: Path, folder: Path, make: Callable[[Path], Field] = Field) -> Met:
+def attack(
+    attempt: Attempt, origin: Path, folder: Path, make: Callable[[Path], AttackedWorkspace] = AttackedWorkspace
+) -> AttackResult:
     """Does one attempt on a copy of the origin, which is taken away afterwards; `make` is how its commands are typed."""
     shutil.copytree(origin, folder, symlinks=True)
     field = make(folder)
@@ -40,7 +42,7 @@ def attack(attempt: Attempt, origin: Path, folder: Path, make: Callable[[Path], 
         harm = (f"the attempt broke: {error!r} {traceback.format_exc(limit=-3)}",)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return Met(attempt, harm, tuple(field.typed))
+    return AttackResult(attempt, harm, tuple(field.typed))
 
 
 def run(folder: Path, times: int, seed: int) -> Outcome:

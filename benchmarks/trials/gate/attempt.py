@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from benchmarks.trials.gate.field import Field
+from benchmarks.trials.gate.workspace import AttackedWorkspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Attempt:
 
     name: str
     must: str
-    act: Callable[[Field], Iterator[str]]
+    act: Callable[[AttackedWorkspace], Iterator[str]]
     slow: bool = False
     honest: bool = False
 
@@ -29,7 +29,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class AttackResult:
     """What came of an attempt: the harm, and the commands that were typed with their exit codes."""
 
     attempt: Attempt

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from benchmarks.trials.gate.attempt import Attempt
-from benchmarks.trials.gate.field import Field
+from benchmarks.trials.gate.workspace import AttackedWorkspace
 
 _ASK: Final = """\
     import os
@@ -70,7 +70,7 @@ cases:
 """
 
 
-def _server(field: Field, body: str, *, says: str, known: str = 'self.path == "/texts/one"') -> None:
+def _server(field: AttackedWorkspace, body: str, *, says: str, known: str = 'self.path == "/texts/one"') -> None:
     """Makes a server of alpha whose tool needs an API, with a case and a model of that API."""
     code = field.code()
     start, rest = code.read_text().split("@server.tool(", 1)
@@ -93,7 +93,7 @@ def measure_text(text: str) -> str:
     (folder / "tests/test_server.py").write_text(_TEST)
 
 
-def _staged(field: Field) -> Iterator[str]:
+def _staged(field: AttackedWorkspace) -> Iterator[str]:
     before = field.offered("staging")
     done = field.run("pipeline", "run", "alpha")
     if field.offered("staging") != before:
@@ -102,37 +102,37 @@ def _staged(field: Field) -> Iterator[str]:
         yield f"it was not validate that refused it: {done.text}"
 
 
-def not_implemented(field: Field) -> Iterator[str]:
+def not_implemented(field: AttackedWorkspace) -> Iterator[str]:
     """The tool answers NOT IMPLEMENTED without an error, and its case wants these words."""
     _server(field, '    return "NOT IMPLEMENTED"\n', says='["IMPLEMENTED"]')
     yield from _staged(field)
 
 
-def says_nothing(field: Field) -> Iterator[str]:
+def says_nothing(field: AttackedWorkspace) -> Iterator[str]:
     """The tool answers one sentence as soon as there is an API, and its case says nothing of the answer."""
     _server(field, '    return "All is done."\n', says="[]")
     yield from _staged(field)
 
 
-def any_server(field: Field) -> Iterator[str]:
+def any_server(field: AttackedWorkspace) -> Iterator[str]:
     """The tool answers one sentence as soon as there is an API, and its case wants that sentence."""
     _server(field, '    return "All is done."\n', says='["is done"]')
     yield from _staged(field)
 
 
-def anything_goes(field: Field) -> Iterator[str]:
+def anything_goes(field: AttackedWorkspace) -> Iterator[str]:
     """The tool hands on what the API says, and the model says it to whatever it is asked."""
     _server(field, _READ, says='["42 words"]', known="True")
     yield from _staged(field)
 
 
-def wrong_answer(field: Field) -> Iterator[str]:
+def wrong_answer(field: AttackedWorkspace) -> Iterator[str]:
     """The tool asks the API and counts one word less."""
     _server(field, _READ.replace("answer.read().decode()", 'answer.read().decode().replace("42", "41")'), says='["42"]')
     yield from _staged(field)
 
 
-def honest(field: Field) -> Iterator[str]:
+def honest(field: AttackedWorkspace) -> Iterator[str]:
     """The tool asks the API, and the model has only what the API has."""
     _server(field, _READ, says='["42 words"]')
     before = field.offered("staging")

@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.trials.gate.attempt import Attempt
-from benchmarks.trials.gate.field import Done, Field
+from benchmarks.trials.gate.workspace import AttackedWorkspace, Done
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.state.schema import KINDS
+from mcpfactory_pipeline.state.schema import EVENT_KINDS
 
 
 @dataclass(slots=True)
 class _Job:
     """What the job of alpha's newest run hands over, in a workspace that does not know that run; it may be changed before it is folded."""
 
-    field: Field
+    field: AttackedWorkspace
     folder: Path
     run: str
     new: str
@@ -59,7 +59,7 @@ def _lines(events: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(event, sort_keys=True) + "\n" for event in events)
 
 
-def _job(field: Field) -> _Job:
+def _job(field: AttackedWorkspace) -> _Job:
     run, new = str(field.events()[-1]["run"]), field.new
     job = _Job(field, field.root.parent / f"shard-result-{field.root.name}", run, new)
     done = field.run("ci", "pack", str(job.folder), "alpha")
@@ -85,14 +85,14 @@ def _refused(job: _Job, code: str, name: str = "alpha") -> Iterator[str]:
         yield "files of the candidate were taken"
 
 
-def _decision(field: Field, kind: str, **more: Any) -> Iterator[str]:
+def _decision(field: AttackedWorkspace, kind: str, **more: Any) -> Iterator[str]:
     job = _job(field)
     about = {"channel": "production", "reason": "by a job", "candidate": job.new, "version": "0.1.1"}
     job.add(job.event(event=kind, **{**about, **more}))
-    yield from _refused(job, "kind: " if kind in KINDS else "history: ")
+    yield from _refused(job, "kind: " if kind in EVENT_KINDS else "history: ")
 
 
-def approval(field: Field) -> Iterator[str]:
+def approval(field: AttackedWorkspace) -> Iterator[str]:
     """A job brings an approval by Grace, and somebody promotes."""
     new = field.new
     yield from _decision(field, "approved")
@@ -100,44 +100,44 @@ def approval(field: Field) -> Iterator[str]:
         yield "promoted on the job's approval"
 
 
-def promotion(field: Field) -> Iterator[str]:
+def promotion(field: AttackedWorkspace) -> Iterator[str]:
     """A job says that the newer candidate was promoted."""
     yield from _decision(field, "promoted")
 
 
-def release_of_hold(field: Field) -> Iterator[str]:
+def release_of_hold(field: AttackedWorkspace) -> Iterator[str]:
     """A job lifts a hold."""
     yield from _decision(field, "released")
 
 
-def hold(field: Field) -> Iterator[str]:
+def hold(field: AttackedWorkspace) -> Iterator[str]:
     """A job holds production, as no stage of its run does."""
     yield from _decision(field, "held")
 
 
-def retirement(field: Field) -> Iterator[str]:
+def retirement(field: AttackedWorkspace) -> Iterator[str]:
     """A job retires the server."""
     job = _job(field)
     job.add(job.event(event="retired", reason="by a job"))
     yield from _refused(job, "kind: ")
 
 
-def waiver(field: Field) -> Iterator[str]:
+def waiver(field: AttackedWorkspace) -> Iterator[str]:
     """A job says that somebody accepted a rule's findings; there is no such event."""
-    yield from _decision(field, "waived", rule="behaviour.errors", until="2030-01-01", person="Grace")
+    yield from _decision(field, "waived", rule="tool-calls.error-text", until="2030-01-01", person="Grace")
 
 
-def rejection(field: Field) -> Iterator[str]:
+def rejection(field: AttackedWorkspace) -> Iterator[str]:
     """A job rejects a candidate, so that it cannot be promoted."""
     yield from _decision(field, "rejected")
 
 
-def published(field: Field) -> Iterator[str]:
+def published(field: AttackedWorkspace) -> Iterator[str]:
     """A job says that a candidate is published."""
     yield from _decision(field, "published", target="pypi", digest="x", evidence={})
 
 
-def other_server(field: Field) -> Iterator[str]:
+def other_server(field: AttackedWorkspace) -> Iterator[str]:
     """The job of alpha brings a decision about beta."""
     job = _job(field)
     about = {"channel": "production", "candidate": field.offered(name="beta"), "version": "0.1.0", "reason": "x"}
@@ -145,7 +145,7 @@ def other_server(field: Field) -> Iterator[str]:
     yield from _refused(job, "which its job was not assigned", "beta")
 
 
-def unknown_server(field: Field) -> Iterator[str]:
+def unknown_server(field: AttackedWorkspace) -> Iterator[str]:
     """The job of alpha brings a server that the workspace does not have."""
     job = _job(field)
     job.add(*field.events("beta"), name="gamma")
@@ -180,28 +180,28 @@ def _invented(job: _Job, *, started: bool, candidate: str = "") -> None:
         job.file().write_text(head + "".join(f"{line}\n" for line in lines if "stage.started" not in line))
 
 
-def invented_candidate(field: Field) -> Iterator[str]:
+def invented_candidate(field: AttackedWorkspace) -> Iterator[str]:
     """A job brings a candidate with a back door, and that its stages passed, which never began."""
     job = _job(field)
     _invented(job, started=False)
     yield from _refused(job, "order: ")
 
 
-def invented_id(field: Field) -> Iterator[str]:
+def invented_id(field: AttackedWorkspace) -> Iterator[str]:
     """A job brings a back door under the id of the candidate that people know."""
     job = _job(field)
     _invented(job, started=True, candidate=job.new)
     yield from _refused(job, "candidate: ")
 
 
-def unknown_candidate(field: Field) -> Iterator[str]:
+def unknown_candidate(field: AttackedWorkspace) -> Iterator[str]:
     """A job says that checks of a candidate passed that nobody built, and stages it."""
     job, made = _job(field), "0123456789abcdef"
     job.change(lambda event: event if "candidate" not in event or "built" in event else {**event, "candidate": made})
     yield from _refused(job, "candidate: ")
 
 
-def failed_check(field: Field) -> Iterator[str]:
+def failed_check(field: AttackedWorkspace) -> Iterator[str]:
     """A job stages a candidate whose test failed."""
     job = _job(field)
     job.change(
@@ -210,28 +210,28 @@ def failed_check(field: Field) -> Iterator[str]:
     yield from _refused(job, "order: ")
 
 
-def staging_names_production(field: Field) -> Iterator[str]:
+def staging_names_production(field: AttackedWorkspace) -> Iterator[str]:
     """A job's stage `staging` says that it moved production."""
     job = _job(field)
     job.change(lambda event: {**event, "channel": "production"} if "channel" in event else event)
     yield from _refused(job, "channel: ")
 
 
-def older_run(field: Field) -> Iterator[str]:
+def older_run(field: AttackedWorkspace) -> Iterator[str]:
     """A job brings events of another run than the one that it was assigned."""
     job = _job(field)
     job.run = new_id()
     yield from _refused(job, "run: ")
 
 
-def from_the_future(field: Field) -> Iterator[str]:
+def from_the_future(field: AttackedWorkspace) -> Iterator[str]:
     """A job says that the candidate was staged a year from now."""
     job = _job(field)
     job.change(lambda event: {**event, "at": event["at"].replace(event["at"][:4], str(int(event["at"][:4]) + 1), 1)})
     yield from _refused(job, "history: ")
 
 
-def other_bytes(field: Field) -> Iterator[str]:
+def other_bytes(field: AttackedWorkspace) -> Iterator[str]:
     """A job's files have other bytes than their names say."""
     job = _job(field)
     for file in (job.folder / "files").iterdir():
@@ -239,14 +239,14 @@ def other_bytes(field: Field) -> Iterator[str]:
     yield from _refused(job, "files: ")
 
 
-def no_files(field: Field) -> Iterator[str]:
+def no_files(field: AttackedWorkspace) -> Iterator[str]:
     """A job hands over that it built a candidate, and not the files."""
     job = _job(field)
     shutil.rmtree(job.folder / "files")
     yield from _refused(job, "files: ")
 
 
-def way_out(field: Field) -> Iterator[str]:
+def way_out(field: AttackedWorkspace) -> Iterator[str]:
     """A job names a file of its candidate and a folder of logs that lead out of the workspace."""
     job = _job(field)
     (digest,) = _backdoor(job)[1].values()
@@ -263,7 +263,7 @@ def way_out(field: Field) -> Iterator[str]:
         yield "a file was written outside"
 
 
-def links(field: Field) -> Iterator[str]:
+def links(field: AttackedWorkspace) -> Iterator[str]:
     """In a job's folder, a file and a log are links to a file of the machine."""
     secret = field.root.parent / f"secret-{field.root.name}"
     secret.write_text("top-secret-text")
@@ -277,7 +277,7 @@ def links(field: Field) -> Iterator[str]:
             yield f"{path.name} has the text of another file"
 
 
-def replayed(field: Field) -> Iterator[str]:
+def replayed(field: AttackedWorkspace) -> Iterator[str]:
     """A job repeats an event that the workspace has, with other words."""
     job = _job(field)
     first = job.file().read_text().splitlines()[0]
@@ -285,14 +285,14 @@ def replayed(field: Field) -> Iterator[str]:
     yield from _refused(job, "changed: ")
 
 
-def broken_result(field: Field) -> Iterator[str]:
+def broken_result(field: AttackedWorkspace) -> Iterator[str]:
     """A job's history is no JSON, and names things of other types."""
     job = _job(field)
     job.file().write_text('{"event": 7, "id": []}\n[1]\n{"event": "stage.finished"}\n')
     yield from _refused(job, "history: ")
 
 
-def unsaid(field: Field) -> Iterator[str]:
+def unsaid(field: AttackedWorkspace) -> Iterator[str]:
     """Folds what a job hands over without saying of which run and server it is."""
     job = _job(field)
     before = field.history().read_text()
@@ -300,14 +300,14 @@ def unsaid(field: Field) -> Iterator[str]:
         yield "taken, whoever it is of"
 
 
-def held_meanwhile(field: Field) -> Iterator[str]:
+def held_meanwhile(field: AttackedWorkspace) -> Iterator[str]:
     """Somebody holds staging while the job runs that stages the newer candidate."""
     job = _job(field)
     field.run("pipeline", "hold", "alpha", "--channel", "staging", "--reason", "audit")
     yield from _refused(job, "channel: ")
 
 
-def honest_result(field: Field) -> Iterator[str]:
+def honest_result(field: AttackedWorkspace) -> Iterator[str]:
     """Folds what a job hands over, twice: the newer candidate is in staging, with its files, and the second time adds nothing."""
     job = _job(field)
     done = job.fold()

@@ -7,13 +7,13 @@ from datetime import timedelta
 from typing import Any, Final
 
 from benchmarks.trials.gate.attempt import Attempt
-from benchmarks.trials.gate.field import Field
+from benchmarks.trials.gate.workspace import AttackedWorkspace
 from mcpfactory_pipeline.base.ids import format_time, utc_now
 
 _PROMOTE: Final = ("pipeline", "promote", "alpha", "--channel", "production")
 
 
-def _stays(field: Field) -> Iterator[str]:
+def _stays(field: AttackedWorkspace) -> Iterator[str]:
     """Promotes what staging offers: production has to stay."""
     old = field.old
     done = field.run(*_PROMOTE)
@@ -21,7 +21,7 @@ def _stays(field: Field) -> Iterator[str]:
         yield f"production offers {field.offered()}, which nobody may promote"
 
 
-def _verified(field: Field, *words: str) -> Iterator[str]:
+def _verified(field: AttackedWorkspace, *words: str) -> Iterator[str]:
     done = field.run("pipeline", "verify", "alpha", *words)
     if done.code == 0:
         yield "verify finds nothing"
@@ -29,12 +29,12 @@ def _verified(field: Field, *words: str) -> Iterator[str]:
         yield "verify is at its end itself"
 
 
-def approval_missing(field: Field) -> Iterator[str]:
+def approval_missing(field: AttackedWorkspace) -> Iterator[str]:
     """Promotes a candidate that nobody approved."""
     yield from _stays(field)
 
 
-def edited_state_promoted(field: Field) -> Iterator[str]:
+def edited_state_promoted(field: AttackedWorkspace) -> Iterator[str]:
     """Writes an approval into the state, and promotes."""
     state = field.change_state()
     state["candidates"][field.new]["approvals"] = {"production": {"Grace": "good"}}
@@ -43,7 +43,7 @@ def edited_state_promoted(field: Field) -> Iterator[str]:
     yield from _verified(field)
 
 
-def edited_state_published(field: Field) -> Iterator[str]:
+def edited_state_published(field: AttackedWorkspace) -> Iterator[str]:
     """Writes into the state that production offers the newer candidate, and publishes a bundle."""
     state = field.change_state()
     state["channels"]["production"]["candidate"] = field.new
@@ -53,7 +53,7 @@ def edited_state_published(field: Field) -> Iterator[str]:
         yield "a bundle was made of what nobody promoted"
 
 
-def edited_state_shown(field: Field) -> Iterator[str]:
+def edited_state_shown(field: AttackedWorkspace) -> Iterator[str]:
     """Writes into the state that production offers the newer candidate, and asks where alpha stands."""
     state = field.change_state()
     state["channels"]["production"]["candidate"] = field.new
@@ -65,7 +65,7 @@ def edited_state_shown(field: Field) -> Iterator[str]:
         yield "the inbox does not have it"
 
 
-def edited_state_restored(field: Field) -> Iterator[str]:
+def edited_state_restored(field: AttackedWorkspace) -> Iterator[str]:
     """Writes into the state that production offers the newer candidate, and restores the channels."""
     state, before = field.change_state(), field.served()
     state["channels"]["production"]["candidate"] = field.new
@@ -75,7 +75,7 @@ def edited_state_restored(field: Field) -> Iterator[str]:
         yield "the channel serves what nobody promoted"
 
 
-def failed_check_rewritten(field: Field) -> Iterator[str]:
+def failed_check_rewritten(field: AttackedWorkspace) -> Iterator[str]:
     """Turns a check of the newer candidate that failed into one that passed, in the history that was committed."""
     events = field.events()
     last = max(at for at, one in enumerate(events) if one.get("stage") == "test" and "outcome" in one)
@@ -89,17 +89,17 @@ def failed_check_rewritten(field: Field) -> Iterator[str]:
     yield from _stays(field)
 
 
-def _decided(field: Field, *words: str) -> None:
+def _decided(field: AttackedWorkspace, *words: str) -> None:
     done = field.run("pipeline", *words, "alpha", "--channel", "production", "--reason", "it is bad", by="Grace")
     assert done.code == 0, done.text
     field.git("commit", "-qam", "A decision")
 
 
-def _dropped(field: Field, kind: str) -> None:
+def _dropped(field: AttackedWorkspace, kind: str) -> None:
     field.write_events([one for one in field.events() if one["event"] != kind])
 
 
-def rejection_dropped(field: Field) -> Iterator[str]:
+def rejection_dropped(field: AttackedWorkspace) -> Iterator[str]:
     """Takes a committed rejection out of the history, repairs the state, approves, and promotes."""
     _decided(field, "reject")
     _dropped(field, "rejected")
@@ -108,7 +108,7 @@ def rejection_dropped(field: Field) -> Iterator[str]:
     yield from _stays(field)
 
 
-def hold_dropped(field: Field) -> Iterator[str]:
+def hold_dropped(field: AttackedWorkspace) -> Iterator[str]:
     """Takes a committed hold out of the history, repairs the state, and promotes what was approved."""
     field.run("pipeline", "approve", "alpha", by="Linus")
     _decided(field, "hold")
@@ -117,14 +117,14 @@ def hold_dropped(field: Field) -> Iterator[str]:
     yield from _stays(field)
 
 
-def rewriting_repaired(field: Field) -> Iterator[str]:
+def rewriting_repaired(field: AttackedWorkspace) -> Iterator[str]:
     """Changes who decided in the committed history, and has `--repair` make state and history agree."""
     field.write_events([{**one, "actor": "Mallory"} if one["event"] == "approved" else one for one in field.events()])
     if field.run("pipeline", "verify", "alpha", "--repair").code == 0 and field.run("pipeline", "verify").code == 0:
         yield "after --repair nothing is found"
 
 
-def rewriting_against(field: Field) -> Iterator[str]:
+def rewriting_against(field: AttackedWorkspace) -> Iterator[str]:
     """Changes the actor in the committed history, writes a matching state, and runs `ci --check --against HEAD`."""
     _decided(field, "hold")
     field.write_events([{**one, "actor": "Mallory"} if one["event"] == "held" else one for one in field.events()])
@@ -137,7 +137,7 @@ def rewriting_against(field: Field) -> Iterator[str]:
         yield f"ci --check --against ends with {done.code}: {done.text[-300:]}"
 
 
-def history_deleted(field: Field) -> Iterator[str]:
+def history_deleted(field: AttackedWorkspace) -> Iterator[str]:
     """Deletes the history and leaves a state with an approval."""
     state = field.change_state()
     state["candidates"][field.new]["approvals"] = {"production": {"Grace": "good"}}
@@ -149,13 +149,13 @@ def history_deleted(field: Field) -> Iterator[str]:
         yield "promoted without a history"
 
 
-def clock_jumps_back(field: Field) -> Iterator[str]:
+def clock_jumps_back(field: AttackedWorkspace) -> Iterator[str]:
     """Adds an event that is ten years older than the one before it."""
     field.forge(event="approved", channel="production", candidate=field.new, version="0.1.1", at="2016-01-01T00:00:00Z")
     yield from _verified(field)
 
 
-def clock_ahead(field: Field) -> Iterator[str]:
+def clock_ahead(field: AttackedWorkspace) -> Iterator[str]:
     """Moves the candidate into staging a year ago, for a soak of a day: the event's clock and its id differ."""
     events = field.events()
     field.configure(approvals="0")
@@ -168,14 +168,14 @@ def clock_ahead(field: Field) -> Iterator[str]:
     yield from _stays(field)
 
 
-def same_id_twice(field: Field) -> Iterator[str]:
+def same_id_twice(field: AttackedWorkspace) -> Iterator[str]:
     """Adds a line that has the id of another event, and says something else."""
     other = next(one for one in field.events() if one["event"] == "promoted")
     field.write_events([*field.events(), {**other, "candidate": field.new}])
     yield from _verified(field)
 
 
-def not_an_approver(field: Field) -> Iterator[str]:
+def not_an_approver(field: AttackedWorkspace) -> Iterator[str]:
     """Approves as somebody whom the channel does not name."""
     file = field.root / "mcpfactory.toml"
     file.write_text(file.read_text() + 'approvers = ["Grace"]\n')
@@ -183,7 +183,7 @@ def not_an_approver(field: Field) -> Iterator[str]:
     yield from _stays(field)
 
 
-def one_person_twice(field: Field) -> Iterator[str]:
+def one_person_twice(field: AttackedWorkspace) -> Iterator[str]:
     """Approves twice as one person whose name is written in other ways."""
     field.configure(approvals="2")
     for name in ("Grace", "grace ", " Grace\u200b", "GRACE"):
@@ -191,13 +191,13 @@ def one_person_twice(field: Field) -> Iterator[str]:
     yield from _stays(field)
 
 
-def other_candidate_approved(field: Field) -> Iterator[str]:
+def other_candidate_approved(field: AttackedWorkspace) -> Iterator[str]:
     """Approves the older candidate, and promotes the newer one."""
     field.run("pipeline", "approve", "alpha", "--candidate", field.old, by="Grace")
     yield from _stays(field)
 
 
-def end_without_start(field: Field) -> Iterator[str]:
+def end_without_start(field: AttackedWorkspace) -> Iterator[str]:
     """Writes that a check of the newer candidate passed, in a run that never was, repairs the state, approves and promotes."""
     field.run("pipeline", "approve", "alpha", by="Grace")
     end = next(one for one in reversed(field.events()) if one.get("stage") == "test" and "outcome" in one)
@@ -207,7 +207,7 @@ def end_without_start(field: Field) -> Iterator[str]:
     yield from _verified(field)
 
 
-def _pushed(field: Field, base: str) -> Iterator[str]:
+def _pushed(field: AttackedWorkspace, base: str) -> Iterator[str]:
     """Promotes by hand in what is pushed on top of `base`, and asks what CI asks."""
     field.forge(event="promoted", channel="production", candidate=field.new, version="0.1.1", actor="Mallory")
     field.run("pipeline", "verify", "alpha", "--repair")
@@ -217,18 +217,18 @@ def _pushed(field: Field, base: str) -> Iterator[str]:
         yield f"ci --check --pushed ends with {done.code}: {done.text[-300:]}"
 
 
-def promotion_pushed(field: Field) -> Iterator[str]:
+def promotion_pushed(field: AttackedWorkspace) -> Iterator[str]:
     """Pushes the line of a promotion that nobody approved."""
     yield from _pushed(field, "HEAD")
 
 
-def lowered_and_pushed(field: Field) -> Iterator[str]:
+def lowered_and_pushed(field: AttackedWorkspace) -> Iterator[str]:
     """Pushes a promotion together with `approvals = 0`."""
     field.configure(approvals="0")
     yield from _pushed(field, "HEAD")
 
 
-def _pushed_without(field: Field, stage: str) -> Iterator[str]:
+def _pushed_without(field: AttackedWorkspace, stage: str) -> Iterator[str]:
     """Approve, commit a stage that the candidate never passed, then remove the stage and promote in one push."""
     field.run("pipeline", "approve", "alpha", by="Grace")
     file = field.root / "mcpfactory.toml"
@@ -245,17 +245,17 @@ def _pushed_without(field: Field, stage: str) -> Iterator[str]:
         yield f"ci --check --pushed ends with {done.code}: {done.text[-300:]}"
 
 
-def stage_removed_and_pushed(field: Field) -> Iterator[str]:
+def stage_removed_and_pushed(field: AttackedWorkspace) -> Iterator[str]:
     """Removes a check and promotes a candidate that never passed it, in one push."""
     yield from _pushed_without(field, 'command = ["false"]')
 
 
-def approval_stage_removed_and_pushed(field: Field) -> Iterator[str]:
+def approval_stage_removed_and_pushed(field: AttackedWorkspace) -> Iterator[str]:
     """Removes an approval stage and promotes a candidate that it never approved, in one push."""
     yield from _pushed_without(field, 'kind = "approval"')
 
 
-def dated_ahead(field: Field) -> Iterator[str]:
+def dated_ahead(field: AttackedWorkspace) -> Iterator[str]:
     """Adds a promotion to staging that is dated 25 hours ahead, for a soak of a day, and promotes."""
     field.configure(approvals="0")
     file = field.root / "mcpfactory.toml"
@@ -265,13 +265,13 @@ def dated_ahead(field: Field) -> Iterator[str]:
     yield from _invalid(field, *_PROMOTE)
 
 
-def largest_id(field: Field) -> Iterator[str]:
+def largest_id(field: AttackedWorkspace) -> Iterator[str]:
     """Adds a hold with an id of 26 Z, behind which no later event sorts, and lifts the hold."""
     field.forge(event="held", channel="production", reason="", id="Z" * 26)
     yield from _invalid(field, "pipeline", "unhold", "alpha", "--channel", "production")
 
 
-def _invalid(field: Field, *words: str) -> Iterator[str]:
+def _invalid(field: AttackedWorkspace, *words: str) -> Iterator[str]:
     """Repair the state; then the command must be refused, and status and verify must name the event."""
     field.run("pipeline", "verify", "alpha", "--repair")
     if field.run(*words).code == 0:
@@ -281,7 +281,7 @@ def _invalid(field: Field, *words: str) -> Iterator[str]:
             yield f"{command} does not name the event"
 
 
-def _spoiled(field: Field, **members: Any) -> Iterator[str]:
+def _spoiled(field: AttackedWorkspace, **members: Any) -> Iterator[str]:
     events = field.events("beta")
     field.write_events([*events[:-1], {**events[-1], **members}], "beta")
     for words in (("pipeline", "status"), ("inbox",), ("pipeline", "verify"), ("pipeline", "plan")):
@@ -292,22 +292,22 @@ def _spoiled(field: Field, **members: Any) -> Iterator[str]:
             yield f"{' '.join(words)} does not speak of both servers"
 
 
-def bad_types(field: Field) -> Iterator[str]:
+def bad_types(field: AttackedWorkspace) -> Iterator[str]:
     """Gives beta's last event a summary of another type."""
     yield from _spoiled(field, candidate=["x"], channel={"a": 1}, version=7)
 
 
-def numeric_id(field: Field) -> Iterator[str]:
+def numeric_id(field: AttackedWorkspace) -> Iterator[str]:
     """Gives beta's last event a number as its id."""
     yield from _spoiled(field, id=7)
 
 
-def no_time(field: Field) -> Iterator[str]:
+def no_time(field: AttackedWorkspace) -> Iterator[str]:
     """Takes the time from beta's last event."""
     yield from _spoiled(field, at=None)
 
 
-def owners_named(field: Field) -> Iterator[str]:
+def owners_named(field: AttackedWorkspace) -> Iterator[str]:
     """Looks for the file that says who reviews history, state and policy."""
     found = [path for path in (".github/CODEOWNERS", "CODEOWNERS") if (field.root / path).exists()]
     text = (field.root / found[0]).read_text() if found else ""

@@ -14,7 +14,7 @@ from typing import Final
 
 import httpx
 
-from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.exam.results import Outcome, judged, unavailable
 from benchmarks.trials.redis_server import HINT, install_redis, redis_server
 from benchmarks.trials.two_processes.clients import Tally, call_anew, call_in_a_session, cancel, run_tasks
 from benchmarks.trials.two_processes.fleet import Fleet

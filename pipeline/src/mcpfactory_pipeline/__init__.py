@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.run.run import plan_servers as plan_servers
     from mcpfactory_pipeline.run.run import run_pipeline as run_pipeline
     from mcpfactory_pipeline.state.store import Store as Store
-    from mcpfactory_pipeline.state.verify import mend as mend
+    from mcpfactory_pipeline.state.verify import repair as repair
     from mcpfactory_pipeline.state.verify import verify as verify
     from mcpfactory_pipeline.views.inbox import next_commands as next_commands
     from mcpfactory_pipeline.views.inbox import read_inbox as read_inbox
@@ -45,7 +45,7 @@ _NAMES: Final = {
     "plan.stage": "Stage StageInputs StageOutputs",
     "run.run": "plan_servers run_pipeline",
     "state.store": "Store",
-    "state.verify": "mend verify",
+    "state.verify": "repair verify",
     "views.inbox": "next_commands read_inbox",
     "views.status": "history status",
     "workspace.workspace": "Workspace",

@@ -23,11 +23,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.browser.shop import dashboard
+from tests.browser.browser_install import FOLDER, chromium, provide
+from tests.browser.demo_workspace import dashboard
 from tests.browser.tasks.person import Setting, setting
 from tests.browser.tasks.table import TASKS, DashboardTask
 from tests.browser.tasks.workspace import Shop
-from tests.browser.tools import FOLDER, chromium, provide
 
 _SLOWLY = 600  # milliseconds between steps that somebody watches
 _PICTURES = FOLDER / "tasks"

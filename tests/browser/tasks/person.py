@@ -8,14 +8,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.browser.look import Looker, looker
-from tests.browser.shop import TOKENS
+from tests.browser.demo_workspace import TOKENS
+from tests.browser.page_audit import Looker, looker
 from tests.browser.tasks.workspace import Shop
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT
 
 WIDE: Final = {"viewport": {"width": 1440, "height": 900}}
 PHONE: Final = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-_SLOW: Final = PATIENCE * 5  # seconds of a run of the pipeline on a busy machine
+_SLOW: Final = TIMEOUT * 5  # seconds of a run of the pipeline on a busy machine
 _TABS: Final = 120  # keys after which nobody presses the tabulator once more
 _REFUSED: Final = re.compile(r"the server responded with a status of 4\d\d")  # which a task asks for
 
@@ -34,7 +34,7 @@ class Person:
 
     def __post_init__(self) -> None:
         self.page = self.look.page
-        self.page.set_default_timeout(PATIENCE * 1000)
+        self.page.set_default_timeout(TIMEOUT * 1000)
         self.page.on("load", lambda _page: self._loaded())
 
     def _loaded(self) -> None:
@@ -143,7 +143,7 @@ class Person:
         """There is such a text, or there will be."""
         try:
             self._place(row).get_by_text(text).filter(visible=True).first.wait_for(
-                timeout=(_SLOW if slow else PATIENCE) * 1000
+                timeout=(_SLOW if slow else TIMEOUT) * 1000
             )
         except Exception as error:
             raise AssertionError(f"{text!r} is not seen at {self.address}") from error

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench.workspace import make as make_many
-from tests.browser.shop import ROOT, command, run, set_version
+from tests.browser.demo_workspace import ROOT, command, run, set_version
 
 MANY = 1000  # servers of the large workspace
 _POLICY = """

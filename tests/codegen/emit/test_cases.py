@@ -13,7 +13,7 @@ from mcpfactory_codegen.emit import accepted
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, Response
 from mcpfactory_codegen.naming import name_api
 from tests.codegen.emit.apis import BOOKSHOP
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 TEXT = {"type": "string", "example": "a b"}
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
@@ -58,7 +58,7 @@ def test_a_case_is_a_call_its_request_and_its_answer() -> None:
     assert made["response"] == {"status": 201, "content_type": "application/json", "body": answer}
 
 
-@rows(
+@parametrize_subtests(
     "parameter, query",
     [
         (ApiParameter("query", "q", TEXT), [["q", "a b"]]),
@@ -80,7 +80,7 @@ def test_a_query_is_stated_where_the_plain_rules_reach(parameter: ApiParameter, 
     assert case(ApiOperation("GET", "/a", "", parameters=(parameter,)))["request"].get("query") == query
 
 
-@rows(
+@parametrize_subtests(
     "template, schema, style, explode, path",
     [
         ("/a/{p}/b%20c", {"type": "integer"}, "", None, "/a/1/b c"),
@@ -104,7 +104,7 @@ def test_a_path_is_stated_decoded(template: str, schema: Any, style: str, explod
     assert case(ApiOperation("GET", template, "", parameters=(parameter,)))["request"]["path"] == path
 
 
-@rows(
+@parametrize_subtests(
     "body, stated",
     [
         (ApiBody("application/json", {"type": "array", "items": {"type": "integer"}}, required=True), {"json": [1, 2]}),
@@ -227,7 +227,7 @@ def test_what_every_call_sends_is_expected_without_being_given() -> None:
     assert made["offers"] == {"required": [], "optional": []}
 
 
-@rows("responses, sent", [
+@parametrize_subtests("responses, sent", [
         ((Response("200", "", "application/pdf"),), "application/pdf"),
         ((Response("200", "", "application/pdf"), Response("202", "", "application/json")), "application/pdf, application/json;q=0.9"),
         ((Response("200", "", "application/pdf"), Response("200", "", "application/json")), "application/json"),

@@ -6,7 +6,7 @@ from mcpfactory_codegen.describe.tools import describe_all
 from mcpfactory_codegen.effects import annotations_of, effect_of, is_idempotent, sounds_like_change
 from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming import name_api
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 # what it does, method, path, operationId, summary, description
 TRICKY = """
@@ -165,7 +165,7 @@ def test_what_an_operation_does_follows_from_its_method_and_its_words() -> None:
     assert found == [(kind, operation.key, operation.operation_id) for kind, operation in _operations()]
 
 
-@rows(
+@parametrize_subtests(
     "destructive, row",
     [
         (False, "POST /books | createBook | Create a book"),
@@ -198,7 +198,7 @@ def test_that_nothing_is_destroyed_is_said_only_where_the_words_say_so(destructi
     assert hints.get("destructiveHint") is destructive
 
 
-@rows(
+@parametrize_subtests(
     "idempotent, row",
     [
         (False, "PUT /carriers/{id}/add_funds | Add funds to a carrier"),
@@ -237,7 +237,7 @@ def test_a_reading_method_that_changes_something_is_reported_unless_its_path_nam
     assert [tool.annotations["readOnlyHint"] for tool in described.tools] == [False, False, True]
 
 
-@rows(
+@parametrize_subtests(
     "expected, words",
     [
         (True, ("delete_book",)),

@@ -24,11 +24,11 @@ from mcpfactory_codegen.ir import (
     Response,
 )
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.servers.tree import formatted
+from mcpfactory_codegen.servers.server_files import formatted
 from mcpfactory_runtime.upstream.operation import OAuthFlow
 from tests.codegen.emit.apis import BOOKSHOP, files_of
-from tests.codegen.judges import check_types
-from tests.rows import rows
+from tests.codegen.server_checks import check_types
+from tests.subtest_table import parametrize_subtests
 
 ROOT = Path(__file__).parents[3]
 TOOLS = "src/bookshop_mcp/_generated/tools/books.py"
@@ -238,7 +238,7 @@ def hostile() -> dict[str, dict[str, str]]:
     }
 
 
-@rows("text", HOSTILE)
+@parametrize_subtests("text", HOSTILE)
 def test_a_hostile_document_becomes_data_and_nothing_else(text: str, hostile: dict[str, dict[str, str]]) -> None:
     for path, content in hostile[text].items():
         content.encode("utf-8")
@@ -280,7 +280,7 @@ def test_the_modules_of_a_hostile_document_can_be_imported_and_do_nothing(
     assert sorted(ran.stdout.split()) == sorted(map(str, range(len(HOSTILE)))), ran.stdout
 
 
-@rows("text", [text for text in HOSTILE if "\x00" not in text and "\ud800" not in text])
+@parametrize_subtests("text", [text for text in HOSTILE if "\x00" not in text and "\ud800" not in text])
 def test_a_literal_is_the_text_that_went_in(text: str) -> None:
     assert ast.literal_eval(literal(text)) == text
     value = (text, (text,), True, None, 3, [text, [2.5]], {text: {text: []}})

@@ -11,7 +11,7 @@ from mcpfactory_codegen.curation import OutputMode
 from mcpfactory_codegen.describe.schemas import Output, Outputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response
 from mcpfactory_codegen.text import count_tokens
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
@@ -70,7 +70,7 @@ LOOSE: list[tuple[str, list[Any], dict[str, Any], Any]] = [
 ]
 
 
-@rows("schemas, shared, expected", [row[1:] for row in LOOSE])
+@parametrize_subtests("schemas, shared, expected", [row[1:] for row in LOOSE])
 def test_a_loose_schema_says_only_what_apis_keep_to(schemas: list[Any], shared: dict[str, Any], expected: Any) -> None:
     assert schema_of(*schemas, **shared) == expected
 
@@ -90,7 +90,7 @@ DECLARED: list[tuple[str, list[Any], Any]] = [
 ]
 
 
-@rows("schemas, expected", [row[1:] for row in DECLARED])
+@parametrize_subtests("schemas, expected", [row[1:] for row in DECLARED])
 def test_a_declared_schema_keeps_what_the_document_promises(schemas: list[Any], expected: Any) -> None:
     assert schema_of(*schemas, mode="declared") == expected
 

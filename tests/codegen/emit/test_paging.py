@@ -8,7 +8,7 @@ from mcpfactory_codegen.describe.tools import Description, describe_all
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Response
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_runtime.upstream import Paging
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
@@ -88,7 +88,7 @@ ROWS: list[tuple[str, dict[str, Any], Any, Paging | None]] = [
 ]
 
 
-@rows("parameters, answer, paging", [row[1:] for row in ROWS])
+@parametrize_subtests("parameters, answer, paging", [row[1:] for row in ROWS])
 def test_paging_is_recognised(parameters: dict[str, Any], answer: Any, paging: Paging | None) -> None:
     (tool,) = described(parameters, answer).tools
     assert tool.paging == paging

@@ -3,11 +3,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_codegen.text import clean, fit, one_line, plain
-from tests.rows import rows
+from mcpfactory_codegen.text import clean, one_line, plain, shorten_text
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "text, expected",
     [
         ("# Title\n\nText", "Title\nText"),
@@ -28,6 +28,6 @@ def test_markdown_and_html_become_plain_text(text: str, expected: str) -> None:
 
 @given(st.text(), st.integers(10, 300))
 def test_what_is_fitted_is_never_longer_and_hides_nothing(text: str, limit: int) -> None:
-    assert len(fit(text, limit)) <= limit
+    assert len(shorten_text(text, limit)) <= limit
     assert "\n" not in one_line(text, limit)
-    assert clean(fit(text, limit)) == fit(text, limit)
+    assert clean(shorten_text(text, limit)) == shorten_text(text, limit)

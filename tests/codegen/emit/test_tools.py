@@ -12,7 +12,7 @@ from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Encoding
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.text import compact
 from tests.codegen.emit.apis import BOOKSHOP, one, with_body
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 def bindings(tool: ApiTool) -> dict[str, tuple[str, str]]:
@@ -43,7 +43,7 @@ def test_every_input_schema_is_valid_and_stands_alone() -> None:
     assert not validator.is_valid({"title": "A", "parts": [{"parts": []}]})
 
 
-@rows(
+@parametrize_subtests(
     "schema",
     [
         {"type": "array", "items": {"type": "integer"}},
@@ -172,7 +172,7 @@ def fixed_and_shown(*parameters: ApiParameter, schemas: dict[str, Any] | None = 
     return tool.fixed, list(tool.input_schema["properties"])
 
 
-@rows(
+@parametrize_subtests(
     "schema, value",
     [
         (ONE, "DescribeInstances"),
@@ -189,7 +189,7 @@ def test_a_required_parameter_of_one_value_is_sent_and_not_asked_for(schema: Any
     assert (list(fixed.values()), len(shown)) == ([value], 1)
 
 
-@rows(
+@parametrize_subtests(
     "schema, required",
     [
         (ONE, False),

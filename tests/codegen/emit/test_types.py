@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_codegen.emit.python import annotation
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "schema, written",
     [
         ({"anyOf": [{"enum": ["now"]}, {"type": "integer"}, {"enum": ["", "now"]}]}, "Literal['now', ''] | int"),

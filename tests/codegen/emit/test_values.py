@@ -6,13 +6,13 @@ from typing import Any
 
 import jsonschema
 
-from mcpfactory_codegen.describe.schemas import Library
-from tests.rows import rows
+from mcpfactory_codegen.describe.schemas import SharedDefinitions
+from tests.subtest_table import parametrize_subtests
 
 TEXT = {"type": "string"}
 
 
-@rows(
+@parametrize_subtests(
     "schema, described",
     [
         ({"enum": [1, 2], "x-enum-descriptions": ["open", "closed"]}, "1: open; 2: closed"),
@@ -29,7 +29,7 @@ TEXT = {"type": "string"}
     ],
 )
 def test_what_values_mean_stays_where_it_is_short(schema: dict[str, Any], described: str | None) -> None:
-    cleaned = Library({}).clean(schema)
+    cleaned = SharedDefinitions({}).clean(schema)
     assert isinstance(cleaned, dict)
     assert cleaned.get("description") == described
 
@@ -48,7 +48,7 @@ def test_of_a_choice_that_is_too_large_what_must_be_given_stays() -> None:
         for name in names
     }
     schema = {"type": "object", "properties": {"method": {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in names]}}}
-    closed, cut = Library(branches).close(schema, budget=1500)
+    closed, cut = SharedDefinitions(branches).close(schema, budget=1500)
     assert set(cut) < set(names)
     assert len(cut) > 2
     validator = jsonschema.Draft202012Validator(closed)

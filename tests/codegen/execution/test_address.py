@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
+from mcpfactory_codegen.servers.generation import CreateError
 from mcpfactory_codegen.servers.update import update_server
 
 PING = {"get": {"operationId": "ping", "responses": {"200": {"description": "pong"}}}}

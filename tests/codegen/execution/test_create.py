@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import create_server, regenerate
+from mcpfactory_codegen.servers.generation import CreateError
 from tests.codegen.execution.documents import BOOKSHOP, document, written
 
 
@@ -113,7 +113,7 @@ def test_regenerating_rewrites_what_the_machine_owns_and_nothing_else(tmp_path: 
     assert "GET_BOOK" in (created.path / "src/bookshop_mcp/_generated/tools/books.py").read_text()
     assert not (created.path / "src/bookshop_mcp/_generated/tools/orders.py").exists()
     (problem,) = again.problems
-    assert (problem.code, "tools/books.py" in problem.message) == ("file-tampered", True)
+    assert (problem.code, "tools/books.py" in problem.message) == ("file-edited", True)
 
 
 def test_a_tool_keeps_its_name_when_another_operation_would_claim_it(tmp_path: Path) -> None:

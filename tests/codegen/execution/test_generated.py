@@ -20,8 +20,8 @@ from mcpfactory_runtime.client import connect_stdio
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.emit.test_emit import HOSTILE
 from tests.codegen.execution.documents import WORKFLOW, document, written
-from tests.codegen.judges import assert_passes, run
-from tests.rows import rows
+from tests.codegen.server_checks import assert_passes, run
+from tests.subtest_table import parametrize_subtests
 
 ROOT = Path(__file__).parents[3]
 
@@ -72,7 +72,7 @@ def test_a_generated_server_passes_its_own_tests_the_type_checker_and_the_linter
     assert_passes(bookshop)
 
 
-@rows(
+@parametrize_subtests(
     "there, instead",
     [
         ('Parameter("limit", "query", "limit")', 'Parameter("limit", "query", "limits")'),

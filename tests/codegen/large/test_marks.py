@@ -10,10 +10,10 @@ import pytest
 from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.select import NOT_SELECTED, marked, select
 from tests.codegen.reading.support import Reader
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "extensions, mark",
     [
         ({}, None),

@@ -13,7 +13,7 @@ import yaml
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 DATA: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -53,7 +53,7 @@ def changed(path: list[str | int], value: Any) -> Any:
 GET = ["paths", "/books", "get"]
 
 
-@rows("action, expected", [
+@parametrize_subtests("action, expected", [
         ({"target": "$.info", "update": {"title": "Books"}}, changed(["info", "title"], "Books")),
         ({"target": "$.info.title", "update": "Books"}, changed(["info", "title"], "Books")),
         ({"target": "$", "update": {"x-mcp": False}}, {**DATA, "x-mcp": False}),
@@ -85,7 +85,7 @@ def test_actions_follow_each_other_and_overlays_too(tmp_path: Path) -> None:
     assert again.data["paths"]["/pens"] == {}
 
 
-@rows(
+@parametrize_subtests(
     "action, code, place",
     [
         ({"target": "$.paths['/nope']", "remove": True}, "overlay-unmatched", "/target"),
@@ -111,7 +111,7 @@ def test_what_cannot_be_done_is_told_with_its_place_and_changes_nothing(
     assert document.data == changed(["info", "version"], "2")
 
 
-@rows("content", [None, "[]", "{", '{"overlay": "1.0.0"}', "\0"])
+@parametrize_subtests("content", [None, "[]", "{", '{"overlay": "1.0.0"}', "\0"])
 def test_what_is_no_overlay_is_refused_with_its_name(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "mine.yaml"
     if content is not None:

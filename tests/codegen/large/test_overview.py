@@ -8,7 +8,7 @@ from typing import Any
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.servers.overview import overview, overview_lines
 from tests.codegen.execution.documents import document, written
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 def tool(name: str, **facts: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ CHEAP = {"mode": "search", "profile": "full", "profiles": {"full": {"tokens": 30
 LOST = [{"code": "operation-no-tool"}]
 
 
-@rows("changes, code, line", [
+@parametrize_subtests("changes, code, line", [
         ({"environment": NOWHERE}, "address", "export SHOP_BASE_URL=https://…"),
         ({"address": AT_HOME}, "private-address", 'allow_private = ["127.0.0.1:8000"]   # below [api]'),
         ({"address": {**AT_HOME, "allow_private": ["127.0.0.1"]}}, "credentials", "export SHOP_KEY=…"),

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.describe.curate import BOUND
-from mcpfactory_codegen.servers.build import Created
 from mcpfactory_codegen.servers.config import ApiConfig, ServerConfig, ServerTable, read_config, render_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
+from mcpfactory_codegen.servers.generation import CreatedServer
 from mcpfactory_codegen.servers.update import update_server
 from mcpfactory_codegen.settings import CONFIG, SettingsError
 from tests.codegen.execution.documents import document, written
 from tests.codegen.execution.test_generated import call
-from tests.codegen.judges import run
-from tests.rows import rows
+from tests.codegen.server_checks import run
+from tests.subtest_table import parametrize_subtests
 
 REMOVE = {"overlay": "1.0.0", "info": {}, "actions": [{"target": "$.paths['/orders']", "remove": True}]}
 
@@ -54,7 +54,7 @@ def test_what_is_decided_about_offering_is_written_and_read_again(tmp_path: Path
     assert read_config(tmp_path) == config
 
 
-@rows(
+@parametrize_subtests(
     "text",
     [
         '[server]\nname = "a"\npackage = "a"\nmode = "loud"',
@@ -122,7 +122,7 @@ def test_an_overlay_is_kept_beside_the_document_and_applied_each_time(tmp_path: 
     assert json.loads((made.path / "api/openapi.json").read_bytes()) == json.loads(source.read_bytes())
 
 
-def large(tmp_path: Path, paths: dict[str, Any]) -> Created:
+def large(tmp_path: Path, paths: dict[str, Any]) -> CreatedServer:
     wordy = {"name": "q", "in": "query", "schema": {"type": "string"}, "description": "word " * 70}
     many = [{**wordy, "name": f"q{number}"} for number in range(10)]
     for item in paths.values():

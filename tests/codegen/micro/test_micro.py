@@ -19,13 +19,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcpfactory_codegen.servers.build import Created
 from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.generation import CreatedServer
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 from tests.codegen.micro.cases import CASES, Micro
 from tests.codegen.reading.support import METASCHEMA, references
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 EXPECTED = Path(__file__).with_name("expected.json")
 TOLD: dict[str, list[str]] = json.loads(EXPECTED.read_bytes()) if EXPECTED.exists() else {}
@@ -33,7 +33,7 @@ ANSWER = {"status": 200, "content_type": "application/json", "body": {"ok": True
 
 
 @contextmanager
-def importable(micro: Micro, folder: Path) -> Iterator[tuple[Created, pytest.MonkeyPatch]]:
+def importable(micro: Micro, folder: Path) -> Iterator[tuple[CreatedServer, pytest.MonkeyPatch]]:
     source = folder / "openapi"
     source.write_bytes(micro.raw)
     created = create_server(folder / "servers", source=source, name="micro")
@@ -44,13 +44,13 @@ def importable(micro: Micro, folder: Path) -> Iterator[tuple[Created, pytest.Mon
         del sys.modules[name]
 
 
-@rows("micro", CASES, name=lambda one: one.kind)
+@parametrize_subtests("micro", CASES, name=lambda one: one.kind)
 def test_a_document_that_is_not_quite_right_works_all_the_same(micro: Micro, tmp_path: Path) -> None:
     with importable(micro, tmp_path) as (made, monkeypatch):
         _check(micro, made, monkeypatch)
 
 
-def _check(micro: Micro, made: Created, monkeypatch: pytest.MonkeyPatch) -> None:
+def _check(micro: Micro, made: CreatedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     report = json.loads((made.path / ".mcpfactory/report.json").read_bytes())
     listed, request = asyncio.run(_used(micro, report, monkeypatch))
     _sound(listed)

@@ -4,7 +4,7 @@ from mcpfactory_codegen.inputs import Input, Place, name_arguments
 from mcpfactory_codegen.ir import ApiOperation, ApiSecurityScheme
 from mcpfactory_codegen.naming import name_modules
 from mcpfactory_codegen.naming.variables import name_variables
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 def arguments(*slots: tuple[Place, str]) -> list[str]:
@@ -12,7 +12,7 @@ def arguments(*slots: tuple[Place, str]) -> list[str]:
     return [named[slot] for slot in slots]
 
 
-@rows(
+@parametrize_subtests(
     "wire, expected",
     [
         ("bookId", "bookId"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.naming.tools import name_tools
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 def name(method: str, path: str, operation_id: str = "", summary: str = "") -> str:
@@ -20,7 +20,7 @@ def names(*keys: str, ids: tuple[str, ...] = ()) -> list[str]:
     return [named[key] for key in keys]
 
 
-@rows(
+@parametrize_subtests(
     "method, path, operation_id, expected",
     [
         ("GET", "/", "meta/root", "meta_root"),
@@ -54,7 +54,7 @@ def test_an_operation_id_that_says_something_is_kept(method: str, path: str, ope
     assert name(method, path, operation_id) == expected
 
 
-@rows(
+@parametrize_subtests(
     "method, path, operation_id, expected",
     [
         ("GET", "/items/{item_id}", "read_item_items__item_id__get", "read_item"),
@@ -83,7 +83,7 @@ def test_an_operation_id_made_by_a_machine_gives_way_to_the_path(
     assert name(method, path, operation_id) == expected
 
 
-@rows(
+@parametrize_subtests(
     "key, expected",
     [
         ("GET /books", "list_books"),
@@ -115,7 +115,7 @@ def test_without_an_operation_id_method_and_path_make_verb_and_noun(key: str, ex
     assert names(key) == [expected]
 
 
-@rows(
+@parametrize_subtests(
     "key, summary, expected",
     [
         ("POST /paymentMethods", "Get a list of available payment methods", "list_payment_methods"),
@@ -153,7 +153,7 @@ GOOGLE = "aiplatform.projects.locations."
 SETS = "groups.sites.termStore.sets.parentGroup.sets."
 
 
-@rows(
+@parametrize_subtests(
     "ids, expected",
     [
         (  # what most operations have goes first

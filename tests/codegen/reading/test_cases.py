@@ -17,7 +17,7 @@ import yaml
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import load
 from tests.codegen.reading.support import checked
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 CASES = sorted(path.parent for path in (Path(__file__).parent / "cases").glob("*/openapi.*"))
 
@@ -48,7 +48,7 @@ def recorded(case: Path) -> Path:
     return case / "expected.yaml"
 
 
-@rows("case", CASES, name=lambda case: case.name)
+@parametrize_subtests("case", CASES, name=lambda case: case.name)
 def test_a_document_reads_as_it_was_recorded(case: Path) -> None:
     assert reading(case) == yaml.safe_load(recorded(case).read_text())
 

@@ -11,7 +11,7 @@ from mcpfactory_codegen.curation import CredentialOptions
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import name_api
 from tests.codegen.reading.support import Reader, checked
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
@@ -51,7 +51,7 @@ def bound(
 GOOGLE = "API key. Your API key identifies your project. Required unless you provide an OAuth 2.0 token."
 
 
-@rows(
+@parametrize_subtests(
     "where, name, said",
     [
         ("query", "api_key", ""),
@@ -81,7 +81,7 @@ def test_a_parameter_that_is_a_credential_is_no_argument(reader: Reader, where: 
     assert [one.code for one in api.problems] == ["parameter-credential"]
 
 
-@rows(
+@parametrize_subtests(
     "given, path",
     [
         (parameter("query", "key", "The key of the property being updated"), "/things"),
@@ -107,7 +107,7 @@ def test_data_stays_an_argument(reader: Reader, given: dict[str, Any], path: str
     assert (api.operations[0].security, api.problems) == ((), ())
 
 
-@rows(
+@parametrize_subtests(
     "given, everywhere, is_credential",
     [
         (parameter("query", "key"), True, True),
@@ -125,7 +125,7 @@ def test_what_nearly_every_operation_has_needs_no_words(
     assert (api.operations[0].parameters == ()) is is_credential
 
 
-@rows("given, security, expected", [
+@parametrize_subtests("given, security, expected", [
         ([parameter("query", "api_key", required=True)], None, (("api_key",),)),
         ([parameter("query", "api_key")], None, (("api_key",), ())),
         ([parameter("query", "api_key", required=True)], [{"basic": []}], (("basic", "api_key"),)),

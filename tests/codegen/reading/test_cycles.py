@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpfactory_codegen.openapi.sharing import break_cycles
+from mcpfactory_codegen.openapi.shared_schemas import break_cycles
 
 NAMES = [f"s{number}" for number in range(6)]
 REFERENCES = st.lists(st.sampled_from(NAMES), max_size=2).map(

@@ -19,7 +19,7 @@ from mcpfactory_codegen.read import document as fetching
 from mcpfactory_codegen.read.document import DocumentError, FetchError, load, public_only, redirected
 from mcpfactory_runtime.urls import is_public, redirect_of
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 FRONT_TEXT = "openapi: 3.1.0\ninfo: {title: a, version: '1'}\npaths: {}\n"
 
@@ -29,7 +29,7 @@ def extra(reader: Reader, yaml: str) -> Any:
     return reader.load(FRONT_TEXT + yaml).data["x-data"]
 
 
-@rows("yaml, meant", [
+@parametrize_subtests("yaml, meant", [
         ("[yes, no, on, off, y, n, Yes, NO]", ["yes", "no", "on", "off", "y", "n", "Yes", "NO"]),
         ("[true, False, TRUE]", [True, False, True]),
         ("[null, ~, Null, '']", [None, None, None, ""]),
@@ -46,7 +46,9 @@ def test_yaml_has_the_types_of_json(reader: Reader, yaml: str, meant: Any) -> No
     assert extra(reader, f"x-data: {yaml}") == meant
 
 
-@rows("encoding, form", product(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"], ["json", "yaml"]))
+@parametrize_subtests(
+    "encoding, form", product(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"], ["json", "yaml"])
+)
 def test_every_unicode_encoding_is_recognised(reader: Reader, encoding: str, form: str) -> None:
     text = (
         json.dumps(FRONT["3.1"] | {"x-data": "☕"}, ensure_ascii=False) if form == "json" else FRONT_TEXT + "x-data: ☕"
@@ -89,10 +91,10 @@ def test_tags_that_other_readers_would_run_are_text(reader: Reader) -> None:
 def test_unknown_tags_and_further_documents_are_said(reader: Reader) -> None:
     document = reader.load(FRONT_TEXT + "x-data: !include other.yaml\n---\nmore: 1\n")
     assert document.data["x-data"] == "other.yaml"
-    assert {one.code for one in document.problems} == {"document-tag", "document-many"}
+    assert {one.code for one in document.problems} == {"document-tag", "document-multiple"}
 
 
-@rows(
+@parametrize_subtests(
     "content, words",
     [
         ("", "empty"),

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpfactory_codegen.ir import Problems
+from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.read.document import Part
-from mcpfactory_codegen.read.lines import lines_of
+from mcpfactory_codegen.read.line_numbers import find_line_numbers
 from mcpfactory_codegen.read.parse import parse
 
 NAMES = st.text(st.sampled_from('ab/~"\\{}[],: é\n'), max_size=4)
@@ -48,7 +48,7 @@ def test_every_pointer_has_the_line_of_its_key_or_item(value: Any, data: st.Data
     expected = dict(places(value, "", 1))
     asked = data.draw(st.lists(st.sampled_from(sorted(expected)), min_size=1, unique=True))
     text = dumped(value)
-    assert lines_of(part(text), asked) == {pointer: expected[pointer] for pointer in asked}
+    assert find_line_numbers(part(text), asked) == {pointer: expected[pointer] for pointer in asked}
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,6 @@ def test_every_pointer_has_the_line_of_its_key_or_item(value: Any, data: st.Data
     ],
 )
 def test_a_text_that_was_mended_when_it_was_read_has_lines_too(text: str) -> None:
-    data, form = parse(text.encode(), Problems())
+    data, form = parse(text.encode(), ProblemCollector())
     repaired = Part(data, text.encode(), form)
-    assert lines_of(repaired, ["/a", "/a/0", "/b"]) == {"/a": 2, "/a/0": 3, "/b": 5}
+    assert find_line_numbers(repaired, ["/a", "/a/0", "/b"]) == {"/a": 2, "/a/0": 3, "/b": 5}

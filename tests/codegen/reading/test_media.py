@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_codegen.ir import carries_json
 from tests.codegen.reading.support import Reader
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 THING = {"type": "object", "properties": {"name": {"type": "string"}}}
 LIST = {"type": "array", "items": {"type": "object"}}
@@ -18,7 +18,7 @@ PATCH, MERGE = "application/json-patch+json", "application/merge-patch+json"
 STRATEGIC, XML = "application/strategic-merge-patch+json", "application/xml"
 
 
-@rows(
+@parametrize_subtests(
     "content, chosen",
     [
         ({PATCH: THING, MERGE: THING}, MERGE),
@@ -46,7 +46,7 @@ def test_the_media_type_that_fits_is_sent(reader: Reader, content: dict[str, Any
     assert found.content_type == chosen
 
 
-@rows(
+@parametrize_subtests(
     "label, schema, is_json",
     [
         (JSON, {}, True),

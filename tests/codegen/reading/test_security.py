@@ -7,7 +7,7 @@ from typing import Any
 from mcpfactory_codegen.openapi.security import read_flows
 from mcpfactory_runtime.upstream.operation import OAuthFlow
 from tests.codegen.reading.support import Reader
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 T, A, D = "https://a.test/token", "https://a.test/authorize", "/device"
 
@@ -16,7 +16,7 @@ def oauth(**flows: Any) -> dict[str, Any]:
     return {"type": "oauth2", "flows": flows}
 
 
-@rows("scheme, flows", [
+@parametrize_subtests("scheme, flows", [
         (oauth(clientCredentials={"tokenUrl": T}), (OAuthFlow("clientCredentials", T),)),
         (
             oauth(authorizationCode={"tokenUrl": T, "authorizationUrl": A, "refreshUrl": "/r"}),
@@ -84,7 +84,7 @@ KEY = {"type": "apiKey", "in": "header", "name": "X-Key"}
 HEADER = {"type": "apiKey", "in": "header", "name": "authorization"}
 
 
-@rows("schemes, security, alternatives, names", [
+@parametrize_subtests("schemes, security, alternatives, names", [
         ({"o": IMPLICIT, "c": CODE}, [{"o": ["r"], "c": ["r"]}], (("o",),), ["o oauth2"]),
         ({"o": IMPLICIT, "c": CODE}, [{"o": ["r"]}, {"c": ["r"]}], (("o",),), ["o oauth2"]),
         ({"c": CODE, "o": IMPLICIT}, [{"c": ["r"], "o": ["r"]}], (("c",),), ["c oauth2"]),

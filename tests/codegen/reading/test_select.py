@@ -10,7 +10,7 @@ from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.select import NOT_SELECTED, select
 from tests.codegen.reading.support import Reader, checked
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 def using(name: str, **fields: Any) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def test_a_wish_that_matches_nothing_is_reported(api: Api) -> None:
     ]
 
 
-@rows("name", list(Selection.model_fields))
+@parametrize_subtests("name", list(Selection.model_fields))
 def test_each_field_has_an_effect_and_a_term_that_matches_nothing_is_a_problem(api, name):
     term = "NO-SUCH"
     found = select(api, Selection(**{name: (term,)}))

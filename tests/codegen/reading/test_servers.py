@@ -10,7 +10,7 @@ from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming.variables import keep_server_names, name_servers
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from tests.codegen.reading.support import FRONT, Reader
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 ROOT = "https://api.test"
 ROOTLESS = {key: value for key, value in FRONT["3.1"].items() if key != "servers"}
@@ -25,7 +25,7 @@ def document(*servers: Any, root: Any = ()) -> dict[str, Any]:
     return ROOTLESS | {"paths": paths} | ({"servers": [{"url": url} for url in root]} if root else {})
 
 
-@rows(
+@parametrize_subtests(
     "servers, meant",
     [
         ([ROOT], [""]),
@@ -49,15 +49,15 @@ def test_the_root_is_the_root_however_it_is_written(reader: Reader, servers: lis
     assert {one.name for one in api.own_servers} == {name for name in meant if name}
 
 
-@rows(
+@parametrize_subtests(
     "servers, root, problems",
     [
         (["https://a.test", "https://a.test"], "https://a.test", []),
         (["https://a.test", "https://b.test", "https://b.test"], "https://b.test", []),
         (["https://a.test", "https://b.test"], "https://a.test", []),
         (["https://b.test", "https://a.test"], "https://a.test", []),
-        (["https://a.test", "https://a.test", None], "https://a.test", ["server-none"]),
-        (["https://a.test", None, None], "", ["server-none"]),
+        (["https://a.test", "https://a.test", None], "https://a.test", ["server-missing"]),
+        (["https://a.test", None, None], "", ["server-missing"]),
     ],
 )
 def test_a_document_without_a_root_has_the_server_of_most_operations(
@@ -65,7 +65,7 @@ def test_a_document_without_a_root_has_the_server_of_most_operations(
 ) -> None:
     api = reader.text(document(*servers))
     assert api.base_url == root
-    assert [one.code for one in api.problems if one.code == "server-none"] == problems
+    assert [one.code for one in api.problems if one.code == "server-missing"] == problems
     assert [one.server for one in api.operations] == ["" if one in (None, root) else one[8] for one in servers]
 
 
@@ -76,7 +76,7 @@ def test_an_operation_has_its_own_server_before_that_of_its_path(reader: Reader)
     assert {one.name: one.url for one in api.own_servers} == {"v2": "https://api.test/v2", "path": "https://path.test"}
 
 
-@rows(
+@parametrize_subtests(
     "root, names",
     [
         ("https://api.shop.test", {"https://uploads.shop.test": "uploads"}),
@@ -112,7 +112,7 @@ def api_with_servers(names: dict[str, str]) -> Api:
     return Api("x", servers=(ROOT,), own_servers=own, operations=operations)
 
 
-@rows(
+@parametrize_subtests(
     "named, known, kept",
     [
         ({"up_a": "https://up.a.test", "up_b": "https://up.b.test"}, {"up": "https://up.a.test/"}, ["up", "up_b"]),
@@ -130,7 +130,7 @@ def test_a_server_keeps_the_name_that_it_had(named: dict[str, str], known: dict[
     assert [urls[one.server] for one in api.operations] == list(named.values())
 
 
-@rows(
+@parametrize_subtests(
     "servers, root, told",
     [
         (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.combine import combine, labelled
+from mcpfactory_codegen.combine import add_label, combine
 from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import name_api
@@ -16,7 +16,7 @@ from mcpfactory_codegen.read.document import Document
 from mcpfactory_codegen.select import select
 from mcpfactory_runtime.schemas.walk import references
 from tests.codegen.several.documents import document
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 ORDERS, STOCK = "https://orders.acme.test/v1", "https://stock.acme.test/v1"
 LIST = "GET /items listItems"
@@ -28,7 +28,7 @@ def api(data: dict[str, Any]) -> Api:
 
 def combined(shared: tuple[str, ...] = (), **documents: dict[str, Any]) -> Api:
     labels = {label.replace("_", "-").strip("-"): data for label, data in documents.items()}
-    return combine({label: labelled(api(data), label) for label, data in labels.items()}, shared)
+    return combine({label: add_label(api(data), label) for label, data in labels.items()}, shared)
 
 
 def urls(found: Api) -> dict[str, str]:
@@ -48,7 +48,7 @@ def test_operations_of_the_same_method_and_path_stay_apart() -> None:
 @pytest.mark.parametrize("labels", [("orders", "stock"), ("", "stock")])
 def test_an_address_that_all_share_is_the_root(labels: tuple[str, str]) -> None:
     first, second = (api(document(name, ORDERS, LIST)) for name in ("Orders", "Stock"))
-    found = combine({labels[0]: labelled(first, labels[0]), labels[1]: labelled(second, labels[1])})
+    found = combine({labels[0]: add_label(first, labels[0]), labels[1]: add_label(second, labels[1])})
     assert (found.servers, found.own_servers) == ((ORDERS,), ())
     assert set(urls(found).values()) == {ORDERS}
 
@@ -104,7 +104,7 @@ LOGIN = {
 }
 
 
-@rows(
+@parametrize_subtests(
     "second, url, shared, expected",
     [
         (None, STOCK, (), {"orders.bearerAuth", "stock.bearerAuth"}),
@@ -140,7 +140,7 @@ def test_addresses_of_logins_are_those_of_the_document() -> None:
 def test_the_label_tells_apart_what_two_documents_call_the_same_whatever_their_order() -> None:
     many = ("GET /items listItems", "GET /items/{id} getItem", "POST /orders createOrder")
     documents = {"orders": document("Orders", ORDERS, *many), "stock-2": document("Stock", STOCK, *many[:2])}
-    apis = {label: labelled(api(data), label) for label, data in documents.items()}
+    apis = {label: add_label(api(data), label) for label, data in documents.items()}
     names = name_api(combine(apis), server="acme")
     assert {key: one.tool for key, one in names.operations.items()} == {
         "orders: GET /items": "orders_list_items",
@@ -162,7 +162,7 @@ def test_a_name_that_was_published_stays_and_the_new_one_gets_the_label() -> Non
     }  # fmt: skip
 
 
-@rows(
+@parametrize_subtests(
     "term, expected",
     [
         ("listItems", {"orders", "stock"}),

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.curation import Selection
-from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.config import ApiConfig, parse_config, read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.documents import ApiSource, choose_labels, with_apis
-from mcpfactory_codegen.servers.update import Updated, update_server
+from mcpfactory_codegen.servers.generation import CreateError
+from mcpfactory_codegen.servers.update import UpdatedServer, update_server
 from mcpfactory_codegen.settings import CONFIG, SettingsError
 from tests.codegen.several.documents import document, read, written
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 ORDERS = document("Acme - Orders", "https://orders.acme.test/v1", "GET /items listItems", "POST /orders createOrder")
 STOCK = document("Acme - Stock", "https://stock.acme.test/v1", "GET /items listItems", "GET /shelves listShelves")
@@ -49,7 +49,7 @@ def variables(folder: Path) -> set[str]:
     return {row["name"] for row in read(folder, ".mcpfactory/report.json")["environment"]}
 
 
-def changed(updated: Updated) -> set[tuple[str, str]]:
+def changed(updated: UpdatedServer) -> set[tuple[str, str]]:
     return {(change.code, change.tool) for change in updated.changes}
 
 
@@ -219,7 +219,7 @@ def test_credentials_are_one_where_the_person_says_so(tmp_path: Path) -> None:
 # --- labels and configuration ---
 
 
-@rows(
+@parametrize_subtests(
     "documents, expected",
     [
         ([("twilio_messaging_v1.json", ""), ("twilio_verify_v2.json", "")], ("messaging", "verify")),
@@ -247,7 +247,7 @@ def test_a_label_is_what_tells_a_document_from_the_others(
 SERVER = '[server]\nname = "a"\npackage = "a"\n'
 
 
-@rows(
+@parametrize_subtests(
     "text",
     [
         '[[api]]\nlabel = "a"\n',

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.codegen.sources.support import SourceReader, named, parameters
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 _SCOPE = "https://www.googleapis.com/auth/shelf"
 _SCHEMAS: dict[str, Any] = {
@@ -183,7 +183,7 @@ def test_problems_point_into_the_discovery_document(
     assert (found.code, found.pointer) == (code, f"/resources/shelves/resources/books/methods/get{pointer}")
 
 
-@rows(
+@parametrize_subtests(
     "wrong, key",
     product(
         [None, 7, "text", [], {}, [{}], {"a": None}],

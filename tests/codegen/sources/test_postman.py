@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.sources.translation import redacted
 from tests.codegen.sources.support import SourceReader, named, parameters
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 V21 = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
 
@@ -61,7 +61,7 @@ def test_requests_of_folders_are_operations(reader: SourceReader) -> None:
     assert api.operations[0].description == "All of them."
 
 
-@rows("url, server, path, given", [
+@parametrize_subtests("url, server, path, given", [
         ("{{baseUrl}}/books/:id", "https://shop.test/v1", "/books/{id}", {"id": ("path", True)}),
         ("{{baseUrl}}/books/{{book_id}}", "https://shop.test/v1", "/books/{book_id}", {"book_id": ("path", True)}),
         ("{{baseUrl}}/{{api_version}}/a", "https://shop.test/v1", "/2024/a", {}),
@@ -139,7 +139,7 @@ def test_credentials_in_headers_and_queries_are_no_arguments(reader: SourceReade
     assert "hunter2" not in json.dumps([repr(api)])
 
 
-@rows("sent, content_type, properties", [
+@parametrize_subtests("sent, content_type, properties", [
         ({"mode": "raw", "raw": '{"title": "Emma", "pages": 3, "id": {{id}}, "x": null}'}, "application/json", ["title", "pages", "id", "x"]),
         ({"mode": "urlencoded", "urlencoded": [{"key": "a", "value": "1"}]}, "application/x-www-form-urlencoded", ["a"]),
         ({"mode": "formdata", "formdata": [{"key": "f", "type": "file"}]}, "multipart/form-data", ["f"]),
@@ -180,7 +180,7 @@ def test_a_request_without_a_url_is_left_out_and_reported(reader: SourceReader) 
     assert len(api.skipped) == 1
 
 
-@rows(
+@parametrize_subtests(
     "wrong, key",
     product(
         [None, 7, "text", [], {}, [{}], [[]], {"a": None}, [7]],
@@ -259,7 +259,7 @@ def test_no_credential_of_a_collection_gets_into_a_server(tmp_path: Path) -> Non
     ] == []
 
 
-@rows(
+@parametrize_subtests(
     "written",
     [
         "The token of a page: see the key figures.", '{"page_token": "abc", "token": true}', '{"token": "{{token}}"}',

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.servers.answers import (
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.generation import CreateError
+from mcpfactory_codegen.servers.scaffold import find_template
+from mcpfactory_codegen.servers.template_answers import (
     TemplateQuestion,
     checked_answers,
     questions,
-    refused_settings,
     render_answers,
     typed_answers,
+    unsafe_settings,
     variants,
     with_answers,
     with_template,
 )
-from mcpfactory_codegen.servers.build import CreateError
-from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_codegen.servers.scaffold import find_template
 from mcpfactory_codegen.servers.templates import TemplateSourceError
 from mcpfactory_codegen.servers.update import update_server
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 ASKED = (
     TemplateQuestion("words", "str", "", ""),
@@ -48,7 +48,7 @@ def test_answers_become_what_the_question_wants() -> None:
     assert found == {"words": "a=b", "kind": "b", "many": 3, "share": 0.25, "loud": False}
 
 
-@rows(
+@parametrize_subtests(
     "given, said",
     [
         ({"wrods": "x"}, "did you mean 'words'"),
@@ -110,7 +110,7 @@ def test_questions_are_read_as_data(tmp_path: Path) -> None:
     name, kind, loud, hidden = questions(template)
     assert (name.default, kind.choices, loud.type, loud.help) == ("x", ("a", "b"), "yaml", "Whether it is loud")
     assert hidden.hidden
-    assert refused_settings(template) == ("_tasks",)
+    assert unsafe_settings(template) == ("_tasks",)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from mcpfactory_codegen.servers.config import ApiConfig, ServerConfig, ServerTable, read_config, render_config
 from mcpfactory_codegen.settings import CONFIG, SettingsError
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert read_config(tmp_path) == config
 
 
-@rows(
+@parametrize_subtests(
     "text",
     [
         "[server",

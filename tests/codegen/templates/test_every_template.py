@@ -9,8 +9,8 @@ import pytest
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.servers.scaffold import templates
 from tests.codegen.execution.documents import written
-from tests.codegen.judges import assert_passes
-from tests.machine import NEEDS
+from tests.codegen.server_checks import assert_passes
+from tests.skip_conditions import NEEDS
 
 ELSEWHERE = "openapi"  # in tests/codegen/execution/test_generated.py
 FOLDERS = sorted(
@@ -23,7 +23,7 @@ FOLDERS = sorted(
 NEEDED = {
     "browser": "chromium",
     "postgres": "postgres",
-}  # what the tests of a template need of the machine, by its name in tests/machine.py; else they skip some
+}  # what the tests of a template need of the machine, by its name in tests/skip_conditions.py; else they skip some
 
 
 @pytest.mark.parametrize("name", FOLDERS)

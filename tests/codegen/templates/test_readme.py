@@ -5,10 +5,10 @@ from pathlib import Path
 
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.text import markdown_text
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "text, expected",
     [
         ("a | b", "a \\| b"),

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.servers import scaffold, templates
-from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.generation import CreateError
 from mcpfactory_codegen.servers.scaffold import find_template, render
 from mcpfactory_codegen.servers.templates import TemplateSourceError, parse_source
 from mcpfactory_codegen.servers.update import update_server
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 SETTINGS = """# Servers that greet.
 _subdirectory: template
@@ -78,7 +78,7 @@ def source_of(folder: Path, ref: str = "", sub: str = "web/greeter") -> str:
     return f"git+file://{folder}{f'@{ref}' if ref else ''}{f'#subdirectory={sub}' if sub else ''}"
 
 
-@rows(
+@parametrize_subtests(
     "text, parts",
     [
         ("minimal", ("name", "minimal", "", "")),

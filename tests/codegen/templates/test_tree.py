@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.servers.tree import LOCK, FileStep, Lock, LockError, Owner, Plan, TreeError
-from tests.rows import rows
+from mcpfactory_codegen.servers.server_files import LOCK, FilePlan, FileStep, Lock, LockError, Owner, TreeError
+from tests.subtest_table import parametrize_subtests
 
 
-def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> Plan:
-    planned = Plan(folder)
+def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> FilePlan:
+    planned = FilePlan(folder)
     if owner == "machine":
         planned.replace_machine({path: str(text) for path, text in files.items()})
     else:
@@ -36,7 +36,9 @@ def texts(folder: Path) -> dict[str, str]:
     }
 
 
-@rows("path", ["../a", "/a", "a/../../b", "", ".", "a//b", "a/../b", "a\\b", "C:/a", "a\0b", "./a", "a/./b", "a/"])
+@parametrize_subtests(
+    "path", ["../a", "/a", "a/../../b", "", ".", "a//b", "a/../b", "a\\b", "C:/a", "a\0b", "./a", "a/./b", "a/"]
+)
 def test_a_path_that_is_not_plainly_below_the_folder_is_refused(tmp_path: Path, path: str) -> None:
     with pytest.raises(TreeError):
         write(tmp_path / "server", {"fine": "x", path: "x"}, owner="machine")
@@ -87,9 +89,9 @@ def test_an_edit_of_a_machine_file_is_reported_before_it_is_rewritten(tmp_path: 
     (tmp_path / "a").write_text("edited")
     (tmp_path / "c").write_text("edited")
     expected = (
-        FileStep("a", "rewrite", "machine", tampered=True),
+        FileStep("a", "rewrite", "machine", edited=True),
         FileStep("b", "same", "machine"),
-        FileStep("c", "remove", "machine", tampered=True),
+        FileStep("c", "remove", "machine", edited=True),
     )
     assert plan(tmp_path, {"a": "2", "b": "1"}, owner="machine").ordered == expected
     assert (tmp_path / "a").read_text() == "edited"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.servers.diff import Change, diff
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}
@@ -65,7 +65,7 @@ TOOLS = [
 ]
 
 
-@rows("old, new, expected", [row[1:] for row in TOOLS])
+@parametrize_subtests("old, new, expected", [row[1:] for row in TOOLS])
 def test_tools(old: list[dict[str, Any]], new: list[dict[str, Any]], expected: list[str]) -> None:
     assert codes(diff(manifest(*old), manifest(*new))) == expected
 
@@ -142,7 +142,7 @@ ARGUMENTS = [
 ]
 
 
-@rows("old, new, expected", [row[1:] for row in ARGUMENTS])
+@parametrize_subtests("old, new, expected", [row[1:] for row in ARGUMENTS])
 def test_one_argument(old: Any, new: Any, expected: list[str]) -> None:
     assert codes(diff(manifest(accepting(old)), manifest(accepting(new)))) == expected
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_codegen.servers.report import origin_changes
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 def report(base: str, *servers: tuple[str, str], **urls: str) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def report(base: str, *servers: tuple[str, str], **urls: str) -> dict[str, Any]:
 KNOWN = report("https://api.test/v1", token_url="https://login.test/token")
 
 
-@rows(
+@parametrize_subtests(
     "after, what",
     [
         (report("https://api.test/v2", token_url="https://login.test/new"), []),

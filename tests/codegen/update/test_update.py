@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.generation import CreateError
 from mcpfactory_codegen.servers.scaffold import template_version
-from mcpfactory_codegen.servers.tree import Lock
-from mcpfactory_codegen.servers.update import Updated, update_server
+from mcpfactory_codegen.servers.server_files import Lock
+from mcpfactory_codegen.servers.update import UpdatedServer, update_server
 from tests.codegen.execution.documents import written
 from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, UNSEEN
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 MARKS = ("<<<<<<< yours\n", "||||||| as generated before\n", "=======\n", ">>>>>>> as generated now\n")
 README = "README.md"
@@ -27,7 +27,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def actions(updated: Updated) -> dict[str, str]:
+def actions(updated: UpdatedServer) -> dict[str, str]:
     return {file.path: file.action for file in updated.files if file.action != "same"}
 
 
@@ -43,7 +43,7 @@ def server(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "bookshop"))
 
 
-@rows("person, api", product(PERSON, API))
+@parametrize_subtests("person, api", product(PERSON, API))
 def test_no_edit_is_lost(person: str, api: str, made: Path, tmp_path: Path) -> None:
     server = Path(shutil.copytree(made, tmp_path / "bookshop"))
     edit, news = PERSON[person], API[api]
@@ -108,7 +108,7 @@ def test_a_link_is_neither_followed_nor_replaced(server: Path, tmp_path: Path) -
 def test_a_change_of_the_machines_file_is_reported_and_rewritten(server: Path) -> None:
     before = files(server)
     (server / BOOKS).write_text("# mine\n", "utf-8")
-    assert [problem.code for problem in update_server(server).problems] == ["file-tampered"]
+    assert [problem.code for problem in update_server(server).problems] == ["file-edited"]
     assert files(server) == before
 
 

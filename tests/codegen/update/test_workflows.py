@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.servers.build import CreateError
 from mcpfactory_codegen.servers.create import regenerate
+from mcpfactory_codegen.servers.generation import CreateError
 from mcpfactory_codegen.servers.update import update_server
 from mcpfactory_codegen.settings import SettingsError
 from tests.codegen.execution.documents import WORKFLOW, document

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks.call_plan import plan_calls, read_examples
-from mcpfactory_pipeline.checks.exchange import ExamineError
-from tests.rows import rows
+from mcpfactory_pipeline.checks.exchange import ValidationTargetError
+from tests.subtest_table import parametrize_subtests
 
 WORD = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
 
@@ -36,9 +36,9 @@ def test_a_case_is_called_as_it_was_given_instead_of_a_guess() -> None:
     assert planned(tool(readOnlyHint=True), examples=examples) == [("case", {"word": "owl"})]
 
 
-@rows("text", ["{", '{"a": 1}', "[1]", '[{"tool": 1}]', '[{"tool": "a", "arguments": []}]', '"text"'])
+@parametrize_subtests("text", ["{", '{"a": 1}', "[1]", '[{"tool": 1}]', '[{"tool": "a", "arguments": []}]', '"text"'])
 def test_a_file_that_holds_no_cases_is_told_as_such(text: str, tmp_path: Path) -> None:
     file = tmp_path / "cases.json"
     file.write_text(text)
-    with pytest.raises(ExamineError, match="is not a valid file of cases"):
+    with pytest.raises(ValidationTargetError, match="is not a valid file of cases"):
         read_examples(file)

@@ -17,8 +17,8 @@ from mcpfactory_pipeline.checks.evidence import Session
 from mcpfactory_pipeline.checks.transport import stdio
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
 from mcpfactory_pipeline.isolation.processes import adopt_orphans
-from tests.machine import needs
-from tests.patience import PATIENCE, until
+from tests.skip_conditions import needs
+from tests.timeouts import TIMEOUT, wait_until
 
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
@@ -67,14 +67,14 @@ def test_a_detached_descendant_keeps_no_conversation_from_its_end(
         command = (sys.executable, "-S", "-c", STAYS, who)
         conversation = await StdioConversation.start(command, None, {}, "a test")
         assert isinstance(conversation, StdioConversation)
-        answer = await conversation.ask({"jsonrpc": "2.0", "id": 1, "method": "ping"}, PATIENCE)
+        answer = await conversation.ask({"jsonrpc": "2.0", "id": 1, "method": "ping"}, TIMEOUT)
         assert answer.result is not None, json.dumps(answer.received)
         await conversation.close(terminate=terminate)
         return int(answer.result["pid"]), conversation.session
 
-    pid, ended = asyncio.run(asyncio.wait_for(speak(), PATIENCE))
+    pid, ended = asyncio.run(asyncio.wait_for(speak(), TIMEOUT))
     assert (ended.ended_after is None) is (who == "both")
-    until(lambda: not is_running(pid))
+    wait_until(lambda: not is_running(pid))
     os.waitpid(pid, 0)
 
 

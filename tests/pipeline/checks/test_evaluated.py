@@ -12,13 +12,13 @@ import pytest
 
 from mcpfactory_pipeline.checks import declared_calls
 from mcpfactory_pipeline.checks.declared_calls import Evaluations
-from mcpfactory_pipeline.checks.examine import validate
 from mcpfactory_pipeline.checks.exchange import ValidationTarget
 from mcpfactory_pipeline.checks.report import Report
-from mcpfactory_pipeline.launch.connection import run_model
+from mcpfactory_pipeline.checks.validation import validate
+from mcpfactory_pipeline.launch.connection import run_api_model
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
-from tests.machine import needs
-from tests.rows import rows
+from tests.skip_conditions import needs
+from tests.subtest_table import parametrize_subtests
 
 SERVER = '''\
 import json, os, urllib.request
@@ -92,7 +92,7 @@ def examined(
     call = {"tool": "copies_left", "arguments": {"isbn": "1"}, "says": says, **more}
     case = EvaluationCase.model_validate({"name": "left", "question": "How many are left?", "right": [[call]]})
     command = (sys.executable, program.name)
-    evaluations = Evaluations([case], lambda: run_model(command, cwd=folder, environ={}), dict)
+    evaluations = Evaluations([case], lambda: run_api_model(command, cwd=folder, environ={}), dict)
     target = ValidationTarget(command=(sys.executable, "server.py"), cwd=folder)
     return asyncio.run(validate(target, evaluations=evaluations))
 
@@ -104,8 +104,8 @@ def found(report: Report, rule: str) -> list[str]:
 def test_a_server_whose_every_tool_needs_its_api_is_shown_to_work_by_what_a_person_said_is_right(tmp_path):
     report = examined(tmp_path)
     assert report.passed, report.to_text()
-    assert (found(report, "behaviour.covered"), dict(report.uncalled)) == ([], {})
-    assert "behaviour.evaluated" in report.checked
+    assert (found(report, "tool-calls.coverage"), dict(report.uncalled)) == ([], {})
+    assert "tool-calls.evaluation-cases" in report.checked
 
 
 @pytest.mark.parametrize(
@@ -121,24 +121,24 @@ def test_a_case_that_shows_nothing_opens_no_gate_and_covers_no_tool(tmp_path, ch
     report = examined(tmp_path, reads=False, **changes)
     assert not report.passed
     assert report.verdict == "not shown"
-    assert "behaviour.tools-work" in report.failed_gates
-    assert [why in one for one in found(report, "behaviour.covered")] == [True]
-    assert found(report, "behaviour.evaluated") == []
+    assert "tool-calls.some-succeed" in report.failed_gates
+    assert [why in one for one in found(report, "tool-calls.coverage")] == [True]
+    assert found(report, "tool-calls.evaluation-cases") == []
 
 
 def test_a_wrong_answer_closes_the_gate_and_tells_what_was_expected(tmp_path):
     report = examined(tmp_path, says=["43 copies"])
-    assert "behaviour.evaluated" in report.failed_gates
-    assert found(report, "behaviour.evaluated") == [
+    assert "tool-calls.evaluation-cases" in report.failed_gates
+    assert found(report, "tool-calls.evaluation-cases") == [
         "left: the answer of copies_left does not say '43 copies': '42 copies are left'"
     ]
 
 
 def test_a_model_that_does_not_start_closes_no_gate_and_is_told(tmp_path):
     report = examined(tmp_path, model="")
-    (message,) = found(report, "behaviour.evaluated")
+    (message,) = found(report, "tool-calls.evaluation-cases")
     assert message.startswith("not every evaluation case could be run: the model of the API does not start")
-    assert "behaviour.evaluated" not in report.failed_gates
+    assert "tool-calls.evaluation-cases" not in report.failed_gates
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does
     monkeypatch.setattr(declared_calls, "_ANSWER", 20.0)
     lives = "if 'STOCK_BASE_URL' not in os.environ: raise ToolError('not set')\n"
     report = examined(tmp_path, body=lives + body, reads=False)
-    (message,) = found(report, "behaviour.evaluated")
+    (message,) = found(report, "tool-calls.evaluation-cases")
     assert "left: the server gave no answer" in message
-    assert ("behaviour.evaluated" in report.failed_gates) is closed
+    assert ("tool-calls.evaluation-cases" in report.failed_gates) is closed
     assert not report.passed
 
 
-@rows(
+@parametrize_subtests(
     "body, person, message",
     [
         (ASKING, {"go": True}, None),
@@ -166,7 +166,7 @@ def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does
 )
 def test_a_tool_asks_a_person_where_its_case_says_so_and_does_what_they_answer(tmp_path, body, person, message):
     report = examined(tmp_path, body=body, reads=False, person=person)
-    messages = found(report, "behaviour.evaluated")
+    messages = found(report, "tool-calls.evaluation-cases")
     assert [message in one for one in messages] == ([True] if message else []), report.to_text()
     assert report.passed is (message is None)
 
@@ -184,7 +184,7 @@ def test_no_process_of_a_model_is_left_when_the_wait_for_its_end_is_cancelled(tm
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         async def use() -> None:
-            async with run_model([sys.executable, "-c", STAYS], cwd=tmp_path, environ={}) as api:
+            async with run_api_model([sys.executable, "-c", STAYS], cwd=tmp_path, environ={}) as api:
                 ready.set_result(api.environment["PID"])
 
         using = asyncio.create_task(use())

@@ -13,8 +13,8 @@ import pytest
 
 from mcpfactory_pipeline.checks.api_failures import FAILURES, FailingApi
 from mcpfactory_pipeline.checks.evidence import ApiFailure
-from tests.patience import PATIENCE
 from tests.tiers import full
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +60,7 @@ async def test_a_request_whose_head_has_no_end_is_hung_up_on_and_nothing_is_prin
         reader, writer = await asyncio.open_connection("127.0.0.1", hostile.port)
         writer.write(b"GET / HTTP/1.1\r\nX: " + bytes(200_000))
         with suppress(ConnectionError):  # it may be a reset, for not all was read
-            assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
+            assert await asyncio.wait_for(reader.read(), TIMEOUT) == b""
         writer.transport.abort()
     assert printed == []
 
@@ -75,7 +75,7 @@ async def test_answer_to_head_breaks_off_inside_its_head(failure: ApiFailure) ->
         received = b""
         with suppress(ConnectionError):
             while b"\r\n\r\n" not in received and len(received) < 120:
-                received += await asyncio.wait_for(reader.read(120), PATIENCE)
+                received += await asyncio.wait_for(reader.read(120), TIMEOUT)
         assert received.startswith(b"HTTP/1.1 200") or failure.id == "reset"
         assert b"\r\n\r\n" not in received
         writer.transport.abort()

@@ -13,14 +13,14 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft7Validator
 
-from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.formats import FORMATS
 from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from tests.pipeline.checks.sarif_schema import SARIF
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, call, judged, observed
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 EVIL = '</script><script>alert(1)</script> ]]> | `x` @everyone [a](http://evil.example) \x00\x1b[31m "quoted"'
 TODAY = date(2030, 1, 15)
@@ -35,14 +35,14 @@ def sick() -> Report:
         Waiver(rule="schemas.names-valid", person="Grace", reason="expired", until=TODAY - timedelta(days=1)),
     )
     evidence = observed(mute, hostile, calls=(), missing={"tools/call": "nobody could"}, server={"name": EVIL})
-    report = evaluate(evidence, RULES, target=EVIL, waivers=waivers, today=TODAY)
+    report = evaluate_rules(evidence, RULES, target=EVIL, waivers=waivers, today=TODAY)
     assert report.findings
     assert report.not_checked
     assert report.waived
     return report
 
 
-@rows("name, report", product(FORMATS, [sick(), judged(observed(TOOL))]))
+@parametrize_subtests("name, report", product(FORMATS, [sick(), judged(observed(TOOL))]))
 def test_every_form_says_the_score_and_is_the_same_twice(name: str, report: Report) -> None:
     text = FORMATS[name].write(report)
     assert text == FORMATS[name].write(report)
@@ -51,7 +51,7 @@ def test_every_form_says_the_score_and_is_the_same_twice(name: str, report: Repo
         assert str(report.score) in text
 
 
-@rows("name", ["text", "json", "junit", "sarif", "html", "markdown"])
+@parametrize_subtests("name", ["text", "json", "junit", "sarif", "html", "markdown"])
 def test_every_form_but_the_badge_names_each_broken_rule_and_each_that_was_not_checked(name: str) -> None:
     report, text = sick(), FORMATS[name].write(sick())
     wanted = {finding.rule for finding in report.findings} | {one.rule for one in report.not_checked}
@@ -59,7 +59,7 @@ def test_every_form_but_the_badge_names_each_broken_rule_and_each_that_was_not_c
     assert {rule for rule in wanted if rule not in text} == set()
 
 
-@rows("name", ["text", "json", "junit", "sarif", "html", "markdown"])
+@parametrize_subtests("name", ["text", "json", "junit", "sarif", "html", "markdown"])
 def test_every_form_but_the_badge_tells_what_follows_from_a_finding(name: str) -> None:
     text = FORMATS[name].write(judged(observed(TOOL, calls=(call("NOT IMPLEMENTED", origin="case"),))))
     assert "the tool answers that it is not implemented" in text.replace("\\", "")

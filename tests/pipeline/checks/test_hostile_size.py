@@ -10,7 +10,7 @@ from mcpfactory_pipeline.checks.canaries import tool_probes
 from mcpfactory_pipeline.checks.evidence import Session
 from mcpfactory_pipeline.checks.transport import conversation
 from mcpfactory_pipeline.checks.transport.conversation import MessageLog, split_streams
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 def test_a_flood_on_streams_is_kept_up_to_a_bound_and_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,7 +27,7 @@ def test_a_flood_on_streams_is_kept_up_to_a_bound_and_looked_at_once(monkeypatch
     assert len(looked) == 10_000
 
 
-@rows(
+@parametrize_subtests(
     "name, description, tempted",
     [
         ("transcript", "Fetches the transcript of a video.", True),

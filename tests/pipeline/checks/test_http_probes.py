@@ -17,7 +17,7 @@ from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.transport import http_probes
 from mcpfactory_pipeline.checks.transport.http import connected
 from mcpfactory_pipeline.checks.transport.http_probes import _body, _events, probe_http
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 class Trickle:
@@ -96,7 +96,7 @@ def answer(probe: str, status: int) -> HttpAnswer:
     return HttpAnswer(probe, "a request", "POST", {}, {}, status, {"content-type": "application/json"}, {})
 
 
-@rows(
+@parametrize_subtests(
     "origin, rebound, found",
     [
         (403, 403, []),
@@ -110,7 +110,7 @@ def test_a_foreign_origin_weighs_less_where_a_foreign_host_is_refused(
     origin: int, rebound: int | None, found: list[tuple[int, bool]]
 ) -> None:
     seen = {"origin": answer("origin", origin)}
-    seen |= {} if rebound is None else {"rebound": answer("rebound", rebound)}
+    seen |= {} if rebound is None else {"dns-rebinding": answer("dns-rebinding", rebound)}
     evidence = Evidence(transport="http", lifecycles=frozenset({"legacy"}), http=seen)  # type: ignore[arg-type]
     check: Callable[..., object] = next(rule.check for rule in RULES if rule.id == "http.origin")
     outcome = check(evidence)

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_pipeline.checks.jsonschemas import schema_error
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
 
 
-@rows(
+@parametrize_subtests(
     "schema, place",
     [
         ({"properties": {"a": {"type": "strin"}}}, "/properties/a/type"),

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from mcpfactory_pipeline.checks.rules.modern import RULES
-from tests.patience import PATIENCE
-from tests.trial_revision import trial
+from tests.future_revision import trial
+from tests.timeouts import TIMEOUT
 
 SERVER = """
 from mcpfactory_runtime import Server
@@ -25,7 +25,7 @@ server.run_stdio()
 
 VALIDATE = """
 import asyncio, json, os, sys
-from mcpfactory_pipeline.checks.examine import validate
+from mcpfactory_pipeline.checks.validation import validate
 from mcpfactory_pipeline.checks.exchange import ValidationTarget
 from mcpfactory_runtime.revisions import LATEST
 
@@ -41,7 +41,7 @@ def test_a_server_of_an_earlier_revision_is_judged_by_all_rules_of_its_lifecycle
     (tmp_path / "validate.py").write_text(VALIDATE, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "validate.py", "server.py", os.environ.get("PYTHONPATH", "")],
-        cwd=tmp_path, env=trial(tmp_path / "later"), capture_output=True, text=True, timeout=PATIENCE, check=False,
+        cwd=tmp_path, env=trial(tmp_path / "later"), capture_output=True, text=True, timeout=TIMEOUT, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)

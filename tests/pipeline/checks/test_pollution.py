@@ -7,12 +7,12 @@ import json
 from mcpfactory_pipeline.checks.evidence import Session
 from mcpfactory_pipeline.checks.transport.stdio import pollution_cause, pollution_hint
 from tests.pipeline.checks.test_rules import judged, observed
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 PING = {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
-@rows(
+@parametrize_subtests(
     "line, cause",
     [
         (b"Server started", "text"),
@@ -39,6 +39,6 @@ def test_of_a_server_that_says_nothing_but_noise_one_finding_tells_what_it_said(
         sessions=(loud,), lifecycles=frozenset(), revisions=(), handshakes={}, lists={}, probes={}, calls=()
     )
     (finding,) = judged(evidence).findings
-    assert finding.rule == "startup.starts"
+    assert finding.rule == "process.starts"
     assert "no answer came; stdout has something else than JSON-RPC messages: binary data" in finding.message
     assert "base64" in finding.hint

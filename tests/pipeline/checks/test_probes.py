@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_pipeline.checks import probes, rules
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Subjects
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable
 from mcpfactory_pipeline.checks.transport import http_probes
 
 TABLES = {"messages": probes._ROWS, "HTTP requests": http_probes._ROWS}
@@ -31,8 +31,8 @@ def test_rule_over_subjects_counts_each_place_once() -> None:
     table = RuleTable()
     texts = {"statement": "Stdio.", "source": "here", "hint": "none"}
 
-    def letters(_evidence: Evidence) -> Subjects[str]:
-        return Subjects("aab", 5, once=True)
+    def letters(_evidence: Evidence) -> RuleSubjects[str]:
+        return RuleSubjects("aab", 5, once=True)
 
     @table.rule("zoo.letters", 3, over=letters, **texts)
     def _check(letter, evidence):

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, Session, Transport
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, WireExchange
 from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 TOOL: dict[str, Any] = {
     "name": "search_books",
@@ -60,15 +60,18 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
             "after-not-utf-8": exchange("ping", {}),
             "complete-undeclared": exchange("x", error={"code": -32601, "message": "no such method"}),
             "unknown-tool": exchange("tools/call", error={"code": -32602, "message": "no such tool"}),
-            "bad-cursor": exchange("tools/list", error={"code": -32602, "message": "no such cursor"}),
+            "invalid-cursor": exchange("tools/list", error={"code": -32602, "message": "no such cursor"}),
             "unknown-version": exchange("initialize", hello),
             "no-version": exchange("initialize", error={"code": -32602, "message": "protocolVersion is missing"}),
             "early-ping": exchange("ping", {}),
             "array-params": exchange("tools/call", error={"code": -32602, "message": "params"}),
-            "not-rpc": exchange("", error={"code": -32600, "message": "no message"}),
+            "not-json-rpc": exchange("", error={"code": -32600, "message": "no message"}),
             "unknown-members": exchange("tools/list", {"tools": list(tools)}),
             "list-again": exchange("tools/list", {"tools": list(tools)}),
-            **{probe: WireExchange("", problem="no answer") for probe in ("notification", "late-cancel", "response")},
+            **{
+                probe: WireExchange("", problem="no answer")
+                for probe in ("notification", "late-cancellation", "response")
+            },
         },
         lists={"tools/list": Listing("tools/list", tuple(tools), (listed,))},
         calls=(RecordedCall("search_books", good, "guess"),),
@@ -78,7 +81,7 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
 
 
 def judged(evidence: Evidence) -> Report:
-    return evaluate(evidence, RULES)
+    return evaluate_rules(evidence, RULES)
 
 
 def failed(report: Report) -> set[str]:
@@ -140,7 +143,7 @@ BROKEN_TOOLS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "a bracket in an argument": (
         lambda tool: _PROPERTIES(tool).update({"f[0]": {"description": "x"}}),
-        "schemas.argument-keys",
+        "schemas.argument-names",
     ),
     "no description": (lambda tool: tool.pop("description"), "descriptions.tool"),
     "blanks as description": (lambda tool: tool.update(description="  "), "descriptions.tool"),
@@ -197,13 +200,13 @@ def nested(levels: int) -> dict[str, Any]:
     return schema
 
 
-@rows("name", BROKEN_TOOLS)
+@parametrize_subtests("name", BROKEN_TOOLS)
 def test_a_tool_broken_in_one_way_is_caught_by_the_rule_for_it(name: str) -> None:
     change, rule = BROKEN_TOOLS[name]
     report = judged(observed(broken_tool(change)))
     assert rule in failed(report)
     # Nothing else may claim it: only rules about the same text may speak as well.
-    assert failed(report) <= {rule, "descriptions.arguments", "descriptions.tool-budget", "behaviour.output"}
+    assert failed(report) <= {rule, "descriptions.arguments", "descriptions.tool-budget", "tool-calls.output-schema"}
     assert report.score < 100
 
 
@@ -234,7 +237,7 @@ def test_a_reference_within_the_schema_and_a_property_called_ref_are_fine() -> N
             "kind": {"description": "One of two.", "enum": [{"$ref": "#/nowhere"}]},
         },
     }
-    assert failed(judged(observed({**TOOL, "inputSchema": schema}))) == {"schemas.argument-keys"}  # for the $
+    assert failed(judged(observed({**TOOL, "inputSchema": schema}))) == {"schemas.argument-names"}  # for the $
 
 
 def test_one_bad_tool_of_ten_costs_a_tenth_of_the_rule() -> None:
@@ -248,12 +251,12 @@ def test_one_bad_tool_of_ten_costs_a_tenth_of_the_rule() -> None:
 def test_what_could_not_be_checked_counts_as_not_passed_and_says_why() -> None:
     report = judged(observed(TOOL, calls=()))
     unchecked = {item.rule: item.reason for item in report.not_checked}
-    assert "no tool could be called" in unchecked["behaviour.tools-work"]
+    assert "no tool could be called" in unchecked["tool-calls.some-succeed"]
     assert report.failed_gates == (
-        "behaviour.tools-work",
-        "behaviour.answers",
-        "behaviour.output",
-        "substance.finished",
+        "tool-calls.some-succeed",
+        "tool-calls.answered",
+        "tool-calls.output-schema",
+        "placeholder-answers.not-implemented",
     )
     assert not report.passed
     assert report.score < 100
@@ -270,16 +273,16 @@ PLAIN = {key: value for key, value in TOOL.items() if key != "outputSchema"}
 @pytest.mark.parametrize("origin", ["case", "example", "no arguments", "guess"])
 def test_a_server_whose_every_tool_is_not_implemented_is_not_promotable(origin: str) -> None:
     report = judged(observed(PLAIN, calls=(call("NOT IMPLEMENTED", origin=origin),)))
-    assert "behaviour.tools-work" in report.failed_gates
-    assert failed(report) == {"behaviour.tools-work"}
-    assert any("behaviour.finished" in line for line in report.findings[0].follows)
+    assert "tool-calls.some-succeed" in report.failed_gates
+    assert failed(report) == {"tool-calls.some-succeed"}
+    assert any("tool-calls.implemented" in line for line in report.findings[0].follows)
     assert not report.passed
 
 
 def test_errors_to_guessed_arguments_prove_nothing() -> None:
     report = judged(observed(PLAIN, calls=(call("There is no file called text.", origin="guess"),)))
     assert failed(report) == set()
-    assert [item.rule for item in report.not_checked] == ["behaviour.tools-work"]
+    assert [item.rule for item in report.not_checked] == ["tool-calls.some-succeed"]
 
 
 def test_without_its_api_a_server_is_not_shown_to_work_rather_than_refused() -> None:
@@ -292,14 +295,14 @@ def test_without_its_api_a_server_is_not_shown_to_work_rather_than_refused() -> 
 def test_a_case_that_fails_is_a_finding_and_refuses() -> None:
     report = judged(observed(PLAIN, calls=(call("the API cannot be reached", origin="case"),)))
     assert report.verdict == "refused"
-    assert failed(report) == {"behaviour.tools-work"}
-    assert "follows: behaviour.cases at search_books" in report.to_text()
+    assert failed(report) == {"tool-calls.some-succeed"}
+    assert "follows: tool-calls.cases at search_books" in report.to_text()
 
 
 def test_evidence_is_the_exchange_with_secrets_masked_and_long_texts_cut() -> None:
     leaked = exchange("tools/call", {"content": [{"type": "text", "text": "canary-value" + "x" * 5_000}]})
-    report = evaluate(observed(TOOL, traffic=(leaked,)), RULES, secrets={"API_KEY": "canary-value"})
-    finding = next(finding for finding in report.findings if finding.rule == "security.canary")
+    report = evaluate_rules(observed(TOOL, traffic=(leaked,)), RULES, secrets={"API_KEY": "canary-value"})
+    finding = next(finding for finding in report.findings if finding.rule == "security.secret-exposure")
     assert finding.evidence is not None
     assert finding.evidence["request"]["method"] == "tools/call"
     assert "[API_KEY]xxx" in finding.evidence["response"]
@@ -351,7 +354,7 @@ def test_a_bad_line_that_ends_the_conversation_closes_a_gate_only_where_others_l
     silent = WireExchange({"jsonrpc": "2.0", "id": 1, "method": "ping"}, problem="no answer within 10 s")
     evidence = observed(TOOL, transport=transport)
     report = judged(replace(evidence, probes={**evidence.probes, "after-malformed": silent}))
-    found = [(f.severity, f.gate) for f in report.findings if f.rule == "legacy.survives"]
+    found = [(f.severity, f.gate) for f in report.findings if f.rule == "legacy.keeps-running"]
     assert found == [(severity, gate)]
 
 
@@ -389,8 +392,8 @@ def unanswered(problem: str, origin: Any) -> RecordedCall:
     ("problem", "origin", "found"),
     [
         ("no answer within 10 s", "no arguments", []),  # it may be slow by design
-        ("no answer within 10 s", "case", [("behaviour.answers", True)]),
-        ("the server ended with code 1", "no arguments", [("behaviour.answers", True)]),
+        ("no answer within 10 s", "case", [("tool-calls.answered", True)]),
+        ("the server ended with code 1", "no arguments", [("tool-calls.answered", True)]),
     ],
 )
 def test_a_slow_tool_is_no_dead_server(problem: str, origin: Any, found: list[tuple[str, bool]]) -> None:
@@ -402,14 +405,14 @@ def test_of_several_starts_the_fastest_says_how_slow_a_server_is() -> None:
     cold = Session("first", answered=True, milliseconds=11_000, ended_after=22_300)
     warm = Session("second", answered=True, milliseconds=900, ended_after=300)
     assert failed(judged(observed(TOOL, sessions=(cold, warm)))) == set()
-    assert failed(judged(observed(TOOL, sessions=(cold, cold)))) == {"startup.in-time", "startup.ends"}
+    assert failed(judged(observed(TOOL, sessions=(cold, cold)))) == {"process.start-time", "process.exits-on-eof"}
 
 
 def test_a_process_that_was_still_at_work_is_not_blamed_for_not_ending() -> None:
     at_work = Session("session", answered=True, ended_after=None, busy=True)
     stuck = Session("session", answered=True, ended_after=None)
-    assert "startup.ends" in judged(observed(TOOL, sessions=(at_work,))).not_applicable
-    assert failed(judged(observed(TOOL, sessions=(at_work, stuck)))) == {"startup.ends"}
+    assert "process.exits-on-eof" in judged(observed(TOOL, sessions=(at_work,))).not_applicable
+    assert failed(judged(observed(TOOL, sessions=(at_work, stuck)))) == {"process.exits-on-eof"}
 
 
 def test_the_same_finding_at_many_tools_is_one_paragraph() -> None:
@@ -423,7 +426,7 @@ ASKS = {**PLAIN, "annotations": {"readOnlyHint": True}}
 ADDS = {**ASKS, "description": "Add what is found to the list of wishes, and return at most 20 books."}
 
 
-@rows(
+@parametrize_subtests(
     "tool, sent, question, closed",
     [
         (ASKS, "GET /books", "", False),
@@ -441,7 +444,7 @@ def test_a_read_only_tool_may_post_a_question(tool: Any, sent: str, question: st
     method, _, path = sent.partition(" ")
     made = replace(call("found", is_error=False, origin="case"), requests=({"method": method, "path": path},))
     report = judged(observed(tool, calls=(replace(made, question=question),), with_cases=True))
-    assert ("behaviour.read-only" in report.failed_gates) is closed
+    assert ("tool-calls.read-only" in report.failed_gates) is closed
 
 
 def test_an_error_that_http_refuses_a_request_with_may_have_no_id() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
 from mcpfactory_pipeline.checks.samples import guess, sample_arguments
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "schema, arguments, origin",
     [
         ({"type": "object"}, {}, "no arguments"),
@@ -26,7 +26,7 @@ def test_only_what_is_required_is_given_and_where_it_comes_from_is_known(
     assert sample_arguments(schema) == (arguments, origin)
 
 
-@rows("schema", [
+@parametrize_subtests("schema", [
         {"type": "integer", "exclusiveMinimum": 5, "multipleOf": 4},
         {"type": "number", "maximum": -2},
         {"type": "string", "minLength": 9},
@@ -43,7 +43,7 @@ def test_a_sample_matches_its_schema(schema: dict[str, Any]) -> None:
     assert instance_error(guess(schema, schema), schema) == ""
 
 
-@rows("schema", [
+@parametrize_subtests("schema", [
         {"type": "string", "pattern": "("},
         {"type": {"no": "type"}, "minLength": "many", "enum": 5, "required": True},
         {"type": "integer", "minimum": "low", "maximum": None, "multipleOf": 0},

@@ -11,18 +11,18 @@ import pytest
 
 from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.formats import to_badge
 from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import FILE, Waiver, add_waiver, read_waivers
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, failed, observed
-from tests.pipeline.space import settings_of
-from tests.rows import rows
+from tests.pipeline.staged_workspace import settings_of
+from tests.subtest_table import parametrize_subtests
 
 TODAY = date(2030, 1, 15)
-CLOSED = "behaviour.tools-work"
+CLOSED = "tool-calls.some-succeed"
 
 
 def waiver(rule: str, tool: str = "", days: int = 30) -> Waiver:
@@ -32,7 +32,7 @@ def waiver(rule: str, tool: str = "", days: int = 30) -> Waiver:
 def judged(*waivers: Waiver, policy: WaiverPolicy | None = None, **changes: Any) -> Report:
     tools = (broken_tool(lambda tool: tool.update(name="a.b")), broken_tool(lambda tool: tool.update(name="c d")), TOOL)
     policy = policy or WaiverPolicy()
-    return evaluate(observed(*tools, **changes), RULES, waivers=waivers, policy=policy, today=TODAY)
+    return evaluate_rules(observed(*tools, **changes), RULES, waivers=waivers, policy=policy, today=TODAY)
 
 
 def test_a_waiver_takes_the_findings_of_its_rule_away_and_the_report_lists_both() -> None:
@@ -50,10 +50,12 @@ def test_a_waiver_for_a_tool_covers_its_arguments_and_no_tool_whose_name_begins_
     mute = broken_tool(lambda tool: tool["inputSchema"]["properties"]["query"].pop("description"))
     tools = (mute, {**mute, "name": "search_books.all"}, {**mute, "name": "search_books twice"})
     rule = "descriptions.arguments"
-    report = evaluate(observed(*tools), RULES, waivers=(waiver(rule, "search_books"),), today=TODAY)
+    report = evaluate_rules(observed(*tools), RULES, waivers=(waiver(rule, "search_books"),), today=TODAY)
     left = [one.where for one in report.findings if one.rule == rule]
     assert left == ["search_books.all.query", "search_books twice.query"]
-    report = evaluate(observed(*tools), RULES, waivers=(waiver("schemas.names-valid", "search_books"),), today=TODAY)
+    report = evaluate_rules(
+        observed(*tools), RULES, waivers=(waiver("schemas.names-valid", "search_books"),), today=TODAY
+    )
     assert "schemas.names-valid" in failed(report)
 
 
@@ -81,7 +83,7 @@ def written(folder: Path, **changes: str | None) -> Path:
     return folder
 
 
-@rows(
+@parametrize_subtests(
     "changes, words",
     [
         ({"reason": None}, "reason is missing"),
@@ -142,7 +144,7 @@ def test_a_score_that_waivers_raised_says_so() -> None:
     assert "waived" not in to_badge(replace(judged(), passed=True))
 
 
-@rows(
+@parametrize_subtests(
     "table, words",
     [
         ({"limit": -1}, "waivers.limit: -1 is not valid"),

@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from typing import Any
 
-from tests.patience import PATIENCE
 from tests.pipeline.evaluation.scripted_model import Script, Step, choose, given
+from tests.timeouts import TIMEOUT
 
 KEY = "sk-local-0123456789abcdef"
 HABITS = {
@@ -125,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(429, {"error": {"message": "too many requests"}}, {"Retry-After": "0.05"})
             return
         if "slow" in habits:
-            self.server.ending.wait(PATIENCE)
+            self.server.ending.wait(TIMEOUT)
         if "nonsense" in habits:
             self._write(200, b"<html>Welcome to the hotel</html>", {"Content-Type": "text/html"})
             return

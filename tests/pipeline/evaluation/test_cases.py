@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.evaluation_case import read_cases
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 GOOD = """\
 cases:
@@ -43,7 +43,7 @@ def test_values_replace_their_names_everywhere_and_others_stay(tmp_path):
     assert case.filled({}) == case
 
 
-@rows(
+@parametrize_subtests(
     "text, said",
     [
         ("cases: [{name: a, question: q}]", "case 1.right: Field required"),

@@ -10,11 +10,11 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.channels.contract import FILE, contract_text
-from mcpfactory_pipeline.checks.evaluation.cases import reword
-from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, Setting
+from mcpfactory_pipeline.checks.evaluation.cases import distort_tool_list
+from mcpfactory_pipeline.checks.evaluation.evaluation_reports import report_file, write_report
+from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, Setting
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport, hash_cases, hash_tools
-from mcpfactory_pipeline.checks.evaluation.recorded import report_file, write_report
-from mcpfactory_pipeline.lifecycle.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 from mcpfactory_pipeline.stages import workspace_stages
@@ -22,7 +22,7 @@ from mcpfactory_pipeline.stages.evaluate import run
 from mcpfactory_pipeline.state.state import Candidate
 from mcpfactory_pipeline.workspace.evaluation_case import read_cases
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 MODEL = "openai:x"
 TOOLS = [
@@ -80,7 +80,7 @@ def test_shuffled_descriptions_close_it_and_the_old_ones_open_it_again(inputs):
     recorded(inputs)
     kept = inputs.candidate.folder / "validate" / FILE
     before = kept.read_text()
-    kept.write_text(contract_text(reword(TOOLS, "shuffled")[0], "1.0"))
+    kept.write_text(contract_text(distort_tool_list(TOOLS, "shuffled")[0], "1.0"))
     assert "its report is of another tool list" in closed(inputs)
     kept.write_text(before)
     assert closed(inputs) == ""
@@ -154,7 +154,7 @@ def test_the_stage_is_there_where_models_count_and_another_model_makes_it_due(tm
     assert found[0].stamp != found[1].stamp
 
 
-@rows(
+@parametrize_subtests(
     "text, words",
     [
         (GATED % 0.8, "channel staging has the gate min_pass_rate, but pipeline.evaluation has no models"),

@@ -7,10 +7,10 @@ from math import comb
 import pytest
 
 from mcpfactory_pipeline.checks.evaluation.model_report import difference, mean_rate, wilson
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "passed, tried, lower, upper",
     [  # from published tables of the Wilson score interval
         (0, 10, 0.0, 0.2775),

@@ -9,7 +9,17 @@ from datetime import date
 import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.checks.evaluation.judgement import (
+from mcpfactory_pipeline.checks.evaluation.evaluation_reports import (
+    against_rows,
+    load_report,
+    model_case_rows,
+    model_page,
+    read_reports,
+    report_file,
+    setting_rows,
+    write_report,
+)
+from mcpfactory_pipeline.checks.evaluation.judgment import (
     NO_TOOL,
     Attempt,
     MadeCall,
@@ -25,18 +35,8 @@ from mcpfactory_pipeline.checks.evaluation.model_report import (
     hash_tools,
     read_report,
 )
-from mcpfactory_pipeline.checks.evaluation.recorded import (
-    against_rows,
-    load_report,
-    model_case_rows,
-    model_page,
-    read_reports,
-    report_file,
-    setting_rows,
-    write_report,
-)
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 FULL, SEARCH = Setting(), Setting(mode="search")
 RIGHT, WRONG = ToolChoice("find", "find"), ToolChoice("find", "list")
@@ -103,7 +103,7 @@ def test_a_report_is_the_same_out_of_its_file_and_its_figures_are_not_believed(t
     assert file.with_suffix(".md").read_text() == model_page(made)
 
 
-@rows(
+@parametrize_subtests(
     "spoil",
     [
         lambda data: data.update(evaluation=2),

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.checks.evaluation.ask import ShownTools, connected, converse, system_text
 from mcpfactory_pipeline.checks.evaluation.model import (
     EndpointError,
     ModelEndpoint,
     ModelUnreachableError,
     find_endpoint,
 )
-from mcpfactory_pipeline.checks.evaluation.offer import SearchTools
+from mcpfactory_pipeline.checks.evaluation.model_runs import ShownTools, connected, converse, system_text
+from mcpfactory_pipeline.checks.evaluation.offered_tools import SearchTools
 from mcpfactory_pipeline.workspace.settings import EndpointSettings
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.errors import McpfactoryError
@@ -23,7 +23,7 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.testing import connect
 from tests.pipeline.evaluation.model_endpoint import KEY, serve_model
 from tests.pipeline.evaluation.scripted_model import Step
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 pytestmark = pytest.mark.anyio
 KINDS = ("openai", "anthropic")
@@ -202,7 +202,7 @@ def test_an_endpoint_is_found_by_name_settings_and_environment_and_its_key_shows
     assert (own.key, own.hide("none of it")) == ("none", "none of it")
 
 
-@rows(
+@parametrize_subtests(
     "name, url, words",
     [
         ("gpt", "", "'gpt' is not a valid model name"),

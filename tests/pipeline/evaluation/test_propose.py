@@ -7,8 +7,8 @@ import yaml
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
-from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, MadeCall, Setting
-from mcpfactory_pipeline.checks.evaluation.recorded import PROPOSALS
+from mcpfactory_pipeline.checks.evaluation.evaluation_reports import PROPOSALS
+from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, MadeCall, Setting
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, read_cases
 
 TOOLS = [

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.checks.evaluation.offer import SearchTools, case_rank, chance_within, names_found, rank_tools
-from tests.rows import rows
+from mcpfactory_pipeline.checks.evaluation.offered_tools import (
+    SearchTools,
+    case_rank,
+    chance_within,
+    names_found,
+    rank_tools,
+)
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "ways, ranked, direct, place",
     [
         ([["a"]], ["b", "a"], (), 2),

@@ -7,9 +7,9 @@ from datetime import date
 
 import pytest
 
-from mcpfactory_pipeline.checks.evaluation.cases import DAMAGES, LISTS, found_worth, model_worth, reword
+from mcpfactory_pipeline.checks.evaluation.cases import DISTORTIONS, LISTS, distort_tool_list, found_worth, model_worth
 from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs
-from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, Setting, ToolChoice
+from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, Setting, ToolChoice
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 
@@ -37,9 +37,9 @@ def case(name: str, question: str, *tools: str) -> EvaluationCase:
     return EvaluationCase.model_validate({"name": name, "question": question, "right": right})
 
 
-@pytest.mark.parametrize("words", DAMAGES)
+@pytest.mark.parametrize("words", DISTORTIONS)
 def test_in_a_damaged_list_no_tool_keeps_the_words_that_are_swapped_and_all_stay_callable(words):
-    shown, stands_for = reword(TOOLS, words)
+    shown, stands_for = distort_tool_list(TOOLS, words)
     real = {stands_for.get(tool["name"], tool["name"]): tool for tool in shown}
     assert set(real) == set(ABOUT), "each tool is reached by exactly one name"
     for tool in TOOLS:
@@ -48,7 +48,7 @@ def test_in_a_damaged_list_no_tool_keeps_the_words_that_are_swapped_and_all_stay
         assert (seen["description"] == tool["description"]) is (words == "renamed")
         assert (seen["name"] == tool["name"]) is (words == "shuffled")
     assert sorted(tool["description"] for tool in shown) == sorted(ABOUT.values())
-    assert reword(TOOLS, "own") == (TOOLS, {})
+    assert distort_tool_list(TOOLS, "own") == (TOOLS, {})
 
 
 def test_without_a_model_the_search_index_tells_which_cases_hang_on_the_words():
@@ -95,7 +95,7 @@ def test_with_a_model_its_answers_tell():
     )
     found = {one.case: one.worth for one in model_worth(cases, made)}
     assert found == {"a": "tells", "b": "worthless", "c": "fails", "d": "restraint"}
-    assert set(LISTS) == {"own", *DAMAGES}
+    assert set(LISTS) == {"own", *DISTORTIONS}
 
 
 def test_confused_tools_come_with_both_texts_and_the_questions_and_damaged_lists_do_not_count():

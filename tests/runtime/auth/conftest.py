@@ -19,8 +19,8 @@ from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.types import Json
-from tests.patience import PATIENCE
 from tests.runtime.auth.issuer import Issuer, issuer
+from tests.timeouts import TIMEOUT
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ async def protected(server: Server | None = None, **options: Any) -> AsyncIterat
     """A protected server, its issuer, and a client; `options` are those of Authorization."""
     port, url = listen()
     with port:  # the web server closes it, too, unless it never came to that
-        async with issuer(audience=url) as source, httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as http:
+        async with issuer(audience=url) as source, httpx.AsyncClient(trust_env=False, timeout=TIMEOUT) as http:
             if not options.keys() & {"jwks", "verify", "jwks_url"}:
                 options["jwks_url"] = source.jwks_url
             auth = Authorization(**{"issuer": source.base, "resource": url, "clock": source.clock, **options})

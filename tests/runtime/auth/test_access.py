@@ -10,9 +10,9 @@ import pytest
 
 from mcpfactory_runtime.auth import Authorization, AuthorizationError, providers
 from mcpfactory_runtime.oauth_proxy import OAuthProxy
-from mcpfactory_runtime.server.access import SECRETS, forget_secrets, read_access
-from tests.rows import rows
+from mcpfactory_runtime.server.auth_environment import SECRETS, forget_secrets, read_auth_environment
 from tests.runtime.auth.test_configuration import run
+from tests.subtest_table import parametrize_subtests
 
 PLACE = "https://mcp.example/mcp"
 APPLICATION = {"CLIENT_ID": "app", "CLIENT_SECRET": "a-secret-that-is-long-enough", "ALLOW": "ada @example.com"}
@@ -36,7 +36,7 @@ def variables(provider: str, **given: str) -> dict[str, str]:
     ids=["keycloak", "auth0", "okta", "entra"],
 )  # fmt: skip
 def test_a_provider_is_described_by_variables(provider: str, given: dict[str, str], expected: Authorization) -> None:
-    found = read_access(variables(provider, **given, SCOPES="a b", AUDIENCE="api://x"))
+    found = read_auth_environment(variables(provider, **given, SCOPES="a b", AUDIENCE="api://x"))
     assert isinstance(found, Authorization)
     assert (found.issuer, found.jwks_url, found.resource) == (expected.issuer, expected.jwks_url, PLACE)
     assert list(found.required_scopes) == ["a", "b"]
@@ -48,7 +48,7 @@ def test_a_provider_is_described_by_variables(provider: str, given: dict[str, st
     [("github", {}, "https://github.com/login/oauth/authorize?"), ("google", {}, "https://accounts.google.com/"), ("oidc", ADDRESSES, "https://id.example/AUTHORIZE?")],
 )  # fmt: skip
 def test_a_login_goes_to_the_provider_that_is_named(provider: str, more: dict[str, str], where: str) -> None:
-    found = read_access(variables(provider, **APPLICATION, **more, SCOPES="books:read"))
+    found = read_auth_environment(variables(provider, **APPLICATION, **more, SCOPES="books:read"))
     assert isinstance(found, OAuthProxy)
     assert found._provider.login_url("back", "state", "challenge").startswith(where)
     assert found._may_call({"sub": "7", "login": "Ada"})
@@ -57,14 +57,16 @@ def test_a_login_goes_to_the_provider_that_is_named(provider: str, more: dict[st
 
 
 def test_keys_are_for_those_who_are_named() -> None:
-    found = read_access(variables("keys", KEYS="ada=ada-has-a-long-key-of-her-own== ben=ben-has-a-long-key-of-his-own"))
+    found = read_auth_environment(
+        variables("keys", KEYS="ada=ada-has-a-long-key-of-her-own== ben=ben-has-a-long-key-of-his-own")
+    )
     assert isinstance(found, Authorization)
     assert found.verify is not None
     assert found.verify("ada-has-a-long-key-of-her-own==")["sub"] == "ada"  # type: ignore[index] # - it is no coroutine
     assert found.verify("another") is None
 
 
-@rows(
+@parametrize_subtests(
     "provider, given, words",
     [
         ("gitlab", {}, "unknown provider 'gitlab'"),
@@ -83,7 +85,7 @@ def test_keys_are_for_those_who_are_named() -> None:
 )
 def test_half_a_provider_opens_nothing(provider: str, given: dict[str, str], words: str) -> None:
     with pytest.raises(AuthorizationError, match=words) as caught:
-        read_access(variables(provider, **given))
+        read_auth_environment(variables(provider, **given))
     assert "hint:" in str(caught.value)
     assert APPLICATION["CLIENT_SECRET"] not in str(caught.value)
 

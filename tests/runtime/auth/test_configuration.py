@@ -16,13 +16,13 @@ from mcpfactory_runtime.auth.authorization import canonical, metadata_paths, met
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.revisions import R2025_03_26, REVISIONS
-from tests.patience import PATIENCE
-from tests.rows import rows
 from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import issuer, make_key
 from tests.runtime.client.authority import CALLBACK
 from tests.runtime.interaction import sample
 from tests.runtime.requirements import requirement
+from tests.subtest_table import parametrize_subtests
+from tests.timeouts import TIMEOUT
 
 GOOD: dict[str, Any] = {
     "issuer": "https://login.example",
@@ -58,7 +58,7 @@ WRONG: dict[str, dict[str, Any]] = {
 }
 
 
-@rows("wrong", WRONG)
+@parametrize_subtests("wrong", WRONG)
 def test_a_wrong_configuration_is_refused_with_a_hint(wrong: str) -> None:
     with pytest.raises(AuthorizationError, match="\nhint: "):
         Authorization(**{**GOOD, **WRONG[wrong]})
@@ -149,7 +149,7 @@ def run(environ: dict[str, str]) -> subprocess.Popen[str]:
 
 def test_a_process_with_half_a_configuration_ends_at_once() -> None:
     with run({"MCPFACTORY_AUTH_ISSUER": "https://login.example"}) as process:
-        _, told = process.communicate(timeout=PATIENCE)
+        _, told = process.communicate(timeout=TIMEOUT)
         assert process.returncode == 2
     assert "MCPFACTORY_AUTH_RESOURCE is missing" in told
     assert "hint:" in told

@@ -9,10 +9,10 @@ import pytest
 
 from mcpfactory_runtime.auth.jwks import COOLDOWN, FAMILIES, LIFETIME, MAX_STALE, RETRY, KeyCache
 from mcpfactory_runtime.types import Json
-from tests.rows import rows
 from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import make_key
 from tests.runtime.requirements import requirement
+from tests.subtest_table import parametrize_subtests
 
 
 def jwks(*names: str) -> Json:
@@ -24,7 +24,7 @@ def seen(cache: KeyCache, kid: str | None, now: float) -> tuple[int, bool, bool]
     return len(found.keys), found.fetch, found.known
 
 
-@rows("document", [None, [], {}, {"keys": {}}, "keys"])
+@parametrize_subtests("document", [None, [], {}, {"keys": {}}, "keys"])
 def test_what_is_no_key_set_counts_as_failure(document: Any) -> None:
     cache = KeyCache()
     assert not cache.store(document, 0)
@@ -35,7 +35,7 @@ GOOD = make_key("one").public()
 RSA = make_key("r", "RS256").public()
 
 
-@rows(
+@parametrize_subtests(
     "jwk, algorithm",
     [
         ({**GOOD, "use": "enc"}, "ES256"),

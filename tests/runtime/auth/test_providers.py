@@ -10,9 +10,9 @@ import pytest
 
 from mcpfactory_runtime.auth import Authorization, AuthorizationError, providers
 from mcpfactory_runtime.upstream.stub import StubUpstream
-from tests.patience import PATIENCE
 from tests.runtime.auth.conftest import Protected, books, listen, serving
 from tests.runtime.auth.issuer import issuer
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ async def guarded(auth: Authorization, at: tuple[Any, str]) -> Any:
     with port:
         async with (
             issuer(audience=url) as source,
-            httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as http,
+            httpx.AsyncClient(trust_env=False, timeout=TIMEOUT) as http,
             serving(books(), port, auth=auth),
         ):
             yield Protected(url, http, source)

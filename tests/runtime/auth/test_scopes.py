@@ -10,14 +10,14 @@ import pytest
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth.tokens import read_granted
 from mcpfactory_runtime.revisions import REVISIONS
-from tests.rows import rows
 from tests.runtime.auth.conftest import Protected, books, challenge, listen, protected, request, serving
 from tests.runtime.requirements import requirement
+from tests.subtest_table import parametrize_subtests
 
 ROLES = {"librarian": ("books:write", "reader"), "reader": ("books:read",), "admin": ("librarian", "books:burn")}
 
 
-@rows(
+@parametrize_subtests(
     "claims, granted",
     [
         ({"scope": "a b"}, "ab"),

@@ -5,10 +5,10 @@ from typing import Any
 from mcpfactory_runtime.client.http_messages import encode_value, header_parameters, modern_headers
 from mcpfactory_runtime.protocol.http import annotation_fault
 from mcpfactory_runtime.revisions import LATEST
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "value, expected",
     [
         ("eu west", "eu west"),
@@ -42,7 +42,7 @@ def test_annotated_arguments_are_found_through_properties_alone_and_sent_when_gi
 MARKED = {"type": "string", "x-mcp-header": "Region"}
 
 
-@rows(
+@parametrize_subtests(
     "schema, match",
     [
         ({"properties": {"a": {"type": "string", "x-mcp-header": ""}}}, "not a header name"),

@@ -15,8 +15,8 @@ import pytest
 from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, accept_defaults
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
-from tests.patience import PATIENCE
 from tests.runtime.client.peer import HELLO, NOTHING, Asked, Json, error, peer, result
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ async def sdk_server() -> AsyncIterator[str]:
     )
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while b"Uvicorn running" not in await process.stderr.readline():
                 pass
         yield f"http://127.0.0.1:{port}/mcp"
@@ -247,5 +247,5 @@ async def test_a_server_that_takes_no_notification_is_left_in_time(monkeypatch: 
 
     async with peer(answer) as server:
         with pytest.raises(ConnectionLostError, match=r"did not accept a message within 0\.05 seconds"):
-            async with Client.connect_http(server.url, timeout=PATIENCE):
+            async with Client.connect_http(server.url, timeout=TIMEOUT):
                 pass

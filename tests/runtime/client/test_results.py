@@ -12,7 +12,7 @@ from mcpfactory_runtime import Server, ToolError
 from mcpfactory_runtime.client import ResultError
 from mcpfactory_runtime.client.results import typed_result
 from mcpfactory_runtime.testing import connect
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 @dataclass
@@ -54,7 +54,7 @@ async def test_a_client_gets_models_lists_and_plain_values() -> None:
             await client.call_tool_as(Place, "titles")
 
 
-@rows(
+@parametrize_subtests(
     "result, kind, value",
     [
         ({"structuredContent": {"result": 3}}, dict[str, int], {"result": 3}),

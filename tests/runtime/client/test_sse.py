@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.client.http_messages import SseEvent, SseReader
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "text, expected",
     [
         ("data: a\n\n", [SseEvent("a")]),

@@ -12,7 +12,7 @@ from mcpfactory_runtime.client import Client, ConnectionLostError
 from mcpfactory_runtime.client.stdio import StdioChannel
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, R2024_11_05
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,7 @@ async def use(client: Client) -> None:
 
 
 async def test_the_official_server_is_found_to_speak_the_newest_revision() -> None:
-    async with Client.connect_stdio(SDK, probe_timeout=PATIENCE) as client:
+    async with Client.connect_stdio(SDK, probe_timeout=TIMEOUT) as client:
         assert client.revision is LATEST
         await use(client)
         sent = [entry.message["method"] for entry in client.transcript if entry.direction == "sent"]

@@ -15,8 +15,8 @@ from mcpfactory_runtime.client import Client, ConnectionLostError
 from mcpfactory_runtime.protocol.connection import META_SUBSCRIPTION
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import LATEST, REVISIONS
-from tests.patience import PATIENCE
 from tests.runtime.client.peer import Asked, error, event, peer, result
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ async def over_http(**options: Any) -> AsyncIterator[Client]:
     process = await asyncio.create_subprocess_exec(*SERVER, "--http", "--port", "0", stderr=asyncio.subprocess.PIPE)
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while b"http://" not in (line := await process.stderr.readline()):
                 assert line, "the server ended"
         async with Client.connect_http(line.decode().split()[-1], **options) as client:
@@ -45,7 +45,7 @@ async def test_changes_that_were_asked_for_come_and_no_others(revision: str, tra
     async with opened as client, client.listen(tools=True, uris=["memo://tuesday"]) as changes:
         assert changes.honoured == {"toolsListChanged": True, "resourceSubscriptions": ["memo://tuesday"]}
         await client.call_tool("change")
-        heard = [await asyncio.wait_for(anext(changes), PATIENCE) for _ in range(2)]
+        heard = [await asyncio.wait_for(anext(changes), TIMEOUT) for _ in range(2)]
     assert {(method, params.get("uri")) for method, params in heard} == {
         ("notifications/tools/list_changed", None),
         ("notifications/resources/updated", "memo://tuesday"),

@@ -14,8 +14,8 @@ import pytest
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import R2024_11_05, R2025_03_26, R2025_06_18, REVISIONS, Revision
 from mcpfactory_runtime.testing import connect as connect_memory
-from tests.patience import PATIENCE, until
 from tests.runtime.interaction import sample
+from tests.timeouts import TIMEOUT, wait_until
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 SAMPLE = [sys.executable, str(Path(sample.__file__))]
@@ -45,12 +45,14 @@ def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The sample server as a process behind HTTP; gives the URL."""
     log = tmp_path_factory.mktemp("http") / "stderr"
     with log.open("wb") as stderr, subprocess.Popen([*SAMPLE, "--http", "--port", "0"], stderr=stderr) as process:
-        until(lambda: "http://" in log.read_text("utf-8") or process.poll() is not None, lambda: log.read_text("utf-8"))
+        wait_until(
+            lambda: "http://" in log.read_text("utf-8") or process.poll() is not None, lambda: log.read_text("utf-8")
+        )
         told = log.read_text("utf-8")
         assert process.poll() is None, told
         yield told.split()[-1]
         process.terminate()
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(TIMEOUT) == 0
 
 
 @pytest.fixture(params=REVISIONS.values(), ids=str)

@@ -9,9 +9,9 @@ import pytest
 
 from mcpfactory_runtime.protocol.connection import META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LEGACY, MODERN
-from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import Connect
 from tests.runtime.requirements import requirement
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ class Heard:
         self._changed.set()
 
     async def wait_for(self, method: str) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while method not in self.methods:
                 self._changed.clear()
                 await self._changed.wait()
@@ -92,7 +92,7 @@ async def test_a_cancelled_call_ends_its_handler_and_the_next_one_is_served(conn
     started = asyncio.Event()
     async with connect() as client:
         call = asyncio.ensure_future(client.call_tool("wait_for_ever", progress=lambda _: started.set()))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await started.wait()
         call.cancel()
         await asyncio.wait([call])

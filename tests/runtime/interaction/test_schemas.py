@@ -11,9 +11,9 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES
 from mcpfactory_runtime.testing import connect
-from tests.runtime.facts import faults
 from tests.runtime.interaction.sample import server
 from tests.runtime.requirements import requirement
+from tests.runtime.spec_types import faults
 
 pytestmark = pytest.mark.anyio
 

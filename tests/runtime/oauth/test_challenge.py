@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from mcpfactory_runtime.oauth.model import read_challenges
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "header, expected",
     [
         ("", []),

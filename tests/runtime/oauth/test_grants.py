@@ -17,7 +17,7 @@ from mcpfactory_runtime.oauth.grants import (
     client_credentials_grant,
 )
 from mcpfactory_runtime.oauth.model import AuthorizationServer, HttpAnswer, OAuthError, Pause, Steps, Visit
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 SERVER = AuthorizationServer(
     "https://as.example",
@@ -65,7 +65,7 @@ def returned(**changes: str) -> Any:
     return come_back
 
 
-@rows(
+@parametrize_subtests(
     "changes, code",
     [
         ({"state": "another"}, "state_mismatch"),

@@ -18,9 +18,9 @@ import pytest
 from mcpfactory_runtime import Context
 from mcpfactory_runtime.oauth_proxy import OAuthProxy, oidc
 from mcpfactory_runtime.types import Json
-from tests.patience import PATIENCE
 from tests.runtime.auth.conftest import Protected, books, listen, serving
 from tests.runtime.client.peer import Asked, peer, reply
+from tests.timeouts import TIMEOUT
 
 BACK = "http://127.0.0.1:1/callback"
 SECRET = "a-secret-that-is-long-enough"
@@ -174,7 +174,7 @@ async def guarded(
     port, url = listen()
     server = books()
     with port:
-        async with peer(stub.answer) as there, httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as http:
+        async with peer(stub.answer) as there, httpx.AsyncClient(trust_env=False, timeout=TIMEOUT) as http:
             stub.base = there.url.removesuffix("/mcp")
             ends = {f"{name}_url": f"{stub.base}/{name}" for name in ("authorize", "token", "userinfo")}
             login = oidc(**ends, client_id="app", client_secret=SECRET)

@@ -21,11 +21,11 @@ from mcpfactory_runtime.oauth_proxy.clients import (
     read_registration,
 )
 from mcpfactory_runtime.oauth_proxy.grants import TokenKeys
-from tests.patience import PATIENCE
-from tests.rows import rows
 from tests.runtime.auth.conftest import books
 from tests.runtime.client.peer import Asked, peer, reply
 from tests.runtime.oauth_proxy.conftest import BACK, SECRET, Attempt, answer_of, guarded, hashed
+from tests.subtest_table import parametrize_subtests
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -120,7 +120,7 @@ async def test_a_request_that_is_wrong_goes_nowhere_it_should_not() -> None:
         assert at.provider.visits == []
 
 
-@rows(
+@parametrize_subtests(
     "registered, uri, same",
     [
         ("http://127.0.0.1:1/cb", "http://127.0.0.1:65000/cb", True),
@@ -143,7 +143,7 @@ def test_addresses_are_compared_exactly_but_for_ports_of_this_machine(registered
     assert permits([registered], uri) is same
 
 
-@rows(
+@parametrize_subtests(
     "uri",
     [
         "javascript:alert(1)",
@@ -188,7 +188,7 @@ async def test_registrations_are_bounded_and_leave_nothing_behind() -> None:
 
 
 def browser() -> httpx.AsyncClient:
-    return httpx.AsyncClient(trust_env=False, timeout=PATIENCE)
+    return httpx.AsyncClient(trust_env=False, timeout=TIMEOUT)
 
 
 async def test_nothing_reaches_the_provider_without_a_yes() -> None:
@@ -296,7 +296,7 @@ async def test_a_client_may_be_described_by_the_document_at_its_id() -> None:
         assert web.asked == 2
 
 
-@rows(
+@parametrize_subtests(
     "changes",
     [
         {"client_id": "https://app.example/other.json"},
@@ -313,7 +313,7 @@ def test_a_document_that_does_not_fit_describes_nobody(changes: dict[str, Any]) 
         read_document(APP, {**ABOUT, **changes})
 
 
-@rows(
+@parametrize_subtests(
     "client_id, fits",
     [
         (APP, True),

@@ -20,10 +20,10 @@ from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.oauth_proxy import OAuthProxy, github
 from mcpfactory_runtime.storage.base import MemoryStore
 from mcpfactory_runtime.storage.sqlite import SqliteStore
-from tests.patience import PATIENCE
-from tests.rows import rows
 from tests.runtime.auth.conftest import books
 from tests.runtime.oauth_proxy.conftest import BACK, SECRET, StubProvider, answer_of, guarded
+from tests.subtest_table import parametrize_subtests
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -72,7 +72,7 @@ async def test_the_official_client_registers_logs_in_and_calls() -> None:
         about = OAuthClientMetadata(client_name="official", redirect_uris=[AnyUrl(BACK)])
         auth = OAuthClientProvider(at.url, about, Kept(), show, wait)
         async with (
-            httpx2.AsyncClient(auth=auth, trust_env=False, timeout=PATIENCE) as http,
+            httpx2.AsyncClient(auth=auth, trust_env=False, timeout=TIMEOUT) as http,
             OfficialClient(streamable_http_client(at.url, http_client=http)) as mcp,
         ):
             result = await mcp.call_tool("whoami", {})
@@ -143,7 +143,7 @@ async def test_a_revoked_token_ends_both(which: str) -> None:
 VERIFIED = {"sub": "7", "email_verified": True}
 
 
-@rows(
+@parametrize_subtests(
     "person, allow, may",
     [
         ({"sub": "7", "login": "Ada"}, "ada", True),

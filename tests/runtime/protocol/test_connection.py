@@ -16,8 +16,8 @@ from mcpfactory_runtime.protocol.connection import (
     META_VERSION,
     Call,
     Connection,
-    Notice,
-    Refusal,
+    ErrorReply,
+    Notification,
     State,
 )
 from mcpfactory_runtime.protocol.errors import (
@@ -60,7 +60,7 @@ def opened(revision: Revision = LATEST_LEGACY) -> Connection:
 
 
 def code(event: object) -> int:
-    assert isinstance(event, Refusal)
+    assert isinstance(event, ErrorReply)
     return event.error.code
 
 
@@ -121,7 +121,7 @@ def test_what_a_request_means_depends_on_state_and_metadata(state: State, messag
     event = connection.receive(message)
     if isinstance(outcome, int):
         assert code(event) == outcome
-        assert isinstance(event, Refusal)
+        assert isinstance(event, ErrorReply)
         assert event.message is not None
         assert event.message.get("id") == message["id"]
     else:
@@ -149,13 +149,13 @@ def test_only_requests_in_flight_can_be_cancelled_and_never_the_handshake() -> N
     connection = Connection()
     connection.receive(hello())
     silent = connection.receive(notification("notifications/cancelled", {"requestId": "hello"}))
-    assert isinstance(silent, Refusal)
+    assert isinstance(silent, ErrorReply)
     assert silent.message is None
     connection.receive(request("tools/list", id=7))
-    assert isinstance(connection.receive(notification("notifications/cancelled", {"requestId": 7})), Notice)
+    assert isinstance(connection.receive(notification("notifications/cancelled", {"requestId": 7})), Notification)
     wrong: Any
     for wrong in (8, None, [], {}):
-        assert isinstance(connection.receive(notification("notifications/cancelled", {"requestId": wrong})), Refusal)
+        assert isinstance(connection.receive(notification("notifications/cancelled", {"requestId": wrong})), ErrorReply)
 
 
 @requirement("message.error-without-id")
@@ -204,5 +204,5 @@ def test_whatever_comes_gives_an_event_and_refusals_echo_no_wrong_id(messages: l
     connection = opened(R2025_03_26)
     for message in messages:
         event = connection.receive(message)
-        if isinstance(event, Refusal) and event.message is not None and isinstance(message, dict):
+        if isinstance(event, ErrorReply) and event.message is not None and isinstance(message, dict):
             assert event.message["id"] in (message.get("id"), None)

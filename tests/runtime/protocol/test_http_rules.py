@@ -22,11 +22,11 @@ from mcpfactory_runtime.protocol.http import (
     Accepted,
     EndSession,
     Handshake,
-    InSession,
     Mirrored,
     ModernCall,
     OpenStream,
     Rejection,
+    SessionMessage,
     check_origin,
     route,
 )
@@ -170,8 +170,8 @@ ACCEPTED: list[tuple[str, Any, str, dict[str, str], type]] = [
     ("a modern notification", {"jsonrpc": "2.0", "method": "notifications/x"}, "POST", HEADERS, Accepted),
     ("initialize", INITIALIZE, "POST", {}, Handshake),
     ("initialize with an old header", INITIALIZE, "POST", {"mcp_protocol_version": OLD}, Handshake),
-    ("a request in a session", PLAIN, "POST", {"mcp_session_id": "s1"}, InSession),
-    ("a batch in a session", [PLAIN], "POST", {"mcp_session_id": "s1", "mcp_protocol_version": OLD}, InSession),
+    ("a request in a session", PLAIN, "POST", {"mcp_session_id": "s1"}, SessionMessage),
+    ("a batch in a session", [PLAIN], "POST", {"mcp_session_id": "s1", "mcp_protocol_version": OLD}, SessionMessage),
     ("GET in a session", None, "GET", {"mcp_session_id": "s1"}, OpenStream),
     ("DELETE in a session", None, "DELETE", {"mcp_session_id": "s1"}, EndSession),
 ]

@@ -23,7 +23,7 @@ from mcpfactory_runtime.revisions import (
     negotiate,
 )
 from mcpfactory_runtime.revisions.records import successor
-from tests.runtime.facts import definitions
+from tests.runtime.spec_types import definitions
 
 # attribute of a record → the union in the schema
 UNIONS = {

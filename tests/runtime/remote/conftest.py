@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import PATIENCE, until
+from tests.timeouts import TIMEOUT, wait_until
 
 HERE = Path(__file__).parent
-ELSEWHERE = [sys.executable, str(HERE / "elsewhere.py")]
-SDK = [sys.executable, str(HERE / "sdk_elsewhere.py")]
+ELSEWHERE = [sys.executable, str(HERE / "remote_server.py")]
+SDK = [sys.executable, str(HERE / "sdk_remote_server.py")]
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+def remote_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     """What happened in the server elsewhere."""
     file = tmp_path / "happened"
     file.touch()
@@ -45,12 +45,12 @@ def process(command: list[str], log: Path, port: int) -> Iterator[subprocess.Pop
     """A server that serves HTTP at a port, or has ended."""
     with log.open("wb") as stderr, subprocess.Popen(command, stdout=stderr, stderr=stderr, env=dict(os.environ)) as one:
         try:
-            until(lambda: _serves(port) or one.poll() is not None, lambda: log.read_text("utf-8"))
+            wait_until(lambda: _serves(port) or one.poll() is not None, lambda: log.read_text("utf-8"))
             assert one.poll() is None, log.read_text("utf-8")
             yield one
         finally:
             one.kill()
-            one.wait(PATIENCE)
+            one.wait(TIMEOUT)
 
 
 def _serves(port: int) -> bool:
@@ -62,7 +62,7 @@ Elsewhere = Callable[..., str]
 
 
 @pytest.fixture
-def elsewhere(happened: object, tmp_path: Path) -> Iterator[Elsewhere]:
+def start_remote_server(remote_log: object, tmp_path: Path) -> Iterator[Elsewhere]:
     """Start the server elsewhere behind HTTP; returns its URL."""
     with ExitStack() as stack:
 

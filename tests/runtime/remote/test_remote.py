@@ -12,8 +12,8 @@ import pytest
 from mcpfactory_runtime import McpError, RemoteServer, Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.testing import connect
-from tests.patience import PATIENCE
 from tests.runtime.remote.conftest import ELSEWHERE, SDK, Elsewhere
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 OLD = "2025-06-18"
@@ -23,28 +23,28 @@ Happened = Callable[[], list[str]]
 both_callers = pytest.mark.parametrize("caller", ["", OLD], ids=["modern caller", "handshake caller"])
 
 
-def maker(elsewhere: Elsewhere, transport: str) -> Make:
+def maker(start_remote_server: Elsewhere, transport: str) -> Make:
     """Makes the part: by a command, or by a URL."""
 
     def made(**options: Any) -> RemoteServer:
         options.setdefault("name", "far")
-        options.setdefault("connect_timeout", PATIENCE)
+        options.setdefault("connect_timeout", TIMEOUT)
         if transport == "http":
-            return RemoteServer(elsewhere(), **options)
+            return RemoteServer(start_remote_server(), **options)
         return RemoteServer(ELSEWHERE, env={"HAPPENED": os.environ["HAPPENED"]}, **options)
 
     return made
 
 
 @pytest.fixture(params=["stdio", "http"])
-def make(request: pytest.FixtureRequest, elsewhere: Elsewhere) -> Make:
-    return maker(elsewhere, request.param)
+def make(request: pytest.FixtureRequest, start_remote_server: Elsewhere) -> Make:
+    return maker(start_remote_server, request.param)
 
 
 @pytest.fixture(params=[("http", ""), ("stdio", OLD)], ids=["modern part over HTTP", "handshake part over stdio"])
-def part(request: pytest.FixtureRequest, elsewhere: Elsewhere) -> RemoteServer:
+def part(request: pytest.FixtureRequest, start_remote_server: Elsewhere) -> RemoteServer:
     transport, revision = request.param
-    return maker(elsewhere, transport)(revision=revision)
+    return maker(start_remote_server, transport)(revision=revision)
 
 
 def around(part: RemoteServer) -> Server:
@@ -66,7 +66,7 @@ async def said(client: Client, tool: str, **arguments: Any) -> Any:
 
 
 async def until(happens: Callable[[], Any]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while not happens():  # noqa: ASYNC110 - it is about processes, of which no event of ours tells
             await asyncio.sleep(0.01)
 
@@ -143,12 +143,12 @@ def part_is_modern(part: RemoteServer) -> bool:
     return first is not None and first.modern
 
 
-async def test_a_call_that_is_given_up_is_cancelled_there(part: RemoteServer, happened: Happened) -> None:
+async def test_a_call_that_is_given_up_is_cancelled_there(part: RemoteServer, remote_log: Happened) -> None:
     async with connect(around(part)) as client:
         call = asyncio.create_task(client.call_tool("far_wait"))
-        await until(lambda: "waiting" in happened())
+        await until(lambda: "waiting" in remote_log())
         call.cancel()
-        await until(lambda: "cancelled" in happened())
+        await until(lambda: "cancelled" in remote_log())
         assert await said(client, "far_add", a=1) == 3
 
 
@@ -234,8 +234,8 @@ async def test_it_may_be_served_alone_with_middleware_and_transformed_itself(mak
     assert seen == ["plus", "grow", "plus"]
 
 
-async def test_a_program_that_ends_is_started_again_by_the_next_call(elsewhere: Elsewhere) -> None:
-    part = RemoteServer(ELSEWHERE, name="far", env={"HAPPENED": os.environ["HAPPENED"]}, connect_timeout=PATIENCE)
+async def test_a_program_that_ends_is_started_again_by_the_next_call(start_remote_server: Elsewhere) -> None:
+    part = RemoteServer(ELSEWHERE, name="far", env={"HAPPENED": os.environ["HAPPENED"]}, connect_timeout=TIMEOUT)
     async with connect(around(part)) as client:
         died = await client.call_tool("far_die")
         assert died["isError"]
@@ -257,20 +257,20 @@ async def test_a_server_that_is_not_there_takes_nothing_with_it(caplog: pytest.L
 
 
 async def test_nothing_of_our_environment_reaches_a_program(
-    monkeypatch: pytest.MonkeyPatch, happened: Happened
+    monkeypatch: pytest.MonkeyPatch, remote_log: Happened
 ) -> None:
     monkeypatch.setenv("API_TOKEN", "secret")
-    part = RemoteServer(ELSEWHERE, env={"HAPPENED": os.environ["HAPPENED"]}, connect_timeout=PATIENCE)
+    part = RemoteServer(ELSEWHERE, env={"HAPPENED": os.environ["HAPPENED"]}, connect_timeout=TIMEOUT)
     async with connect(around(part)) as client:
         names = await said(client, "far_environment")
     assert "API_TOKEN" not in names
     assert {"PATH", "HAPPENED"} <= set(names)
 
 
-async def test_a_server_on_the_official_sdk_is_a_part(elsewhere: Elsewhere) -> None:
+async def test_a_server_on_the_official_sdk_is_a_part(start_remote_server: Elsewhere) -> None:
     for part, caller in (
-        (RemoteServer(SDK, connect_timeout=PATIENCE), OLD),
-        (RemoteServer(elsewhere(SDK), mode="legacy", connect_timeout=PATIENCE), ""),
+        (RemoteServer(SDK, connect_timeout=TIMEOUT), OLD),
+        (RemoteServer(start_remote_server(SDK), mode="legacy", connect_timeout=TIMEOUT), ""),
     ):
         steps: list[Any] = []
         async with connect(around(part), caller, **answering([])) as client:
@@ -298,7 +298,7 @@ async def test_a_tool_that_a_server_on_the_official_sdk_adds_is_told(
     caller: str, part_mode: Any, tool: str, grown: str
 ) -> None:
     told: list[str] = []
-    part = RemoteServer(SDK, mode=part_mode, connect_timeout=PATIENCE)
+    part = RemoteServer(SDK, mode=part_mode, connect_timeout=TIMEOUT)
     async with connect(around(part), caller, notified=lambda method, _: told.append(method)) as client:
         listening = asyncio.create_task(changes(client, told)) if not caller else None
         await until(lambda: "listening" in told or caller)

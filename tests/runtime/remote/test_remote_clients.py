@@ -14,11 +14,11 @@ import pytest
 
 from mcpfactory_runtime import RemoteServer
 from mcpfactory_runtime.client import Client
-from tests.patience import PATIENCE
 from tests.runtime.remote.conftest import ELSEWHERE, Elsewhere, free_port, process
-from tests.runtime.remote.elsewhere import server as far
+from tests.runtime.remote.remote_server import server as far
 from tests.runtime.remote.test_remote import OLD, Happened, around, both_callers, said, until
 from tests.runtime.transports.test_mounting import served
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 both_parts = pytest.mark.parametrize("revision", ["", OLD], ids=["modern part", "handshake part"])
@@ -59,9 +59,11 @@ def person(name: str, asked: list[str]) -> dict[str, Any]:
 
 @both_callers
 @both_parts
-async def test_each_client_is_asked_its_own_questions(elsewhere: Elsewhere, revision: str, caller: str) -> None:
+async def test_each_client_is_asked_its_own_questions(
+    start_remote_server: Elsewhere, revision: str, caller: str
+) -> None:
     asked: list[str] = []
-    part = RemoteServer(elsewhere(), revision=revision, connect_timeout=PATIENCE)
+    part = RemoteServer(start_remote_server(), revision=revision, connect_timeout=TIMEOUT)
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(served(around(part).http_app()))
         clients = {
@@ -86,7 +88,7 @@ async def test_a_callers_token_and_headers_stay_here_and_its_own_are_sent(revisi
             f"{there}/mcp",
             revision=revision,
             headers={"Authorization": "Bearer of-the-part", "X-Own": "yes"},
-            connect_timeout=PATIENCE,
+            connect_timeout=TIMEOUT,
         )
         here = await stack.enter_async_context(served(around(part).http_app()))
         own = {"Authorization": "Bearer inbound-token", "X-Inbound": "inbound-header", "Cookie": "inbound-cookie=1"}
@@ -103,7 +105,7 @@ async def test_a_callers_token_and_headers_stay_here_and_its_own_are_sent(revisi
 
 @both_parts
 async def test_a_server_that_comes_later_or_again_is_listed_and_called(
-    happened: Happened, tmp_path: Path, revision: str
+    remote_log: Happened, tmp_path: Path, revision: str
 ) -> None:
     port = free_port()
     command = [*ELSEWHERE, "--http", "--port", str(port)]
@@ -137,7 +139,7 @@ print(json.dumps([before, sorted(sys.modules)]))
 
 
 def test_nothing_is_loaded_for_servers_elsewhere_where_there_are_none_and_no_http_for_a_command() -> None:
-    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True, timeout=TIMEOUT)
     without, with_command = json.loads(done.stdout)
     assert not [name for name in without if "remote" in name or name.startswith("mcpfactory_runtime.client")]
     assert not {"httpx", "starlette", "uvicorn"} & set(with_command)

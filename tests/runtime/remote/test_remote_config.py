@@ -11,16 +11,16 @@ import pytest
 
 from mcpfactory_runtime import Server, remote_servers
 from mcpfactory_runtime.testing import connect
-from tests.patience import PATIENCE
-from tests.rows import rows
 from tests.runtime.remote.conftest import ELSEWHERE, Elsewhere
 from tests.runtime.remote.test_remote import said
+from tests.subtest_table import parametrize_subtests
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_all_servers_of_a_file_are_parts_under_their_names(
-    tmp_path: Path, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, start_remote_server: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", "of-the-environment")
     file = tmp_path / "mcp.json"
@@ -31,11 +31,11 @@ async def test_all_servers_of_a_file_are_parts_under_their_names(
             "args": ELSEWHERE[1:],
             "env": {"HAPPENED": os.environ["HAPPENED"], "GIVEN": "${SECRET}"},
         },
-        "web": {"type": "http", "url": elsewhere(), "headers": {"X-Given": "${MISSING:-fallback} ${SECRET}"}},
+        "web": {"type": "http", "url": start_remote_server(), "headers": {"X-Given": "${MISSING:-fallback} ${SECRET}"}},
     }
     file.write_text(json.dumps({"mcpServers": servers, "inputs": []}))
     whole = Server("whole")
-    for name, part in remote_servers(file, connect_timeout=PATIENCE).items():
+    for name, part in remote_servers(file, connect_timeout=TIMEOUT).items():
         whole.mount(part, name)
     async with connect(whole) as client:
         assert await said(client, "by-command_add", a=1) == 3
@@ -44,7 +44,7 @@ async def test_all_servers_of_a_file_are_parts_under_their_names(
         assert (await said(client, "web_heard"))["headers"]["x-given"] == "fallback of-the-environment"
 
 
-@rows(
+@parametrize_subtests(
     "servers, said",
     [
         (

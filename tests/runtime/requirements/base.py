@@ -31,7 +31,7 @@ MESSAGES = area(
         must("response-silence", "never answers a response, not even one to a request that nobody made", "Responses"),
         must("utf-8", "reads and writes UTF-8, and refuses bytes that are not", "Transports"),
         must("not-json", "answers text that is not JSON with -32700", "Error Codes"),
-        must("not-rpc", "answers JSON that is not a JSON-RPC 2.0 message with -32600", "Error Codes"),
+        must("not-json-rpc", "answers JSON that is not a JSON-RPC 2.0 message with -32600", "Error Codes"),
         must("params-object", "answers params that are no object with -32602", "Error Codes"),
         must("unknown-method", "answers a method that the revision does not have with -32601", "Error Codes"),
         must(

@@ -253,7 +253,7 @@ UTILITIES = (
             must("four-lists", "gives all four lists in pages when there is much", "Operations Supporting Pagination"),
             must("complete", "gives everything once, whoever follows the cursors", "Pagination Flow"),
             must("end", "gives no cursor with the last page", "Response Format"),
-            should("bad-cursor", "answers an unknown cursor with -32602", "Error Handling"),
+            should("invalid-cursor", "answers an unknown cursor with -32602", "Error Handling"),
             should("stable", "keeps cursors good while the list changes elsewhere", "Implementation Guidelines"),
         ),
     ),

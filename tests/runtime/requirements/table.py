@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.runtime.requirements import asking, base, features, security, tasks, transports
+from tests.runtime.requirements import base, client_requests, features, security, tasks, transports
 from tests.runtime.requirements.model import Row
 
 ROWS: tuple[Row, ...] = (
     *base.ROWS,
     *transports.ROWS,
     *features.ROWS,
-    *asking.ROWS,
+    *client_requests.ROWS,
     *security.ROWS,
     *tasks.ROWS,
 )

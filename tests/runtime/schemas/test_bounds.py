@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
+from tests.timeouts import TIMEOUT
 
 REFUSED: Final = "refused"
 PROGRAM: Final = """
@@ -31,7 +31,7 @@ def refer(name: object) -> dict[str, str]:
 def validated(schema: dict[str, Any], arguments: dict[str, Any]) -> Any:
     command = [sys.executable, "-c", PROGRAM]
     given = json.dumps([schema, arguments])
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True, timeout=TIMEOUT)
     return json.loads(done.stdout)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.schemas.dialects import DIALECTS, adapt_tool, shorten_names
-from tests.runtime.server.shelf import package, row, use
+from tests.runtime.server.generated_package import package, row, use
 
 COMBINING = {"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas"}
 LONG = "create_a_book_on_the_shelf_that_is_nearest_to_the_door"

@@ -8,13 +8,13 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.schemas.patterns import LONGEST, texts
-from tests.rows import rows
+from mcpfactory_runtime.schemas.patterns import MAX_PATTERN_LENGTH, texts
+from tests.subtest_table import parametrize_subtests
 
 FUNCTION = r"(arn:(aws[a-zA-Z-]*)?:lambda:)?([a-z]{2}(-gov)?-[a-z]+-\d{1}:)?(\d{12}:)?(function:)?([a-zA-Z0-9-_]+)(:(\$LATEST|[a-zA-Z0-9-_]+))?"
 
 
-@rows(
+@parametrize_subtests(
     "pattern, first",
     [
         ("^[a-z]+$", "a"),
@@ -36,7 +36,7 @@ def test_the_shortest_text_of_a_pattern(pattern: str, first: str) -> None:
     assert next(texts(pattern)) == first
 
 
-@rows(
+@parametrize_subtests(
     "pattern",
     ["(?!a)a", "(?<=a)b", "(?i)b", r"(a)\1", "(", "[", "*", "a{99999}", "(" * 99 + ")" * 99, r"\p{L}", "^[^\\s\\S]$"],
 )
@@ -53,4 +53,4 @@ def test_every_text_matches_by_another_engine_too(parts: list[tuple[str, str]]) 
     pattern = f"^{''.join(piece + count for piece, count in parts)}$"
     found = list(islice(texts(pattern), 9))
     assert found
-    assert all(re.search(pattern, text) and len(text) <= LONGEST for text in found)
+    assert all(re.search(pattern, text) and len(text) <= MAX_PATTERN_LENGTH for text in found)

@@ -13,8 +13,8 @@ from mcpfactory_runtime.schemas.references import UnusableSchemaError
 from mcpfactory_runtime.schemas.validation import compile_schema
 from mcpfactory_runtime.schemas.values import ArgumentError
 from mcpfactory_runtime.types import Json
-from tests.rows import rows
 from tests.runtime.requirements import requirement
+from tests.subtest_table import parametrize_subtests
 
 OLD = {
     "http://json-schema.org/draft-06/schema#": jsonschema.Draft6Validator,
@@ -105,7 +105,7 @@ LINKED: Json = {
 }
 
 
-@rows("value", [1, 1.5, True, ["x"], [[]], {"x": "y"}, {"x": []}, {}])
+@parametrize_subtests("value", [1, 1.5, True, ["x"], [[]], {"x": "y"}, {"x": []}, {}])
 def test_references_are_resolved_against_the_ids_around_them(value: Any) -> None:
     assert accepts(LINKED, value) is jsonschema.Draft202012Validator(LINKED).is_valid({"a": value})
 

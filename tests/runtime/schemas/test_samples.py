@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from mcpfactory_runtime.schemas.sample import NOTHING, sample
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
-@rows(
+@parametrize_subtests(
     "schema, expected",
     [
         ({"const": 3}, 3),
@@ -51,7 +51,7 @@ def test_a_sample_is_the_authors_value_or_the_plainest_that_fits(schema: Any, ex
     assert sample(schema, {}) == expected
 
 
-@rows(
+@parametrize_subtests(
     "wide, narrow",
     [
         ({"type": ["string", "null"]}, {"type": "null"}),

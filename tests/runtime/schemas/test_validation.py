@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mcpfactory_runtime.schemas.validation import compile_schema
 from mcpfactory_runtime.schemas.values import ArgumentError
-from tests.rows import rows
 from tests.runtime.requirements import requirement
+from tests.subtest_table import parametrize_subtests
 
 CAT = {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind"]}
 DOG = {"type": "object", "properties": {"kind": {"const": "dog"}, "bark": {"type": "boolean"}}, "required": ["kind"]}
@@ -42,7 +42,7 @@ def same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-@rows(
+@parametrize_subtests(
     "part, value",
     [
         ({"type": "number"}, 5),
@@ -92,7 +92,7 @@ def test_what_fits_or_cannot_be_judged_arrives_unchanged(part: Any, value: Any) 
     assert same(value_for(part, value), value)
 
 
-@rows(
+@parametrize_subtests(
     "part, value, expected",
     [
         ({"type": "integer"}, "5", 5),
@@ -114,7 +114,7 @@ def test_harmless_mistakes_are_mended(part: Any, value: Any, expected: Any) -> N
     assert same(value_for(part, value, **{"$defs": {"Node": NODE}}), expected)
 
 
-@rows(
+@parametrize_subtests(
     "part, value, told",
     [
         ({"type": "integer"}, "ten", 'a must be an integer, not "ten".'),

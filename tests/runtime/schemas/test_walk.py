@@ -21,7 +21,7 @@ from mcpfactory_runtime.schemas.walk import (
     types_of,
     walk,
 )
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 TEXT = {"type": "string"}
 WHOLE: Any = {
@@ -60,14 +60,14 @@ def test_each_keyword_of_the_table_is_walked_and_mapped():
         assert [part for _, part in children(map_schema(schema, lambda _: False))] == [False], keyword
 
 
-@rows("schema", [None, 5, "text", [], {"type": 5, "properties": [], "required": "a", "allOf": {}}])
+@parametrize_subtests("schema", [None, 5, "text", [], {"type": 5, "properties": [], "required": "a", "allOf": {}}])
 def test_readers_accept_anything(schema: Any):
     assert (types_of(schema), properties_of(schema), required_of(schema)) == ([], {}, [])
     assert (items_of(schema), parts_of(schema, "allOf", "anyOf")) == (True, [])
     assert list(children(schema)) == []
 
 
-@rows(
+@parametrize_subtests(
     "schema, expected",
     [
         ({"$ref": "#/$defs/Node"}, {"prefixItems": [TEXT]}),
@@ -94,7 +94,7 @@ def test_definitions_are_reached_by_way_of_others():
     assert reached([{"not": {"$ref": "#/$defs/A"}}, {"$ref": "#/$defs/X"}], definitions) == {"A", "B"}
 
 
-@rows(
+@parametrize_subtests(
     "first, second, expected",
     [
         ({"type": ["string", "null"]}, TEXT, TEXT),
@@ -114,7 +114,7 @@ def test_both_demands_what_each_does(first: Any, second: Any, expected: Any):
     assert both(first, second) == expected
 
 
-@rows(
+@parametrize_subtests(
     "first, second, expected",
     [
         (TEXT, {}, {}),
@@ -134,7 +134,7 @@ def test_either_permits_what_each_does(first: Any, second: Any, expected: Any):
     assert either(first, second, all_of) == expected
 
 
-@rows(
+@parametrize_subtests(
     "kind, text, value",
     [
         ("string", "5", "5"),

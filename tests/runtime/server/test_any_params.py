@@ -14,8 +14,8 @@ from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSI
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import serve_memory
-from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
+from tests.timeouts import TIMEOUT
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -86,7 +86,7 @@ async def answers(requests: list[tuple[str, dict[str, Any]]]) -> dict[int, Any]:
                 await stream.send(json.dumps(message).encode() + b"\n")
         found: dict[int, Any] = {}
         while len(found) < 2 * len(requests) + 1:
-            answer = json.loads(await asyncio.wait_for(stream.receive(), PATIENCE))
+            answer = json.loads(await asyncio.wait_for(stream.receive(), TIMEOUT))
             assert answer["id"] not in found
             found[answer["id"]] = answer
         return found

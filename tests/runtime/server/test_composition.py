@@ -11,7 +11,7 @@ import pytest
 from mcpfactory_runtime import Context, McpError, Server, ToolError, ToolRequest
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.testing import connect
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 LOG: list[str] = []
@@ -158,7 +158,7 @@ async def test_clients_of_the_whole_are_told_what_changes_in_a_part_of_a_part() 
     async with connect(outer, "2025-06-18", notified=notified) as client:
         await client.call("resources/subscribe", {"uri": "inner://self"})
         await client.call_tool("mid_in_touch")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await both.wait()
     assert told == [("notifications/resources/updated", "inner://self")] * 2
 

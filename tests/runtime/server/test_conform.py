@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from mcpfactory_runtime.server.generated.manifest import conforming
 from mcpfactory_runtime.server.results import Text, ToolResult
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 NAMES = st.sampled_from(["a", "b", "c"])
 VALUES = st.recursive(
@@ -70,7 +70,7 @@ LISTED = {
 }
 
 
-@rows(
+@parametrize_subtests(
     "value, structured, missing",
     [
         ({"id": 1, "more": True}, {"id": 1, "more": True}, ""),

@@ -13,8 +13,8 @@ from typing_extensions import TypedDict
 
 from mcpfactory_runtime import Image, Text, ToolResult
 from mcpfactory_runtime.server.output import read_output
-from tests.rows import rows
 from tests.runtime.requirements import requirement
+from tests.subtest_table import parametrize_subtests
 
 
 class Book(BaseModel):
@@ -31,7 +31,7 @@ class Size(TypedDict):
     width: int
 
 
-@rows(
+@parametrize_subtests(
     "annotation, value, structured, text",
     [
         (int, 3, {"result": 3}, "3"),
@@ -66,7 +66,7 @@ def test_values_of_another_type_are_errors_of_the_handler(annotation: Any, value
         convert(value)
 
 
-@rows(
+@parametrize_subtests(
     "annotation",
     [inspect.Signature.empty, None, Any, Text, Image, ToolResult, list[Text], Text | Image, list[str | Image]],
 )
@@ -78,7 +78,7 @@ def test_content_has_no_schema(annotation: Any) -> None:
         read_output(annotation, True)
 
 
-@rows(
+@parametrize_subtests(
     "value, result",
     [
         (None, {"content": []}),
@@ -97,7 +97,7 @@ def test_values_without_annotation_become_content_by_what_they_are(value: Any, r
     assert convert(value) == result
 
 
-@rows("annotation", [list, list[Any], tuple, tuple[Any, ...], Sequence, Sequence[Any]])
+@parametrize_subtests("annotation", [list, list[Any], tuple, tuple[Any, ...], Sequence, Sequence[Any]])
 def test_a_list_of_anything_may_hold_content_which_is_content_and_its_data_is_data(annotation: Any) -> None:
     convert, schema = read_output(annotation, None)
     assert schema is not None

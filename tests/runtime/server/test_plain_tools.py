@@ -14,7 +14,7 @@ from mcpfactory_runtime import Context, McpError, Server, ToolError
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from mcpfactory_runtime.server.middleware.layers import Middleware, NextTool, ToolRequest
 from mcpfactory_runtime.server.session import Session
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 HELLO = {"protocolVersion": LATEST_LEGACY.name, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -41,7 +41,7 @@ class Line:
         self.say("tools/call", {"name": tool, "arguments": arguments}, number)
 
     async def told(self, count: int = 1) -> list[dict[str, Any]]:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while len(self.answers) < count:
                 self._answered.clear()
                 await self._answered.wait()
@@ -106,11 +106,11 @@ async def test_a_cancelled_call_is_not_answered_and_does_not_begin_if_it_has_not
     def hold(name: str) -> str:
         ran.append(name)
         begun.set()
-        gate.wait(PATIENCE)
+        gate.wait(TIMEOUT)
         return name
 
     line.call("hold", 1, name="running")
-    await asyncio.to_thread(begun.wait, PATIENCE)
+    await asyncio.to_thread(begun.wait, TIMEOUT)
     line.call("hold", 2, name="waiting")
     for number in (2, 1):
         line.say("notifications/cancelled", {"requestId": number}, None)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import AfterValidator
 
 from mcpfactory_runtime import Context, Image, Server
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 class Unknown:
@@ -73,7 +73,7 @@ REFUSED: dict[str, tuple[Callable[[Server], Any], type[Exception], str]] = {
 }  # fmt: skip
 
 
-@rows("what", REFUSED)
+@parametrize_subtests("what", REFUSED)
 def test_it_says_what_to_write(what: str) -> None:
     attempt, kind, words = REFUSED[what]
     with pytest.raises(kind) as refused:

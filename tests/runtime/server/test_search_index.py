@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex, Weights
-from tests.rows import rows
+from mcpfactory_runtime.server.generated.search_index import IndexedTool, RankingWeights, SearchIndex
+from tests.subtest_table import parametrize_subtests
 
 SHOP = [
     IndexedTool("list_invoices", "List invoices", "Returns your invoices.", "GET /invoices"),
@@ -26,11 +26,11 @@ OTHERS = [
 
 
 def found(question: str, entries: list[IndexedTool] = SHOP, **weights: Any) -> list[str]:
-    index = SearchIndex(entries, replace(Weights(), **weights))
+    index = SearchIndex(entries, replace(RankingWeights(), **weights))
     return [entries[number].name for number, _ in index.search(question, 50)]
 
 
-@rows(
+@parametrize_subtests(
     "question, first",
     [
         ("list invoices", "list_invoices"),
@@ -62,7 +62,7 @@ def tool(name: str, operation: str, title: str = "", description: str = "", **mo
     return IndexedTool(name, title, description, operation, **more)
 
 
-@rows("neutral, question, other, meant", [
+@parametrize_subtests("neutral, question, other, meant", [
         ({"method": 1.0, "other_method": 1.0}, "end invoices",
          tool("other", "GET /invoices", "Invoices", "The end."), tool("meant", "DELETE /invoices", "Invoices")),
         ({"amount": 1.0}, "which invoices are there",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime import Server
-from tests.runtime.server.shelf import BOOKS, called, listed, loaded, package, row, said, use
+from tests.runtime.server.generated_package import BOOKS, called, listed, loaded, package, row, said, use
 
 
 def _takes(*names: str) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mcpfactory_runtime.server.generated.search_words import read_question, stem
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 def options(question: str) -> set[str]:
     return {option for term in read_question(question).terms for option in term.options}
 
 
-@rows(
+@parametrize_subtests(
     "question, meant, not_meant",
     [
         ("get rid of a book", "delete", "rid"),
@@ -31,7 +31,7 @@ def test_words_that_mean_something_else_together_are_read_together(question: str
     assert stem(not_meant) not in options(question)
 
 
-@rows("question, method", [
+@parametrize_subtests("question, method", [
         ("which books are there", "GET"), ("list books", "GET"), ("books of a shelf", "GET"), ("how many books", "GET"),
         ("add a book", "POST"), ("how can I add a book", "POST"), ("I want to add a book", "POST"), ("please add a book", "POST"),
         ("change a book", "PATCH"), ("give a book another name", "PUT"),
@@ -44,7 +44,7 @@ def test_the_verb_of_a_question_says_what_it_wants(question: str, method: str) -
     assert (method in methods) if method else not methods or methods & {"POST", "GET"}
 
 
-@rows("question, method", [
+@parametrize_subtests("question, method", [
         ("a book was stolen", ""), ("the cover keeps changing", ""), ("I lost a book", ""), ("somebody is reading my book", ""),
         ("a book was stolen, delete it", "DELETE"), ("a book was stolen. Delete it.\n", "DELETE"), ("the shelf is full. Which books are old?", "GET"),
         ("a book was stolen, the shelf is empty", ""),

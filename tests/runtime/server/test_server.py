@@ -17,9 +17,9 @@ from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
-from tests.patience import PATIENCE
-from tests.rows import rows
 from tests.runtime.requirements import requirement
+from tests.subtest_table import parametrize_subtests
+from tests.timeouts import TIMEOUT
 
 
 def use(server: Server, task: Any, **options: Any) -> Any:
@@ -129,7 +129,7 @@ def test_variables_of_a_template_must_be_the_parameters() -> None:
             server.resource(wrong)(takes)
 
 
-@rows(
+@parametrize_subtests(
     "make",
     [
         lambda server: server.tool(lambda: 1),
@@ -154,7 +154,7 @@ def test_what_http_needs_is_named_where_it_is_not_installed(missing: str, says: 
         "from mcpfactory_runtime import Server\n"
         "Server('demo').run(['--http', '--port', '0'])"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert ran.returncode == (2 if says else 1)
     assert ("Traceback" in ran.stderr) == (not says)
     assert says in ran.stderr
@@ -175,7 +175,7 @@ def yields() -> Any:
     yield from ("a", 1)
 
 
-@rows(
+@parametrize_subtests(
     "returned, annotation, content, structured",
     [
         (["a", Image(b"x"), {"k": 1}], None, ["a", "image", '{"k":1}'], None),

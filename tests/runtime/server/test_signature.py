@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from mcpfactory_runtime import Context
 from mcpfactory_runtime.schemas.annotations import builtin_schema
 from mcpfactory_runtime.server.signature import ArgumentsError, read_docstring, read_signature
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 class Book(BaseModel):
@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
     deep: bool
 
 
-@rows(
+@parametrize_subtests(
     "annotation, schema",
     [
         (int, {"type": "integer"}),
@@ -169,13 +169,13 @@ class Opaque:
 def opaque(a: Opaque) -> None: ...
 
 
-@rows("handler", [variadic, keywords, positional, unresolved, opaque])
+@parametrize_subtests("handler", [variadic, keywords, positional, unresolved, opaque])
 def test_signatures_that_cannot_be_argument_lists_are_refused_with_the_function_named(handler: Any) -> None:
     with pytest.raises(TypeError, match=handler.__name__):
         read_signature(handler)
 
 
-@rows(
+@parametrize_subtests(
     "docstring, description, arguments",
     [
         (None, "", {}),

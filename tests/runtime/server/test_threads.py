@@ -10,7 +10,7 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.server import threads
-from mcpfactory_runtime.server.threads import MOST, busy, in_thread
+from mcpfactory_runtime.server.threads import MAX_THREADS, busy, in_thread
 from mcpfactory_runtime.testing import connect
 
 pytestmark = pytest.mark.anyio
@@ -18,10 +18,10 @@ PATIENCE = 30.0
 
 
 def test_as_many_handlers_as_may_run_at_a_time_do_although_each_waits_for_the_others() -> None:
-    barrier = threading.Barrier(MOST, timeout=PATIENCE)
+    barrier = threading.Barrier(MAX_THREADS, timeout=PATIENCE)
 
     async def meet() -> set[int]:
-        await asyncio.gather(*(in_thread(barrier.wait, {}) for _ in range(MOST)))
+        await asyncio.gather(*(in_thread(barrier.wait, {}) for _ in range(MAX_THREADS)))
         return set(await asyncio.gather(*(in_thread(threading.get_ident, {}) for _ in range(3))))
 
     assert threading.get_ident() not in asyncio.run(meet())
@@ -56,11 +56,11 @@ def _give_threads(monkeypatch: pytest.MonkeyPatch, *, refusals: int, given: int)
 
 
 def test_calls_without_any_thread_fail_and_are_not_made_and_later_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    _give_threads(monkeypatch, refusals=MOST + 1, given=1)
+    _give_threads(monkeypatch, refusals=MAX_THREADS + 1, given=1)
     ran = []
 
     async def call() -> int:
-        for _ in range(MOST + 1):
+        for _ in range(MAX_THREADS + 1):
             with pytest.raises(RuntimeError, match="start new thread"):
                 in_thread(lambda: ran.append("refused"), {})
             assert not busy()

@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.testing import connect
-from tests.patience import PATIENCE, advance
+from tests.timeouts import TIMEOUT, advance_clock
 
 pytestmark = pytest.mark.anyio
 OVER = "Tool slow timed out after 30 s."
@@ -39,8 +39,8 @@ async def test_a_tool_that_takes_too_long_is_cancelled_and_the_model_is_told() -
         call = asyncio.create_task(client.call_tool("slow"))
         await began.wait()
         assert not call.done()
-        await advance(31)
-        assert (await asyncio.wait_for(call, PATIENCE))["content"][0]["text"] == OVER
+        await advance_clock(31)
+        assert (await asyncio.wait_for(call, TIMEOUT))["content"][0]["text"] == OVER
         assert ended.is_set()
         assert (await client.call_tool("quick"))["structuredContent"] == {"result": "done"}
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.testing import connect
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 pytestmark = pytest.mark.anyio
 
@@ -147,7 +147,7 @@ def plain_schema(**more: Any) -> Server:
     return server
 
 
-@rows(
+@parametrize_subtests(
     "options, error, said",
     [
         ({"arguments": {"x": {"hide": True}}}, ValueError, "has no argument x"),

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_runtime.server.uri_template import UriTemplate
-from tests.rows import rows
 from tests.runtime.requirements import requirement
+from tests.subtest_table import parametrize_subtests
 
 
 @requirement("resources.templates", "resources.template-read")
@@ -33,7 +33,7 @@ def test_templates_are_read_backwards(template: str, uri: str, values: dict[str,
     assert UriTemplate(template).match(uri) == values
 
 
-@rows(
+@parametrize_subtests(
     "template, uri, unsafe",
     [
         ("notes://{id}", "notes://..%2F..%2Fetc%2Fpasswd", True),
@@ -65,7 +65,7 @@ def test_values_that_lead_out_of_a_folder_are_told(template: str, uri: str, unsa
     assert not found.unsafe(values, found.names)
 
 
-@rows("template", ["a://{", "a://}", "a://{1x}", "a://{x}{x}", "a://{}", "a://{a b}"])
+@parametrize_subtests("template", ["a://{", "a://}", "a://{1x}", "a://{x}{x}", "a://{}", "a://{a b}"])
 def test_malformed_templates_are_refused(template: str) -> None:
     with pytest.raises(ValueError, match="URI template"):
         UriTemplate(template)

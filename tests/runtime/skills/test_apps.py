@@ -10,7 +10,7 @@ import pytest
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.revisions import APPS, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 pytestmark = pytest.mark.anyio
 
@@ -74,7 +74,7 @@ async def test_a_page_from_a_file_is_read_at_every_request(tmp_path: Path) -> No
         ]
 
 
-@rows(
+@parametrize_subtests(
     "uri, options, error",
     [
         ("http://x", {"html": HTML}, ValueError),

@@ -8,7 +8,7 @@ import pytest
 import yaml  # the oracle; not a dependency of the runtime
 
 from mcpfactory_runtime.server.skills import FrontmatterError, read_frontmatter
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 READ = {
     "plain": "name: brew-tea\ndescription: Brew tea, well (or not)!",
@@ -65,13 +65,13 @@ REFUSED = {
 }
 
 
-@rows("text", READ.values())
+@parametrize_subtests("text", READ.values())
 def test_what_is_read_is_what_a_yaml_reader_finds(text: str) -> None:
     expected: dict[str, Any] = yaml.safe_load(text)
     assert read_frontmatter(f"---\n{text}\n---\nBody\n") == expected
 
 
-@rows("text", REFUSED.values())
+@parametrize_subtests("text", REFUSED.values())
 def test_what_may_be_misread_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(FrontmatterError, match=r"line \d+: (.|\n)*hint:"):
         read_frontmatter(f"---\n{text}\n---\n")

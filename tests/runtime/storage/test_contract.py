@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.storage import create_store
-from mcpfactory_runtime.storage.base import Expected, SharedStore, StoreError
+from mcpfactory_runtime.storage.base import ExpectedEntry, SharedStore, StoreError
 from mcpfactory_runtime.storage.redis import RedisStore
-from tests.patience import PATIENCE
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ SOON = 0.02
 
 
 async def gone(look: Callable[[], Awaitable[Any]]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while await look():  # noqa: ASYNC110 - time itself is what is waited for
             await asyncio.sleep(0)
 
@@ -68,18 +68,18 @@ async def test_entries_are_removed_one_by_one_and_by_what_they_begin_with(store)
 
 
 async def test_a_write_that_expects_something_else_changes_nothing(store):
-    assert await store.write("s", [("k", b"1"), ("other", b"1")], seconds=LONG, expected=Expected("k", None))
-    assert not await store.write("s", [("k", b"2"), ("other", b"2")], seconds=LONG, expected=Expected("k", None))
-    assert not await store.write("s", [("k", b"2"), ("other", b"2")], seconds=LONG, expected=Expected("k", b"0"))
-    assert not await store.write("s", [("k", b"2")], seconds=LONG, expected=Expected("missing", b""))
+    assert await store.write("s", [("k", b"1"), ("other", b"1")], seconds=LONG, expected=ExpectedEntry("k", None))
+    assert not await store.write("s", [("k", b"2"), ("other", b"2")], seconds=LONG, expected=ExpectedEntry("k", None))
+    assert not await store.write("s", [("k", b"2"), ("other", b"2")], seconds=LONG, expected=ExpectedEntry("k", b"0"))
+    assert not await store.write("s", [("k", b"2")], seconds=LONG, expected=ExpectedEntry("missing", b""))
     assert await store.scan("s") == [("k", b"1"), ("other", b"1")]
-    assert await store.write("s", [("k", b"2")], seconds=LONG, expected=Expected("k", b"1"))
+    assert await store.write("s", [("k", b"2")], seconds=LONG, expected=ExpectedEntry("k", b"1"))
     assert await store.get("s", "k") == b"2"
 
 
 async def test_of_many_who_expect_the_same_one_succeeds(store):
     done = await asyncio.gather(
-        *(store.write("s", [("k", b"%d" % n)], seconds=LONG, expected=Expected("k", None)) for n in range(20))
+        *(store.write("s", [("k", b"%d" % n)], seconds=LONG, expected=ExpectedEntry("k", None)) for n in range(20))
     )
     assert done.count(True) == 1
     assert await store.get("s", "k") == b"%d" % done.index(True)
@@ -90,7 +90,7 @@ async def test_a_space_is_forgotten_as_a_whole(store):
     await store.write("s", [("l", b"1")], seconds=SOON)
     await gone(lambda: store.get("s", "k"))
     assert await store.scan("s") == []
-    assert await store.write("s", [("l", b"2")], seconds=LONG, expected=Expected("l", None))
+    assert await store.write("s", [("l", b"2")], seconds=LONG, expected=ExpectedEntry("l", None))
     assert await store.scan("s") == [("l", b"2")]
 
 
@@ -98,7 +98,7 @@ async def test_a_write_without_changes_prolongs_a_space(store):
     async def prolong() -> None:
         await store.write("s", [("k", b"1")], seconds=SOON)
         await store.write("t", [("k", b"1")], seconds=SOON)
-        await store.write("s", [], seconds=LONG, expected=Expected("k", b"1"))
+        await store.write("s", [], seconds=LONG, expected=ExpectedEntry("k", b"1"))
 
     await within_soon(prolong)
     await gone(lambda: store.get("t", "k"))
@@ -116,11 +116,11 @@ async def test_a_mailbox_gives_each_message_once_and_in_order(store):
 
 
 async def test_who_waits_for_a_mailbox_is_woken(store):
-    waiting = asyncio.ensure_future(store.receive("m", PATIENCE))
+    waiting = asyncio.ensure_future(store.receive("m", TIMEOUT))
     await asyncio.sleep(0)
     await store.send("m", b"1", seconds=LONG)
     assert await waiting == [b"1"]
-    waiting = asyncio.ensure_future(store.receive("m", PATIENCE))  # the next one, too
+    waiting = asyncio.ensure_future(store.receive("m", TIMEOUT))  # the next one, too
     await asyncio.sleep(0)
     await store.send("m", b"2", seconds=LONG)
     assert await waiting == [b"2"]
@@ -144,15 +144,15 @@ async def test_two_of_one_file_see_the_same(tmp_path):
     one, two = (create_store(f"sqlite:///{tmp_path / 'store.db'}") for _ in range(2))
     await one.write("s", [("k", b"1")], seconds=LONG)
     assert await two.get("s", "k") == b"1"
-    assert not await two.write("s", [("k", b"2")], seconds=LONG, expected=Expected("k", None))
+    assert not await two.write("s", [("k", b"2")], seconds=LONG, expected=ExpectedEntry("k", None))
     await one.send("m", b"1", seconds=LONG)
-    assert await two.receive("m", PATIENCE) == [b"1"]
+    assert await two.receive("m", TIMEOUT) == [b"1"]
     assert (tmp_path / "store.db").stat().st_mode & 0o077 == 0
     await one.aclose()
     await two.aclose()
 
 
-@rows("address", ["", "memory", "memory://x", "sqlite:store.db", "sqlite:///", "http://a", "redis:a"])
+@parametrize_subtests("address", ["", "memory", "memory://x", "sqlite:store.db", "sqlite:///", "http://a", "redis:a"])
 def test_what_names_no_store_is_refused_without_being_repeated(address):
     with pytest.raises(ValueError, match=r"invalid store address .*\nhint: use one of memory:") as caught:
         create_store(address)

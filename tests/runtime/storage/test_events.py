@@ -9,12 +9,12 @@ import httpx
 import pytest
 
 from mcpfactory_runtime.auth import Authorization
-from mcpfactory_runtime.storage.base import MemoryStore, Processes, SharedStore
-from mcpfactory_runtime.storage.events import Journal, SessionLostError, SharedSessions, Unfinished
-from tests.patience import PATIENCE
+from mcpfactory_runtime.storage.base import MemoryStore, ProcessRegistry, SharedStore
+from mcpfactory_runtime.storage.events import Journal, SessionLostError, SharedSessions, UnfinishedStream
+from tests.runtime.transports.blocking_http_server import calling
+from tests.runtime.transports.blocking_server import server
 from tests.runtime.transports.conftest import hello
-from tests.runtime.transports.gated import server
-from tests.runtime.transports.web import calling
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ STATE = {"principal": ""}
 
 
 async def joined(store: SharedStore) -> SharedSessions:
-    sessions = SharedSessions(store, Processes(store))
+    sessions = SharedSessions(store, ProcessRegistry(store))
     await sessions.open()
     return sessions
 
@@ -45,7 +45,7 @@ async def test_what_was_recorded_is_there_for_the_next_process(store: SharedStor
     assert await two.claim() == first.processes.id
     await first.processes.leave()
     assert await two.claim() is None
-    assert await two.load() == (STATE, [Unfinished("1", [7, "x"], 3)])
+    assert await two.load() == (STATE, [UnfinishedStream("1", [7, "x"], 3)])
     assert await two.events("1") == [(1, b"1"), (2, b"2"), (3, b"3")]
     assert await two.events("2") == [(1, b"answer")]
     assert await two.events("3") is None
@@ -114,7 +114,7 @@ async def test_an_application_ends_a_session_that_another_process_took_over() ->
         names = {"mcp-session-id": (await http.post("/mcp", json=hello())).headers["mcp-session-id"]}
         assert (await http.post("/mcp", **calling("large", {"size": 1}, names))).status_code == 200
         (space,) = [name for name in store._spaces if name.startswith("session/")]
-        other = Processes(store)
+        other = ProcessRegistry(store)
         await store.write(space, [("owner", other.id.encode())], seconds=60)  # as one that died later did
         assert app._sharing is not None
         await app._sharing.sessions.check_owned()
@@ -128,7 +128,7 @@ async def test_who_may_not_call_sends_nothing_through_the_store() -> None:
 
     store = MemoryStore()
     app = server.http_app(store=store, auth=Authorization(issuer=ISSUER, resource=RESOURCE, verify=opened))
-    peer = Processes(store)
+    peer = ProcessRegistry(store)
     await peer.join()
     http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
     async with app.lifespan(), http:
@@ -139,6 +139,6 @@ async def test_who_may_not_call_sends_nothing_through_the_store() -> None:
         assert peer.id not in store._boxes
         admitted = {**names, "authorization": "Bearer ann"}
         asking = asyncio.ensure_future(http.post("/mcp", **calling("large", {"size": 1}, admitted)))
-        assert await store.receive(peer.id, PATIENCE)  # with its token: the other process looks at it as well
+        assert await store.receive(peer.id, TIMEOUT)  # with its token: the other process looks at it as well
         await peer.leave()  # without taking the request, which is so served here: nobody has the session
         assert (await asking).status_code == 404

@@ -11,15 +11,15 @@ from secrets import token_hex
 import pytest
 
 from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions, read_options
-from mcpfactory_runtime.storage.base import MemoryStore, Processes, SharedStore, StoreError
+from mcpfactory_runtime.storage.base import MemoryStore, ProcessRegistry, SharedStore, StoreError
 from mcpfactory_runtime.storage.redis import RedisStore
 from mcpfactory_runtime.storage.sqlite import SqliteStore
 from mcpfactory_runtime.storage.tasks import MemoryTaskStore, SqliteTaskStore, Task, TaskStore
 from mcpfactory_runtime.testing import connect as connect_memory
-from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
 from tests.runtime.tasks.conftest import YES, begin, code, core, extension, get
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -122,14 +122,14 @@ async def test_a_running_task_ends_with_its_time(store: TaskStore, clock: Clock)
         assert await waiting == -32602
         assert await code(client, "tasks/get", {"taskId": made["taskId"]}) == -32602
         assert (await client.request("tasks/list"))["tasks"] == []
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while sample.RUNNING.is_set():  # until the worker has seen that it was cancelled
             await asyncio.to_thread(lambda: None)
 
 
 async def test_a_task_whose_process_died_has_failed_and_one_whose_process_lives_has_not(clock: Clock) -> None:
     shared = MemoryStore(clock)
-    mine, other = Processes(shared), Processes(shared)
+    mine, other = ProcessRegistry(shared), ProcessRegistry(shared)
     one, two = TaskStore(shared, mine, clock), TaskStore(shared, other, clock)
     await one.create(task("a", ttl=None))
     await one.create(task("b", ttl=None))

@@ -18,9 +18,9 @@ from mcpfactory_runtime.revisions import LATEST, R2025_11_25, TASKS
 from mcpfactory_runtime.server.tasks.manager import TaskOptions
 from mcpfactory_runtime.testing import connect as connect_memory
 from mcpfactory_runtime.types import Json
-from tests.patience import PATIENCE
-from tests.patience import until as until_true
 from tests.runtime.tasks import sample
+from tests.timeouts import TIMEOUT
+from tests.timeouts import wait_until as until_true
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 SAMPLE = [sys.executable, str(Path(sample.__file__))]
@@ -45,7 +45,7 @@ def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert process.poll() is None, told
         yield told.split()[-1]
         process.terminate()
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(TIMEOUT) == 0
 
 
 @pytest.fixture(params=["memory", "http"])
@@ -73,12 +73,12 @@ def connect(transport: str, request: pytest.FixtureRequest) -> Connect:
 
 def core(**options: Any) -> Json:
     """Options of a client of the core feature."""
-    return {"revision": R2025_11_25.name, "timeout": PATIENCE, **options}
+    return {"revision": R2025_11_25.name, "timeout": TIMEOUT, **options}
 
 
 def extension(**options: Any) -> Json:
     """Options of a client that declares the extension."""
-    return {"revision": LATEST.name, "capabilities": EXTENDED, "timeout": PATIENCE, **options}
+    return {"revision": LATEST.name, "capabilities": EXTENDED, "timeout": TIMEOUT, **options}
 
 
 async def begin(client: Client, tool: str, arguments: Json | None = None, **params: Any) -> Json:
@@ -101,7 +101,7 @@ async def until(client: Client, task: Json, *statuses: str) -> Json:
     """The task as soon as it has one of the statuses; asked again and again, as clients do."""
     now: Json = {}
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while True:
                 now = await get(client, task)
                 if now["status"] in statuses:

@@ -13,10 +13,10 @@ from mcpfactory_runtime.revisions import R2025_11_25
 from mcpfactory_runtime.server.tasks.manager import RELATED, TaskOptions
 from mcpfactory_runtime.testing import connect as connect_memory
 from mcpfactory_runtime.types import Json
-from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
 from tests.runtime.tasks.conftest import YES, Connect, begin, code, core, get, received, until
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -222,7 +222,7 @@ async def test_progress_and_messages_go_on_after_the_call_was_answered(connect: 
         created = await client.request("tools/call", call("steps", task={}), progress=seen.append)
         task_id = created["task"]["taskId"]
         assert (await client.request("tasks/result", {"taskId": task_id}))["content"][0]["text"] == "all steps done"
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while len(received(client, "notifications/progress")) < 2:
                 await client.ping()
         told = received(client, "notifications/progress")
@@ -242,7 +242,7 @@ async def test_running_tasks_and_their_time_are_bounded() -> None:
         assert running[0]["ttl"] == 5_000
         assert await code(client, "tools/call", call("work", task={})) == INVALID_REQUEST
         await client.request("tasks/cancel", {"taskId": running[0]["taskId"]})
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while True:  # the place is free when the handler has ended
                 try:
                     long = await begin(client, "work", task={"ttl": 999_999})

@@ -19,10 +19,10 @@ from mcpfactory_runtime.protocol.errors import (
 from mcpfactory_runtime.revisions import LATEST, TASKS
 from mcpfactory_runtime.testing import connect as connect_memory
 from mcpfactory_runtime.types import Json
-from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
 from tests.runtime.tasks.conftest import EXTENDED, YES, Connect, begin, code, extension, get, received, until
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -134,7 +134,7 @@ async def test_no_key_is_used_for_two_questions(connect: Connect) -> None:
         task = await begin(client, "ask_twice")
         first = set((await until(client, task, "input_required"))["inputRequests"])
         await update(client, task, **dict.fromkeys(first, YES))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not (second := set((await get(client, task)).get("inputRequests", {}))):
                 pass
         assert first == {"again"}
@@ -205,7 +205,7 @@ async def test_a_tool_may_ask_in_the_request_and_become_a_task_afterwards(connec
 async def test_a_task_sends_neither_progress_nor_messages_but_says_how_it_goes(connect: Connect) -> None:
     async with connect(**extension(log_level="debug")) as client:
         task = await client.request("tools/call", call("steps"), progress=lambda _: None)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while (await get(client, task)).get("statusMessage") != "one of three":
                 pass
         await until(client, task, "input_required")
@@ -222,7 +222,7 @@ async def test_a_stream_tells_of_the_tasks_that_it_names(connect: Connect) -> No
         task, other = await begin(client, "work"), await begin(client, "work")
         wanted = {"notifications": {"taskIds": [task["taskId"], "unknown", task["taskId"]]}}
         listening = asyncio.ensure_future(client.request("subscriptions/listen", wanted, timeout=None))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not received(client, "notifications/subscriptions/acknowledged"):
                 await client.request("server/discover")
             await until(client, task, "input_required")

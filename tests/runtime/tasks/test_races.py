@@ -8,10 +8,10 @@ import pytest
 
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.testing import connect as connect_memory
-from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
 from tests.runtime.tasks.conftest import YES, begin, core, extension, get, until
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -59,5 +59,5 @@ async def test_a_cancelled_function_is_interrupted_where_it_waits() -> None:
         task = await begin(client, "think")
         await started.wait()
         await client.request("tasks/cancel", {"taskId": task["taskId"]})
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await interrupted.wait()

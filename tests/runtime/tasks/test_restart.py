@@ -14,10 +14,10 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions
 from mcpfactory_runtime.storage.tasks import SqliteTaskStore
 from mcpfactory_runtime.testing import connect as connect_memory
-from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
 from tests.runtime.tasks.conftest import SAMPLE, YES, begin, code, core, extension, get, until
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -76,7 +76,7 @@ async def test_processes_that_share_a_file_see_and_answer_and_cancel_each_others
         thread = await begin(worker, "in_a_thread")
         await other.request("tasks/cancel", {"taskId": thread["taskId"]})
         assert (await get(worker, thread))["status"] == "cancelled"
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while sample.RUNNING.is_set():
             await asyncio.to_thread(lambda: None)
 

@@ -9,7 +9,7 @@ import pytest
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.revisions import R2025_11_25
 from mcpfactory_runtime.testing import connect as connect_memory
-from tests.runtime.facts import faults
+from tests.runtime.spec_types import faults
 from tests.runtime.tasks import sample
 from tests.runtime.tasks.conftest import YES, begin, core, get, until
 

@@ -13,8 +13,8 @@ import pytest
 
 from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
-from tests.patience import PATIENCE
 from tests.runtime.interaction import sample
+from tests.timeouts import TIMEOUT
 
 SAMPLE = [sys.executable, str(Path(sample.__file__))]
 
@@ -67,7 +67,7 @@ class Process:
     def end(self) -> int:
         """End the input; the exit status."""
         self.stdin.close()
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT)
 
     def errors(self) -> str:
         assert self.process.stderr is not None

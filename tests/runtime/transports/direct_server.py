@@ -7,7 +7,7 @@ from traceback import walk_stack
 from typing import Any
 
 from mcpfactory_runtime import Server, ToolError
-from mcpfactory_runtime.transports import direct as direct_calls
+from mcpfactory_runtime.transports import direct_calls
 
 server = Server("direct", version="1")
 opened = threading.Event()

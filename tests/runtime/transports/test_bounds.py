@@ -15,10 +15,10 @@ import pytest
 
 from mcpfactory_runtime.protocol.connection import MAX_IN_FLIGHT
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
-from tests.machine import needs
-from tests.patience import PATIENCE, until
+from tests.runtime.transports.blocking_http_server import GATED, Gate, Web, calling, most_memory, serving
 from tests.runtime.transports.conftest import Process, hello, request
-from tests.runtime.transports.web import GATED, Gate, Web, calling, most_memory, serving
+from tests.skip_conditions import needs
+from tests.timeouts import TIMEOUT, wait_until
 
 pytestmark = needs("linux")
 MIB = 1 << 20
@@ -80,10 +80,10 @@ def test_nothing_more_is_read_from_a_client_that_does_not_read(gated: Process) -
 
     writer = threading.Thread(target=ask)
     writer.start()
-    until(lambda: waits_with_input(gated) and most_memory(gated.process.pid) - before > 8 * MIB)
+    wait_until(lambda: waits_with_input(gated) and most_memory(gated.process.pid) - before > 8 * MIB)
     assert most_memory(gated.process.pid) - before < 40 * MIB
     assert [gated.hear()["id"] for _ in calls] == list(range(200))
-    writer.join(PATIENCE)
+    writer.join(TIMEOUT)
 
 
 def test_more_requests_at_once_than_allowed_are_refused_each(gated: Process) -> None:
@@ -115,7 +115,7 @@ def test_a_stream_whose_client_does_not_read_is_ended_and_the_session_lives(web:
 def test_over_http_more_requests_of_a_session_than_allowed_are_refused_each(tmp_path: Path) -> None:
     program = (
         "import mcpfactory_runtime.protocol.connection as connection; connection.MAX_IN_FLIGHT = 1\n"
-        "from tests.runtime.transports.gated import server; server.run()"
+        "from tests.runtime.transports.blocking_server import server; server.run()"
     )
     with serving(tmp_path, command=[sys.executable, "-c", program]) as web:
         headers = web.begin(elicitation={})

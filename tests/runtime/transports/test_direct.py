@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.patience import PATIENCE, until
 from tests.runtime.transports import direct_server
 from tests.runtime.transports.conftest import Process, hello, modern, request
+from tests.timeouts import TIMEOUT, wait_until
 
 DIRECT = "direct"
 
@@ -40,14 +40,14 @@ def text(answer: dict[str, Any]) -> str:
 
 def led(process: Process) -> Process:
     """Call the server until a thread has the stream; on a busy machine the event loop can take it again."""
-    until(lambda: text(process.ask(call("where"))) == DIRECT)
+    wait_until(lambda: text(process.ask(call("where"))) == DIRECT)
     return process
 
 
 def test_handlers_of_lone_calls_run_where_the_input_is_read(process: Process) -> None:
     led(process)
     new = modern("tools/call", {"name": "where", "arguments": {}}, 9)
-    until(lambda: text(process.ask(new)) == DIRECT)
+    wait_until(lambda: text(process.ask(new)) == DIRECT)
     assert process.end() == 0
 
 
@@ -119,7 +119,7 @@ def test_of_all_kinds_of_messages_in_all_orders_each_is_answered_once(process: P
         process.stdin.write(data[:size])
         process.stdin.flush()
         data = data[size:]
-    listener.join(PATIENCE)
+    listener.join(TIMEOUT)
     assert sorted(heard) == [one["id"] for one in messages]
     assert process.end() == 0
 
@@ -129,7 +129,7 @@ def test_a_last_message_without_a_line_break_is_answered_and_the_end_ends_the_pr
     process.say(json.dumps(call("add", 50, a=1, b=2)).encode())
     process.stdin.close()
     assert process.hear()["id"] == 50
-    assert process.process.wait(PATIENCE) == 0
+    assert process.process.wait(TIMEOUT) == 0
     assert process.errors() == ""
 
 
@@ -137,5 +137,5 @@ def test_a_last_message_without_a_line_break_is_answered_and_the_end_ends_the_pr
 def test_a_signal_ends_a_process_whose_thread_waits_for_input(process: Process, number: signal.Signals) -> None:
     led(process)
     process.process.send_signal(number)
-    assert process.process.wait(PATIENCE) == 0
+    assert process.process.wait(TIMEOUT) == 0
     assert process.errors() == ""

@@ -14,9 +14,9 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST
-from tests.patience import PATIENCE, until
+from tests.runtime.transports.blocking_http_server import GATED, Gate, Web, calling, serving
 from tests.runtime.transports.conftest import Process, hello, modern, request
-from tests.runtime.transports.web import GATED, Gate, Web, calling, serving
+from tests.timeouts import TIMEOUT, wait_until
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def refuses_connections(web: Web) -> bool:
 FOR_AN_HOUR = """
 import mcpfactory_runtime.transports.http.serve as serve, mcpfactory_runtime.transports.stdio as stdio
 serve.DRAIN = stdio._DRAIN = 3600
-from tests.runtime.transports.gated import server
+from tests.runtime.transports.blocking_server import server
 server.run()
 """
 
@@ -52,13 +52,13 @@ def test_a_request_in_flight_is_answered_and_new_ones_are_refused(
         waiting = threads.submit(web.call, tool, {"gate": gate.path}, headers)
         gate.wait()
         web.process.send_signal(number)
-        until(lambda: refuses_connections(web))
+        wait_until(lambda: refuses_connections(web))
         assert web.process.poll() is None
         gate.open("kept")
-        answer = waiting.result(PATIENCE)
+        answer = waiting.result(TIMEOUT)
         assert answer.status_code == 200
         assert answer.json()["result"]["content"][0]["text"] == "kept"
-        assert web.process.wait(PATIENCE) == 0
+        assert web.process.wait(TIMEOUT) == 0
         assert "Traceback" not in web.told
 
 
@@ -78,7 +78,7 @@ def test_streams_without_a_request_end(tmp_path: Path) -> None:
             assert own.read() == b""
             assert b"endpoint" in old.read()
             assert json.loads(next(line for line in lines if line.startswith("data:"))[6:])["id"] == 9
-        assert web.process.wait(PATIENCE) == 0
+        assert web.process.wait(TIMEOUT) == 0
         assert "Traceback" not in web.told
 
 
@@ -90,7 +90,7 @@ def test_a_question_that_nobody_can_answer_any_more_fails_the_call_instead_of_th
             assert json.loads(next(lines)[6:])["method"] == "elicitation/create"
             web.process.terminate()
             assert json.loads(next(lines)[6:])["error"]["code"] == INTERNAL_ERROR
-        assert web.process.wait(PATIENCE) == 0
+        assert web.process.wait(TIMEOUT) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -106,11 +106,11 @@ def test_on_stdio_a_signal_lets_requests_in_flight_end_and_refuses_new_ones(gate
         def refused() -> bool:  # the signal is handled a moment after it was sent
             return "error" in server.ask(request("ping", id=next(numbers)))
 
-        until(refused)
+        wait_until(refused)
         assert server.ask(request("ping", id="x"))["error"]["code"] == INTERNAL_ERROR
         gate.open("kept")
         assert server.hear()["result"]["content"][0]["text"] == "kept"
-        assert server.process.wait(PATIENCE) == 0
+        assert server.process.wait(TIMEOUT) == 0
 
 
 def ask_anything(server: Process) -> Any:
@@ -125,12 +125,12 @@ def test_on_stdio_the_end_of_the_input_or_a_second_signal_ends_the_drain(gate: G
         server.say(request("tools/call", {"name": "hold_in_a_thread", "arguments": {"gate": gate.path}}, "held"))
         gate.wait()
         server.process.terminate()
-        until(lambda: "error" in ask_anything(server))
+        wait_until(lambda: "error" in ask_anything(server))
         if how == "eof":
             server.stdin.close()
         else:
             server.process.terminate()
-        assert server.process.wait(PATIENCE) == 0
+        assert server.process.wait(TIMEOUT) == 0
 
 
 @pytest.mark.parametrize("lifecycle", ["session", "per request"])
@@ -139,16 +139,16 @@ def test_a_request_that_the_end_cuts_off_leaves_no_traceback_and_gets_an_error_w
 ) -> None:
     program = (
         "import mcpfactory_runtime.transports.http.serve as serve; serve.DRAIN = 0\n"
-        "from tests.runtime.transports.gated import server; server.run()"
+        "from tests.runtime.transports.blocking_server import server; server.run()"
     )
     with serving(tmp_path, command=[sys.executable, "-c", program]) as web, ThreadPoolExecutor() as threads:
         headers = web.begin() if lifecycle == "session" else None
         waiting = threads.submit(web.call, "hold", {"gate": gate.path}, headers)
         gate.wait()
         web.process.terminate()
-        wait([waiting], PATIENCE)
+        wait([waiting], TIMEOUT)
         gate.open("late")
-        assert web.process.wait(PATIENCE) == 0
+        assert web.process.wait(TIMEOUT) == 0
         assert "Traceback" not in web.told
         answer = waiting.result()
         assert (answer.status_code, answer.json()["error"]["code"]) == (200, INTERNAL_ERROR)

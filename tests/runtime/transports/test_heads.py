@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import PATIENCE
-from tests.runtime.transports.web import Web, serving
+from tests.runtime.transports.blocking_http_server import Web, serving
+from tests.timeouts import TIMEOUT
 
 PARSERS = {
-    "httptools": "from tests.runtime.transports.gated import server; server.run()",
-    "h11": "import sys; sys.modules['httptools'] = None; from tests.runtime.transports.gated import server; server.run()",
+    "httptools": "from tests.runtime.transports.blocking_server import server; server.run()",
+    "h11": "import sys; sys.modules['httptools'] = None; from tests.runtime.transports.blocking_server import server; server.run()",
 }
 HOST = b"Host: 127.0.0.1\r\n"
 HEAD = b"GET /health HTTP/1.1\r\n" + HOST
@@ -32,7 +32,7 @@ def web(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Web]:
 def statuses(web: Web, *parts: bytes) -> list[int]:
     """The statuses of all answers on one connection; each part is sent when the one before it was answered."""
     found: list[int] = []
-    with socket.create_connection(("127.0.0.1", web.port or 0), PATIENCE) as connection, connection.makefile("rb") as f:
+    with socket.create_connection(("127.0.0.1", web.port or 0), TIMEOUT) as connection, connection.makefile("rb") as f:
         for part in parts:
             connection.sendall(part)
             found.append(int(f.readline().split()[1]))

@@ -8,10 +8,10 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_06_18
-from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import hello, modern, request
+from tests.timeouts import TIMEOUT
 
 ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
 
@@ -19,7 +19,7 @@ ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
 @pytest.fixture
 def http(sample_url: str) -> Any:  # noqa: F811 - the fixture
     with httpx.Client(
-        base_url=sample_url.removesuffix("/mcp"), timeout=PATIENCE, trust_env=False, verify=False
+        base_url=sample_url.removesuffix("/mcp"), timeout=TIMEOUT, trust_env=False, verify=False
     ) as client:
         yield client
 

@@ -13,12 +13,12 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.server.observe.request import JsonFormatter, RequestLines
+from mcpfactory_runtime.server.observability.request import JsonFormatter, RequestLines
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, Upstream
+from tests.runtime.transports.blocking_http_server import calling, serving
 from tests.runtime.transports.conftest import hello, request
 from tests.runtime.transports.test_probes import Probed
 from tests.runtime.transports.test_tracing import PARENT, TRACE, Traced, api
-from tests.runtime.transports.web import calling, serving
 
 pytestmark = pytest.mark.anyio
 

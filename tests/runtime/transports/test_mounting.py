@@ -18,8 +18,8 @@ from starlette.routing import Mount, Route
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.transports.http.serve import listen
-from tests.patience import PATIENCE
 from tests.runtime.transports.conftest import hello
+from tests.timeouts import TIMEOUT
 
 PAGE = "https://app.example.com"
 
@@ -62,7 +62,7 @@ async def served(app: Any) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         web.should_exit = True
-        await asyncio.wait_for(task, PATIENCE)
+        await asyncio.wait_for(task, TIMEOUT)
 
 
 class _Nothing:
@@ -116,7 +116,7 @@ def test_it_runs_in_an_event_loop_that_is_there_until_it_is_cancelled(capfd: pyt
         )
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, PATIENCE)
+            await asyncio.wait_for(task, TIMEOUT)
 
     asyncio.run(run())
     assert lived.events == ["begun", "ended"]

@@ -11,11 +11,11 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_03_26, R2025_06_18
-from tests.patience import PATIENCE
-from tests.rows import rows
 from tests.runtime.requirements import requirement
+from tests.runtime.transports.blocking_http_server import Gate, Web, calling, serving
 from tests.runtime.transports.conftest import hello, request
-from tests.runtime.transports.web import Gate, Web, calling, serving
+from tests.subtest_table import parametrize_subtests
+from tests.timeouts import TIMEOUT
 
 Event = dict[str, str]
 
@@ -80,7 +80,7 @@ def test_a_client_that_left_gets_the_rest_of_that_stream_and_of_no_other(tmp_pat
         assert all(event["id"].rpartition("-")[0] == seen[-1]["id"].rpartition("-")[0] for event in rest)
 
 
-@rows("after", ["x", "1-9999999999999999999999", "99-1"])
+@parametrize_subtests("after", ["x", "1-9999999999999999999999", "99-1"])
 def test_ids_that_are_none_are_refused(tmp_path: Path, after: str) -> None:
     with serving(tmp_path) as web:
         headers = {**web.begin(), "last-event-id": after}
@@ -101,14 +101,14 @@ def test_a_session_outlives_a_killed_process(tmp_path: Path, gate: Gate, databas
             seen += events(lines)
         assert answer_of(seen) == "three"
         web.process.kill()
-        web.process.wait(PATIENCE)
+        web.process.wait(TIMEOUT)
     with serving(tmp_path, MCPFACTORY_STORE=database) as again:
         rest = events(resume(again, headers, seen[0]["id"]).text.splitlines())
         assert rest == seen[1:]  # a finished response is replayed
         batch = again.http.post("/mcp", json=[request("ping")], headers=headers)
         assert batch.status_code == (200 if revision.batches else 400)  # it knows what was negotiated
         assert again.call("who", {}, headers).json()["result"]["content"][0]["text"] == str(again.process.pid)
-        new = again.http.post("/mcp", **calling("change", {}, headers), timeout=PATIENCE)
+        new = again.http.post("/mcp", **calling("change", {}, headers), timeout=TIMEOUT)
         assert new.status_code == 200
 
 
@@ -121,7 +121,7 @@ def test_a_request_that_died_with_the_process_is_answered_with_an_error(
             seen = events(stream.iter_lines(), 2)
             gate.wait()
             web.process.kill()
-            web.process.wait(PATIENCE)
+            web.process.wait(TIMEOUT)
     with serving(tmp_path, MCPFACTORY_STORE=database) as again:
         rest = events(resume(again, headers, seen[-1]["id"]).text.splitlines())
         message = json.loads(rest[-1]["data"])
@@ -134,7 +134,7 @@ def test_an_ended_session_is_not_revived_and_a_strange_one_does_not_exist(tmp_pa
         headers = web.begin()
         assert web.http.delete("/mcp", headers=headers).status_code == 200
         web.process.terminate()
-        assert web.process.wait(PATIENCE) == 0
+        assert web.process.wait(TIMEOUT) == 0
     with serving(tmp_path, MCPFACTORY_STORE=database) as again:
         assert again.call("who", {}, headers).status_code == 404
         assert again.call("who", {}, {"mcp-session-id": "guessed"}).status_code == 404

@@ -14,8 +14,8 @@ from starlette.responses import StreamingResponse
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth import Authorization
-from tests.rows import rows
 from tests.runtime.transports.test_mounting import served
+from tests.subtest_table import parametrize_subtests
 
 pytestmark = pytest.mark.anyio
 RESOURCE, ISSUER = "http://127.0.0.1/mcp", "http://127.0.0.1/issuer"
@@ -130,7 +130,7 @@ async def test_foreign_pages_and_hosts_are_refused_and_named_pages_are_served():
     assert answer.headers["access-control-allow-origin"] == "https://app.test"
 
 
-@rows(
+@parametrize_subtests(
     "path, methods, said",
     [
         ("hooks", ["GET"], "does not begin with a slash"),

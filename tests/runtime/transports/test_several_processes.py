@@ -14,11 +14,11 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.storage.base import MemoryStore, StoreError
-from tests.patience import PATIENCE, until
-from tests.runtime.transports import gated
+from tests.runtime.transports import blocking_server
+from tests.runtime.transports.blocking_http_server import Gate, Web, calling, serving
 from tests.runtime.transports.conftest import hello, request
 from tests.runtime.transports.test_resuming import answer_of, events, resume, speaking, texts
-from tests.runtime.transports.web import Gate, Web, calling, serving
+from tests.timeouts import TIMEOUT, wait_until
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -43,7 +43,7 @@ def gate(tmp_path: Path) -> Gate:
 
 def kill(web: Web) -> None:
     web.process.kill()
-    web.process.wait(PATIENCE)
+    web.process.wait(TIMEOUT)
 
 
 def text_of(answer: Any) -> str:
@@ -98,7 +98,7 @@ def test_a_process_that_ends_in_order_hands_its_sessions_over(two: tuple[Web, We
     one, other = two
     headers = one.begin()
     one.process.terminate()
-    until(lambda: one.process.poll() is not None)
+    wait_until(lambda: one.process.poll() is not None)
     assert one.process.returncode == 0, one.told
     assert text_of(other.call("who", {}, headers)) == str(other.process.pid)
     assert "Traceback" not in one.told + other.told
@@ -120,7 +120,7 @@ async def test_while_the_store_does_not_answer_sessions_of_others_are_refused_an
     None
 ):
     store = Failing()
-    app = gated.server.http_app(store=store)
+    app = blocking_server.server.http_app(store=store)
     async with (
         app.lifespan(),
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http,

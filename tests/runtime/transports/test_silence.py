@@ -12,13 +12,13 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST, LEGACY, REVISIONS
+from tests.runtime.transports.blocking_http_server import Gate, Web, calling, serving
 from tests.runtime.transports.conftest import hello
-from tests.runtime.transports.web import Gate, Web, calling, serving
 
 PROGRAM = """
 import mcpfactory_runtime.transports.http.serve as serve, mcpfactory_runtime.transports.http.stream as stream
 serve.DRAIN, stream.KEEP_ALIVE = 0, 0.05
-from tests.runtime.transports.gated import server
+from tests.runtime.transports.blocking_server import server
 server.run()
 """
 

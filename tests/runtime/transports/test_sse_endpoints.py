@@ -13,10 +13,10 @@ from mcp.client.sse import sse_client
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LEGACY, R2024_11_05
-from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import hello, request
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
@@ -52,7 +52,7 @@ class Reader:
 
 @pytest.fixture
 def http(root: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=root, timeout=PATIENCE, trust_env=False, verify=False) as client:
+    with httpx.Client(base_url=root, timeout=TIMEOUT, trust_env=False, verify=False) as client:
         yield client
 
 
@@ -110,7 +110,7 @@ def test_a_session_ends_with_its_stream(http: httpx.Client) -> None:
 
 @requirement("http-sse.endpoints", "http-sse.messages")
 async def test_the_official_client_of_this_transport_lists_and_calls(root: str) -> None:
-    async with sse_client(f"{root}/sse", timeout=PATIENCE) as streams, ClientSession(*streams) as session:
+    async with sse_client(f"{root}/sse", timeout=TIMEOUT) as streams, ClientSession(*streams) as session:
         opened = await session.initialize()
         assert opened.server_info.name == "sample"
         assert opened.protocol_version in LEGACY

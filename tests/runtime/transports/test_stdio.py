@@ -11,10 +11,10 @@ import pytest
 
 from mcpfactory_runtime.protocol.connection import META_SERVER, META_VERSION
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION
-from tests.patience import PATIENCE
-from tests.rows import rows
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import SAMPLE, Process, hello, modern, request
+from tests.subtest_table import parametrize_subtests
+from tests.timeouts import TIMEOUT
 
 ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
 SUM = [{"type": "text", "text": "3"}]
@@ -40,7 +40,7 @@ def test_both_lifecycles_share_a_process_in_any_order(process: Process) -> None:
 @requirement(
     "stdio.wrong-line", "message.not-json", "message.not-rpc", "message.utf-8", "message.id-null", "initialize.first"
 )
-@rows(
+@parametrize_subtests(
     "line, code, echoed",
     [
         (b"nonsense\n", PARSE_ERROR, None),
@@ -136,11 +136,11 @@ def test_what_is_piped_in_is_answered_before_the_end(tmp_path: Path) -> None:
     lines = "".join(
         json.dumps(message) + "\n" for message in (hello(), request("tools/call", ADD), request("ping", id=2))
     )
-    piped = subprocess.run(SAMPLE, input=lines.rstrip(), capture_output=True, text=True, timeout=PATIENCE, check=True)
+    piped = subprocess.run(SAMPLE, input=lines.rstrip(), capture_output=True, text=True, timeout=TIMEOUT, check=True)
     script = tmp_path / "script"
     script.write_text(lines)
     with script.open() as file:
-        from_file = subprocess.run(SAMPLE, stdin=file, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        from_file = subprocess.run(SAMPLE, stdin=file, capture_output=True, text=True, timeout=TIMEOUT, check=True)
     for done in (piped, from_file):
         assert {json.loads(line)["id"] for line in done.stdout.splitlines()} == {0, 1, 2}
         assert done.stderr == ""
@@ -151,7 +151,7 @@ def test_output_into_a_file_is_complete(tmp_path: Path) -> None:
     target = tmp_path / "out"
     with target.open("wb") as out:
         lines = json.dumps(hello()) + "\n" + json.dumps(request("tools/list")) + "\n"
-        subprocess.run(SAMPLE, input=lines.encode(), stdout=out, timeout=PATIENCE, check=True)
+        subprocess.run(SAMPLE, input=lines.encode(), stdout=out, timeout=TIMEOUT, check=True)
     assert [json.loads(line)["id"] for line in target.read_text().splitlines()] == [0, 1]
 
 
@@ -160,7 +160,7 @@ def test_output_into_a_file_is_complete(tmp_path: Path) -> None:
 def test_a_signal_ends_the_process_without_a_traceback(process: Process, number: signal.Signals) -> None:
     process.ask(hello())
     process.process.send_signal(number)
-    assert process.process.wait(PATIENCE) == 0
+    assert process.process.wait(TIMEOUT) == 0
     assert "Traceback" not in process.errors()
 
 
@@ -168,7 +168,7 @@ def test_a_client_that_goes_away_ends_the_process(process: Process) -> None:
     process.ask(hello())
     process.stdout.close()
     process.say(request("ping"))
-    assert process.process.wait(PATIENCE) == 0
+    assert process.process.wait(TIMEOUT) == 0
 
 
 @requirement("stdio.interleave")

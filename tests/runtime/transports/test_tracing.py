@@ -27,9 +27,9 @@ from mcpfactory_runtime.client.http_messages import TRACE_FIELDS
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import Operation, Upstream
+from tests.runtime.transports.blocking_http_server import calling
 from tests.runtime.transports.conftest import modern
 from tests.runtime.transports.test_probes import Probed
-from tests.runtime.transports.web import calling
 
 pytestmark = pytest.mark.anyio
 TRACE, OTHER = "0af7651916cd43dd8448eb211c80319c", "1bf7651916cd43dd8448eb211c80319d"

@@ -16,9 +16,9 @@ import pytest
 from mcp.client import Client as OfficialClient
 from mcp_types import ElicitResult
 
-from tests.machine import needs
-from tests.patience import PATIENCE, until
-from tests.runtime.transports.web import GATED, Gate, Web, serving
+from tests.runtime.transports.blocking_http_server import GATED, Gate, Web, serving
+from tests.skip_conditions import needs
+from tests.timeouts import TIMEOUT, wait_until
 
 pytestmark = [pytest.mark.anyio, needs("posix")]
 
@@ -33,14 +33,14 @@ def web(tmp_path: Path) -> Iterator[Web]:
 def end(web: Web) -> None:
     pids = children(web)
     web.process.terminate()
-    assert web.process.wait(PATIENCE) == 0, web.told
+    assert web.process.wait(TIMEOUT) == 0, web.told
     assert not any(alive(pid) for pid in pids)
     assert "Traceback" not in web.told, web.told
 
 
 def children(web: Web) -> list[int]:
     """The workers; there are two of them unless one is just being replaced."""
-    until(lambda: len(_children(web)) == 2)
+    wait_until(lambda: len(_children(web)) == 2)
     return _children(web)
 
 
@@ -70,7 +70,7 @@ def session_of(web: Web, pid: int) -> dict[str, str]:
             found.append(web.begin(http, elicitation={}))
         return who(web, found[-1]) == pid
 
-    until(begun)
+    wait_until(begun)
     return found[-1]
 
 
@@ -78,7 +78,7 @@ def test_both_workers_serve_and_each_session_has_one_of_them(web: Web) -> None:
     pids = children(web)
     assert len(pids) == 2
     for pid in pids:
-        until(lambda wanted=pid: who(web) == wanted)  # type: ignore[misc] # - bound in this turn
+        wait_until(lambda wanted=pid: who(web) == wanted)  # type: ignore[misc] # - bound in this turn
     for pid in pids:
         headers = session_of(web, pid)
         assert {who(web, headers) for _ in range(20)} == {pid}
@@ -110,7 +110,7 @@ def test_a_stream_of_another_worker_is_resumed(web: Web, tmp_path: Path) -> None
         calling = threads.submit(web.call, "speak_and_hold", {"gate": gate.path, "words": ["one"]}, headers)
         gate.wait()
         gate.open("two")
-        lines = calling.result(PATIENCE).text.splitlines()
+        lines = calling.result(TIMEOUT).text.splitlines()
     first = next(line[4:] for line in lines if line.startswith("id: "))
     for _ in range(8):
         with httpx.Client(base_url=web.root, trust_env=False, verify=False) as http:
@@ -122,10 +122,10 @@ def test_a_dead_worker_is_replaced_and_its_sessions_live_on(web: Web) -> None:
     dead, other = children(web)
     lost, kept = session_of(web, dead), session_of(web, other)
     os.kill(dead, signal.SIGKILL)
-    until(lambda: dead not in _children(web))
+    wait_until(lambda: dead not in _children(web))
     assert who(web, lost) in children(web)
     assert who(web, kept) == other
-    until(lambda: who(web) not in (dead, other))
+    wait_until(lambda: who(web) not in (dead, other))
     assert "another takes its place" in web.told
 
 
@@ -143,8 +143,8 @@ def test_requests_in_flight_are_answered_also_those_handed_over(tmp_path: Path, 
         web.process.send_signal(number)
         for gate in gates:
             gate.open("kept")
-        assert [answer.result(PATIENCE).json()["result"]["content"][0]["text"] for answer in waiting] == ["kept"] * 8
-        assert web.process.wait(PATIENCE) == 0
+        assert [answer.result(TIMEOUT).json()["result"]["content"][0]["text"] for answer in waiting] == ["kept"] * 8
+        assert web.process.wait(TIMEOUT) == 0
         assert "Traceback" not in web.told, web.told
 
 
@@ -153,7 +153,7 @@ def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:
         pids = children(web)
         assert who(web) in pids
         web.process.kill()
-        until(lambda: not any(alive(pid) for pid in pids))
+        wait_until(lambda: not any(alive(pid) for pid in pids))
 
 
 def test_a_server_that_cannot_start_says_so_and_ends(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ server = Server("broken", lifespan=life)
 server.run()
 """
     with serving(tmp_path, "--workers", "2", command=[sys.executable, "-c", program]) as web:
-        assert web.process.wait(PATIENCE) == 1
+        assert web.process.wait(TIMEOUT) == 1
         assert "giving up" in web.told
 
 

@@ -29,7 +29,7 @@ from oauthlib.oauth2 import (  # type: ignore[import-untyped]  # it has no types
 from oauthlib.oauth2.rfc8628.grant_types import DeviceCodeGrant  # type: ignore[import-untyped]  # likewise
 
 from mcpfactory_runtime.types import Json
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT
 
 LIFE = 60  # seconds of an access token
 JWT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -276,7 +276,7 @@ def provider() -> Iterator[Provider]:
 
 def agree(url: str) -> str:
     """The person's browser: looks at the consent page, presses the button, follows the redirects; the last page."""
-    with urlopen(url, timeout=PATIENCE) as page:
+    with urlopen(url, timeout=TIMEOUT) as page:
         assert b"Agree" in page.read()
-    with urlopen(url, data=urlencode({"agree": "yes"}).encode(), timeout=PATIENCE) as page:
+    with urlopen(url, data=urlencode({"agree": "yes"}).encode(), timeout=TIMEOUT) as page:
         return str(page.read().decode())

@@ -1,7 +1,7 @@
 import pytest
 
 from mcpfactory_runtime.urls import describe_private, is_public
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,7 @@ def test_the_public_internet_is_public(address: str) -> None:
     assert is_public(address)
 
 
-@rows(
+@parametrize_subtests(
     "address",
     [
         "127.0.0.1",
@@ -43,7 +43,7 @@ def test_loopback_private_and_disguised_addresses_are_not(address: str) -> None:
     assert not is_public(address)
 
 
-@rows(
+@parametrize_subtests(
     "url, words",
     [
         ("http://127.0.0.1:8000/v1", "this machine"),

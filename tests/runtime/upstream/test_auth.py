@@ -7,7 +7,7 @@ import pytest
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.auth import Credentials, credentials_for
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 SCHEMES = {
     scheme.name: scheme
@@ -25,7 +25,7 @@ def found(*security: tuple[str, ...], **environ: str) -> Credentials:
     return credentials_for(Operation("GET", "/x", security=security), SCHEMES, environ)
 
 
-@rows(
+@parametrize_subtests(
     "scheme, expected",
     [
         ("header", Credentials(headers=(("X-Key", "k1"),))),
@@ -39,7 +39,7 @@ def test_a_credential_travels_as_its_scheme_says(scheme: str, expected: Credenti
     assert found((scheme,), KEY="k1\n", USER_NAME="u", PASSWORD="p", TOKEN="t1") == expected
 
 
-@rows(
+@parametrize_subtests(
     "security, environ, named",
     [
         ([("header",)], {"KEY": "  "}, ["KEY is not set"]),

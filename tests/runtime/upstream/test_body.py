@@ -13,7 +13,7 @@ import pytest
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Body, Field, Operation
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -47,7 +47,7 @@ def test_fields_are_merged_into_json_at_their_paths() -> None:
     assert kind(request) == "application/json"
 
 
-@rows("value", [[{"id": 1}], "hello", 0, False, None, {"k": "v"}, {}])
+@parametrize_subtests("value", [[{"id": 1}], "hello", 0, False, None, {"k": "v"}, {}])
 def test_a_whole_json_body_is_any_value(value: Any) -> None:
     request = post("application/merge-patch+json", [Field("b")], {"b": value})
     assert json.loads(request.content or b"") == value
@@ -62,7 +62,7 @@ def test_no_field_means_no_body_unless_one_is_required() -> None:
     assert post("application/json", [Field("whole")], {}, required=True).content is None
 
 
-@rows(
+@parametrize_subtests(
     "field, value, expected",
     [
         (Field("v", ("v",)), "x y&z", "v=x%20y%26z"),
@@ -129,7 +129,7 @@ def test_a_file_argument_that_cannot_be_sent_is_refused(value: Any, match: str) 
         post("multipart/form-data", [Field("v", ("v",), file=True)], {"v": value})
 
 
-@rows(
+@parametrize_subtests(
     "content_type, value, content, sent",
     [
         ("text/plain", "hello é", "hello é".encode(), "text/plain; charset=utf-8"),

@@ -10,7 +10,7 @@ import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Operation, Upstream
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -92,5 +92,5 @@ async def test_calls_that_are_cancelled_or_fail_give_their_places_back() -> None
             with pytest.raises(ToolError):
                 await upstream.send(GET, {})
         api.answer = OK
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await asyncio.gather(*(upstream.send(GET, {}) for _ in range(2 * LIMIT)))

@@ -6,7 +6,7 @@ from base64 import b64encode
 from typing import Any
 
 from mcpfactory_runtime.upstream.stub import RecordedRequest, credential_faults, differences
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 PARTS = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name="o"\r\n\r\n{"x": 1}\r\n--b--\r\n'
 JSON = ("content-type", "application/json; charset=utf-8")
@@ -18,7 +18,7 @@ def sent(*headers: tuple[str, str], query: str = "", body: bytes = b"") -> Recor
     return RecordedRequest("POST", "/a%20b", query, headers, body)
 
 
-@rows(
+@parametrize_subtests(
     "wanted, right, wrong, said",
     [
         ({"strict": True, "query": [["q", "1,2"]]}, sent(query="q=1,2"), sent(query="q=1&q=2"), "query lacks q=1,2"),
@@ -65,7 +65,7 @@ BASIC = {"kind": "basic", "in": "header", "name": "Authorization", "variables": 
 ENVIRON = {"KEY": "k", "TOKEN": "t", "USER": "u", "PASSWORD": "p"}
 
 
-@rows(
+@parametrize_subtests(
     "credential, right, wrong, said",
     [
         (KEY, sent(("x-key", "k")), sent(), "header X-Key is missing"),

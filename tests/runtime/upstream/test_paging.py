@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcpfactory_runtime.upstream import Operation, Paging, Parameter
 from mcpfactory_runtime.upstream.response import read_response
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 PARAMETERS = tuple(Parameter(name, "query", name) for name in ("q", "cursor", "page", "per_page", "offset", "limit"))
 HERE = "https://api.example/items?q=x"
@@ -70,7 +70,7 @@ GOING_ON: list[tuple[str, Paging | None, Any, str, dict[str, Any], dict[str, Any
 ]
 
 
-@rows("paging, body, link, arguments, following", [row[1:] for row in GOING_ON])
+@parametrize_subtests("paging, body, link, arguments, following", [row[1:] for row in GOING_ON])
 def test_the_next_call_is_told(
     paging: Paging | None, body: Any, link: str, arguments: dict[str, Any], following: dict[str, Any]
 ) -> None:

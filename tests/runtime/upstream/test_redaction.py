@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 from mcpfactory_runtime.server.results import Text, ToolResult
 from mcpfactory_runtime.upstream.redaction import REDACTED, Redaction
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 SECRETS = ("sk-proj-AbCdEf0123456789xyz", 'a/b+c "d" é\\?&=<z~', "hunter2", "\U0001f511 of gold")
 
@@ -24,7 +24,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-@rows("secret, form", product(SECRETS, FORMS))
+@parametrize_subtests("secret, form", product(SECRETS, FORMS))
 def test_a_secret_is_removed_in_each_form(secret: str, form: str) -> None:
     written = FORMS[form](secret)
     quoted = '"' if written.startswith('"') else ""

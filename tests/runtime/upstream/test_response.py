@@ -12,7 +12,7 @@ from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, response
 from mcpfactory_runtime.upstream.client import file_store
 from mcpfactory_runtime.upstream.response import read_response
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 GET = Operation("GET", "/books/{id}")
 
@@ -40,13 +40,13 @@ def test_a_json_object_is_structured_content_and_compact_text() -> None:
     assert (text(result), result.structured, result.is_error) == ('{"a":1,"b":"é"}', {"a": 1, "b": "é"}, False)
 
 
-@rows("value", [[1, 2], "x", 3, None, True])
+@parametrize_subtests("value", [[1, 2], "x", 3, None, True])
 def test_other_json_is_wrapped_because_structured_content_is_an_object(value: Any) -> None:
     result = read(json.dumps(value), "application/vnd.api+json")
     assert (json.loads(text(result)), result.structured) == (value, {"result": value})
 
 
-@rows(
+@parametrize_subtests(
     "content, kind, accept, structured",
     [
         ('{"a":1}', "text/plain", "application/json", {"a": 1}),
@@ -122,7 +122,7 @@ def test_binary_content_that_was_cut_is_refused() -> None:
         read(b"\0" * 10, "image/png", cut=True)
 
 
-@rows(
+@parametrize_subtests(
     "body, told",
     [
         ('{"title": "Out of stock", "detail": "Only 2 left.", "type": "about:blank"}', "Out of stock; Only 2 left."),
@@ -145,7 +145,7 @@ def test_the_apis_own_message_is_told(body: str, told: str) -> None:
     assert failure(400, body).splitlines()[0] == f"GET /books/{{id}} failed: 400 Bad Request: {told}"
 
 
-@rows("page", ["<title", "<title>", "<", "<a", " "])
+@parametrize_subtests("page", ["<title", "<title>", "<", "<a", " "])
 def test_a_hostile_error_page_is_read_in_one_pass(page: str) -> None:
     text = page * 2_000_000  # hours, where it is read again from each beginning
     assert len(response._MARKUP.sub(" ", response._title(text) or text)) <= len(text)
@@ -176,7 +176,7 @@ def test_a_page_in_the_place_of_json_is_no_answer(content: str, kind: str) -> No
     assert hint.startswith("hint: ")
 
 
-@rows(
+@parametrize_subtests(
     "status, hint",
     [
         (401, "credentials"),

@@ -8,9 +8,9 @@ import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, ServerAddress, StubUpstream, Upstream
-from mcpfactory_runtime.upstream.secrets import Settings, stand_in
-from mcpfactory_runtime.upstream.servers import Addresses, unmoved_notice
-from tests.rows import rows
+from mcpfactory_runtime.upstream.secrets import Settings, redirect_variables
+from mcpfactory_runtime.upstream.servers import Addresses, unchanged_servers_notice
+from tests.subtest_table import parametrize_subtests
 
 ROOT = "https://api.test/2.0"
 SERVERS = (
@@ -24,7 +24,7 @@ def addresses(**environ: str) -> Addresses:
     return Addresses(Settings(environ, "SHOP"), ROOT, SERVERS)
 
 
-@rows("environ, root, uploads, origin", [
+@parametrize_subtests("environ, root, uploads, origin", [
         ({}, ROOT, "https://uploads.test/api", "https://api.test"),
         ({"SHOP_UPLOADS_BASE_URL": "http://u"}, ROOT, "http://u", "https://api.test"),
         ({"SHOP_BASE_URL": "http://s/x/2.0"}, "http://s/x/2.0", "https://uploads.test/api", "http://s/x"),
@@ -41,7 +41,7 @@ def test_each_server_is_where_its_variable_says_or_else_the_document(
     assert [found.of(name) for name in ("", "uploads", "origin")] == [root, uploads, origin]
 
 
-@rows(
+@parametrize_subtests(
     "environ, notice",
     [
         ({}, ""),
@@ -53,15 +53,15 @@ def test_each_server_is_where_its_variable_says_or_else_the_document(
             "their calls go there still; set SHOP_UPLOADS_BASE_URL to move them",
         ),
         (
-            {"MCPFACTORY_BASE_URL": "http://s", **stand_in("SHOP", ["uploads", "eu-west"], "http://s")},
+            {"MCPFACTORY_BASE_URL": "http://s", **redirect_variables("SHOP", ["uploads", "eu-west"], "http://s")},
             "MCPFACTORY_BASE_URL does not move operations at https://api.test: "
             "their calls go there still; set SHOP_ORIGIN_BASE_URL to move them",
         ),
-        ({"SHOP_BASE_URL": "http://s", **stand_in("SHOP", [one.name for one in SERVERS], "http://s")}, ""),
+        ({"SHOP_BASE_URL": "http://s", **redirect_variables("SHOP", [one.name for one in SERVERS], "http://s")}, ""),
     ],
 )
 def test_what_a_moved_root_leaves_behind_is_said(environ: dict[str, str], notice: str) -> None:
-    assert unmoved_notice(addresses(**environ)) == notice
+    assert unchanged_servers_notice(addresses(**environ)) == notice
 
 
 def test_a_url_in_place_of_a_name_stays_and_an_unknown_name_says_what_to_do() -> None:

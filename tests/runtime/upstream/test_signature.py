@@ -20,7 +20,7 @@ import pytest
 
 from mcpfactory_runtime.upstream import Body, Field, Operation, Parameter, SecurityScheme, Upstream
 from mcpfactory_runtime.upstream.auth import region_of, service_of
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 pytestmark = pytest.mark.anyio
 
@@ -153,7 +153,7 @@ async def test_a_request_is_signed_as_it_is_sent(service: str) -> None:
     assert len(server.seen) == 3
 
 
-@rows(
+@parametrize_subtests(
     "host, service, region",
     [
         ("s3.amazonaws.com", "s3", "us-east-1"),

@@ -14,7 +14,7 @@ import pytest
 import mcpfactory_codegen
 import mcpfactory_runtime
 from mcpfactory_runtime.upstream import Parameter
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 STYLE_LIST = "runtime/upstream/operation.py"
 EXPLODE = (STYLE_LIST, "EXPLODED", '"cookie": True,', '"cookie": True, "starred": False,')
@@ -84,7 +84,7 @@ def test_a_new_style_is_refused_until_each_writer_has_its_row(tmp_path: Path, pl
     assert (shown.stdout.strip(), shown.stderr) == (wanted[place], "")
 
 
-@rows(
+@parametrize_subtests(
     "place, style, said",
     [
         ("path", "form", "the style 'form' does not exist in path (known styles: simple, label, matrix, segments)"),

@@ -10,7 +10,7 @@ import pytest
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Body, Field, Operation, Xml
 from mcpfactory_runtime.upstream.request import build_request
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 
 def post(value: Any, xml: Xml, **shapes: Xml) -> str:
@@ -28,7 +28,7 @@ def member(xml: Xml, **shapes: Xml) -> Any:
     return lambda value: post({"m": value}, Xml("root", members=(("m", xml),)), **shapes)
 
 
-@rows(
+@parametrize_subtests(
     "xml, value, written",
     [
         (Xml(), "a", "<root><m>a</m></root>"),
@@ -67,7 +67,7 @@ def nested(depth: int) -> Any:
     return value
 
 
-@rows(
+@parametrize_subtests(
     "value",
     [{"a b": 1}, {"": 1}, {"a><b": 1}, {"1a": 1}, {"a:b:c": 1}, {"a": "\x00"}, {"a": "\ud800"}, nested(100_000)],
 )

@@ -11,12 +11,12 @@ from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream import Operation
 from mcpfactory_runtime.upstream.response import read_response
 from mcpfactory_runtime.upstream.xml import XmlAnswerError, parse_xml
-from tests.rows import rows
+from tests.subtest_table import parametrize_subtests
 
 LISTS = (("reservationSet", "item"), ("", "Contents"))
 
 
-@rows(
+@parametrize_subtests(
     "document, value",
     [
         ("<r><a>1</a><b> x </b><c/></r>", {"a": "1", "b": " x ", "c": ""}),
@@ -42,7 +42,7 @@ def test_the_value_is_what_the_root_holds(document: str | bytes, value: Any) -> 
     assert parse_xml(document.encode() if isinstance(document, str) else document, LISTS) == value
 
 
-@rows(
+@parametrize_subtests(
     "document, why",
     [
         ("<r>", "not well-formed"),
@@ -71,7 +71,7 @@ def test_an_answer_that_the_document_calls_xml_is_structured_content(kind: str) 
     assert read("<r>1</r>", kind, accept="application/xml").structured == {"result": "1"}
 
 
-@rows(
+@parametrize_subtests(
     "kind, accept",
     [
         ("application/xml", "application/json"),

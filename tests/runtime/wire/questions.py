@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_runtime.revisions import R2025_06_18, REVISIONS
-from tests.runtime.wire.speech import Json, Speaker
+from tests.runtime.wire.raw_client import Json, Speaker
 
 ASKED = [revision for revision in REVISIONS.values() if "elicitation/create" in revision.client_requests]
 RICH = [revision for revision in ASKED if revision is not R2025_06_18]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpfactory_runtime import Context, Server
-from tests.runtime.wire.speech import Json, request
+from tests.runtime.wire.raw_client import Json, request
 
 
 def slow() -> tuple[Server, asyncio.Event, list[str]]:

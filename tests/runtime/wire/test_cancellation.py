@@ -9,11 +9,11 @@ import pytest
 
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.revisions import Revision
-from tests.patience import PATIENCE
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.spans import HANDSHAKES
-from tests.runtime.wire.speech import notification, speak
+from tests.runtime.wire.raw_client import notification, speak
+from tests.runtime.wire.revision_ranges import HANDSHAKES
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +38,7 @@ async def test_a_cancelled_request_ends_without_an_answer(revision: Revision) ->
         await client.say(message)
         await client.until("notifications/progress")
         await client.say(notification("notifications/cancelled", {"requestId": message["id"], "reason": "enough"}))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await ended.wait()
         assert await client.silence() == []
 

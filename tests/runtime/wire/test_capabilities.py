@@ -9,8 +9,8 @@ from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
 from mcpfactory_runtime.revisions import R2025_03_26, Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.spans import before, since
-from tests.runtime.wire.speech import speak
+from tests.runtime.wire.raw_client import speak
+from tests.runtime.wire.revision_ranges import before, since
 
 pytestmark = pytest.mark.anyio
 

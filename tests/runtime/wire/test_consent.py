@@ -14,10 +14,10 @@ from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
 from mcpfactory_runtime.revisions import REVISIONS, Revision
-from mcpfactory_runtime.server.sealing import CODE_LIFETIME
+from mcpfactory_runtime.server.request_state import CODE_LIFETIME
 from mcpfactory_runtime.testing import connect
 from tests.runtime.wire.questions import ASKED, converse, eliciting
-from tests.runtime.wire.speech import Json, speak
+from tests.runtime.wire.raw_client import Json, speak
 
 pytestmark = pytest.mark.anyio
 everywhere = pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)

@@ -11,10 +11,10 @@ from pydantic import BaseModel, Field
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_06_18, R2025_11_25, Revision
-from tests.runtime.facts import faults
 from tests.runtime.requirements import requirement
+from tests.runtime.spec_types import faults
 from tests.runtime.wire.questions import RICH, converse, eliciting, question, rich
-from tests.runtime.wire.speech import Json, speak
+from tests.runtime.wire.raw_client import Json, speak
 
 pytestmark = pytest.mark.anyio
 

@@ -13,9 +13,9 @@ import pytest
 from mcpfactory_runtime import Server, ToolError
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST, Revision
-from tests.patience import PATIENCE
 from tests.runtime.transports.conftest import Process, hello, request
-from tests.runtime.wire.speech import Json, speak
+from tests.runtime.wire.raw_client import Json, speak
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +48,7 @@ def failing(raised: Callable[[], BaseException]) -> Server:
     server.tool("in_thread")(fail)
     server.tool("inline", inline=True)(fail)
     server.tool("on_loop")(fail_async)
-    server.tool("in_time", timeout=PATIENCE)(fail_async)
+    server.tool("in_time", timeout=TIMEOUT)(fail_async)
     server.prompt("prompt")(fail_async)
     server.resource("failing://resource", name="resource")(fail)
     server.completion(complete)

@@ -19,7 +19,7 @@ from mcpfactory_runtime.testing import serve_memory
 from tests.fuzzing import examples
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.speech import PATIENCE, Json, dressed, hello, notification, request, web
+from tests.runtime.wire.raw_client import PATIENCE, Json, dressed, hello, notification, request, web
 
 METHODS = sorted(
     {method for revision in REVISIONS.values() for method in revision.requests | revision.client_notifications}

@@ -9,7 +9,7 @@ import pytest
 
 from mcpfactory_runtime import McpError, Server, ToolError
 from mcpfactory_runtime.revisions import Revision
-from tests.runtime.wire.speech import speak
+from tests.runtime.wire.raw_client import speak
 
 pytestmark = pytest.mark.anyio
 

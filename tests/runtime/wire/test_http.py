@@ -16,8 +16,8 @@ from mcpfactory_runtime.revisions import LATEST, R2025_11_25
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
+from tests.runtime.wire.raw_client import Json, Reply, dressed, notification, request, web
 from tests.runtime.wire.slow import slow
-from tests.runtime.wire.speech import Json, Reply, dressed, notification, request, web
 
 pytestmark = pytest.mark.anyio
 

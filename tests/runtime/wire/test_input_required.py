@@ -12,7 +12,7 @@ from mcpfactory_runtime.revisions import LATEST
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
 from tests.runtime.wire.questions import SAID
-from tests.runtime.wire.speech import Json, speak
+from tests.runtime.wire.raw_client import Json, speak
 
 pytestmark = pytest.mark.anyio
 

@@ -10,10 +10,10 @@ import pytest
 from mcpfactory_runtime.protocol.connection import META_SUBSCRIPTION
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
 from mcpfactory_runtime.revisions import LATEST, LEGACY, Revision
-from tests.patience import PATIENCE
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.speech import Json, Speaker, speak
+from tests.runtime.wire.raw_client import Json, Speaker, speak
+from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -97,5 +97,5 @@ async def test_the_end_of_the_server_ends_a_listening_stream_with_a_result() -> 
         name = await listen(client, toolsListChanged=True)
         await client.until("notifications/subscriptions/acknowledged")
         sample.closing.set()
-        result = (await asyncio.wait_for(client.answer(name), PATIENCE))["result"]
+        result = (await asyncio.wait_for(client.answer(name), TIMEOUT))["result"]
     assert (result["resultType"], result["_meta"][META_SUBSCRIPTION]) == ("complete", name)

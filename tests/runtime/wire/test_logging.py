@@ -9,8 +9,8 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
 from mcpfactory_runtime.revisions import LATEST, Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.spans import HANDSHAKES
-from tests.runtime.wire.speech import speak
+from tests.runtime.wire.raw_client import speak
+from tests.runtime.wire.revision_ranges import HANDSHAKES
 
 pytestmark = pytest.mark.anyio
 

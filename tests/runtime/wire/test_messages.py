@@ -14,8 +14,8 @@ from mcpfactory_runtime.protocol.errors import CODES, INVALID_REQUEST
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, REVISIONS, SUPPORTED, Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.spans import HANDSHAKES
-from tests.runtime.wire.speech import Json, dressed, request, speak
+from tests.runtime.wire.raw_client import Json, dressed, request, speak
+from tests.runtime.wire.revision_ranges import HANDSHAKES
 
 pytestmark = pytest.mark.anyio
 

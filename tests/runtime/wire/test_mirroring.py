@@ -12,8 +12,8 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH
 from mcpfactory_runtime.revisions import LATEST
 from tests.runtime.requirements import requirement
+from tests.runtime.wire.raw_client import Json, web
 from tests.runtime.wire.slow import slow
-from tests.runtime.wire.speech import Json, web
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import pytest
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.revisions import Revision
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.speech import speak
+from tests.runtime.wire.raw_client import speak
 
 pytestmark = pytest.mark.anyio
 

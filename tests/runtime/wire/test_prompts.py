@@ -9,7 +9,7 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
 from mcpfactory_runtime.revisions import Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.speech import speak
+from tests.runtime.wire.raw_client import speak
 
 pytestmark = pytest.mark.anyio
 

@@ -13,9 +13,9 @@ from mcpfactory_runtime.protocol.connection import META_LOG_LEVEL
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, RATE_LIMITED
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_11_25, REVISIONS, Revision
 from mcpfactory_runtime.server.rates import Rates
-from tests.rows import rows
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.speech import Json, Speaker, notification, request, speak, web
+from tests.runtime.wire.raw_client import Json, Speaker, notification, request, speak, web
+from tests.subtest_table import parametrize_subtests
 
 pytestmark = pytest.mark.anyio
 
@@ -184,7 +184,7 @@ async def test_each_address_has_its_own_allowance_where_there_is_no_session() ->
         assert await calls_until_refused(ask) == 0
 
 
-@rows(
+@parametrize_subtests(
     "rates, hint",
     [
         ({"cals": "1/s"}, "calls, completions"),

@@ -12,8 +12,8 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS
 from mcpfactory_runtime.revisions import R2025_06_18, Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.spans import HANDSHAKES, since
-from tests.runtime.wire.speech import speak
+from tests.runtime.wire.raw_client import speak
+from tests.runtime.wire.revision_ranges import HANDSHAKES, since
 
 pytestmark = pytest.mark.anyio
 

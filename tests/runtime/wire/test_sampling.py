@@ -9,7 +9,7 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, 
 from mcpfactory_runtime.revisions import LEGACY, Revision
 from tests.runtime.requirements import requirement
 from tests.runtime.wire.questions import RICH, SAID, converse, question, rich
-from tests.runtime.wire.speech import speak
+from tests.runtime.wire.raw_client import speak
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,8 @@ from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, UNSUPPORTED_VERS
 from mcpfactory_runtime.revisions import LATEST, LEGACY, R2025_03_26, R2025_06_18, R2025_11_25, Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
+from tests.runtime.wire.raw_client import Json, dressed, notification, request, web
 from tests.runtime.wire.slow import slow, working
-from tests.runtime.wire.speech import Json, dressed, notification, request, web
 
 pytestmark = pytest.mark.anyio
 
@@ -78,7 +78,7 @@ async def test_the_version_of_a_session_is_the_negotiated_one(revision: Revision
                 assert reply.status == 400
 
 
-@requirement("http.one-endpoint", "http.accepted", "http.request", "http.not-accepted")
+@requirement("http.one-endpoint", "http.notification-status", "http.request", "http.not-accepted")
 @sessions
 async def test_posts_are_answered_accepted_or_refused(revision: Revision) -> None:
     async with web(sample) as http:

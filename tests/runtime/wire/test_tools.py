@@ -15,8 +15,8 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
 from mcpfactory_runtime.revisions import LATEST, R2025_03_26, R2025_06_18, R2025_11_25, Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-from tests.runtime.wire.spans import before, since
-from tests.runtime.wire.speech import Json, speak
+from tests.runtime.wire.raw_client import Json, speak
+from tests.runtime.wire.revision_ranges import before, since
 
 pytestmark = pytest.mark.anyio
 

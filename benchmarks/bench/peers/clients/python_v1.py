@@ -2,7 +2,7 @@
 
   PYTHON python_v1.py stdio WISHES COMMAND ARGS…
   PYTHON python_v1.py http|sse WISHES URL
-Runs in an environment that has `mcp<2` and nothing of ours. What to do and how to answer stands in benchmarks/bench/peers/wishes.py.
+Runs in an environment that has `mcp<2` and nothing of ours. What to do and how to answer stands in benchmarks/bench/peers/client_tasks.py.
 """
 
 from __future__ import annotations

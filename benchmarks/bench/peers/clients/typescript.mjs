@@ -1,7 +1,7 @@
 // An official TypeScript client against a server of ours: does what it is told, answers what it is asked, prints one JSON line.
 //   node typescript.mjs v1|v2 legacy|modern stdio WISHES COMMAND ARGS…
 //   node typescript.mjs v1|v2 legacy|modern http|sse WISHES URL
-// WISHES is JSON: what to do and how to answer stands in benchmarks/bench/peers/wishes.py, and so does who judges the line.
+// WISHES is JSON: what to do and how to answer stands in benchmarks/bench/peers/client_tasks.py, and so does who judges the line.
 import { readFileSync } from "node:fs";
 
 const [, , line, era, transport, wishes, ...target] = process.argv;

@@ -18,14 +18,14 @@ CONTEXT: Final[dict[Any, Any]] = {"help_option_names": ["-h", "--help"], "max_co
 """Settings of all commands."""
 
 
-class Place(NamedTuple):
+class CommandEntry(NamedTuple):
     """Location of a command (`module:name` of a function, an app or an operation), and its entry in help texts.
 
     `summary` is the first sentence of its help, which a test compares: help texts list commands without importing them.
     """
 
     section: str
-    at: str
+    target: str
     summary: str
 
 
@@ -59,7 +59,7 @@ class Group(_Base, TyperGroup):
 class LazyGroup(Group):
     """A group whose commands are in `places`."""
 
-    places: ClassVar[Mapping[str, Place]] = {}
+    places: ClassVar[Mapping[str, CommandEntry]] = {}
 
     @cached_property
     def loaded(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class LazyGroup(Group):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; None if there is no such command."""
         if cmd_name not in self.loaded and (place := self.places.get(cmd_name)):
-            module, _, name = place.at.partition(":")
+            module, _, name = place.target.partition(":")
             self.loaded[cmd_name] = _build(cmd_name, getattr(import_module(module), name))
         return self.loaded.get(cmd_name)
 
@@ -93,7 +93,7 @@ class LazyGroup(Group):
                 formatter.write_dl([(name.ljust(11), place.summary) for name, place in places])
 
 
-def lazy_group(places: Mapping[str, Place]) -> type[TyperGroup]:
+def lazy_group(places: Mapping[str, CommandEntry]) -> type[TyperGroup]:
     """Return a group of these commands, for `typer.Typer(cls=…)`."""
     return type("Commands", (LazyGroup,), {"places": places})
 

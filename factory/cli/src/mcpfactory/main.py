@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mcpfactory import output, version
-from mcpfactory.groups import CONTEXT, Place, lazy_group
+from mcpfactory.groups import CONTEXT, CommandEntry, lazy_group
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 _UNBROKEN: Final = 10_000  # columns of help in a pipe; wide, so that grep finds whole lines
@@ -26,33 +26,33 @@ _UNBROKEN: Final = 10_000  # columns of help in a pipe; wide, so that grep finds
 _COMMANDS: Final = "mcpfactory.commands"
 _OPERATIONS: Final = "mcpfactory_pipeline.operations"
 COMMANDS: Final = {
-    "init": Place("Create", f"{_COMMANDS}.init:init", "Create a workspace for MCP servers and their state"),
-    "new": Place("Create", f"{_COMMANDS}.servers:new", "Create a server from an API document or a template"),
-    "adopt": Place("Create", f"{_COMMANDS}.servers:adopt", "Add an existing server to the workspace, unchanged"),
-    "template": Place("Create", f"{_COMMANDS}.template:app", "Manage server templates: shipped, folder, git or package"),
-    "inbox": Place("Use", f"{_COMMANDS}.inbox:inbox", "Show what needs your attention and the next commands"),
-    "inspect": Place("Use", f"{_COMMANDS}.inspect:inspect", "Show a server's tools, arguments and token cost"),
-    "run": Place("Use", f"{_COMMANDS}.run:run", "Start a server on stdio or over HTTP"),
-    "call": Place("Use", f"{_COMMANDS}.run:call", "Call a tool of a server and print the result"),
-    "login": Place("Use", f"{_COMMANDS}.run:login", "Log in to the API of a server (OAuth 2)"),
-    "test": Place("Check", f"{_COMMANDS}.test_:run_declared", "Run the declared tests of a server"),
-    "validate": Place("Check", f"{_COMMANDS}.validate:validate", "Check an MCP server written in any language"),
-    "waive": Place("Check", f"{_OPERATIONS}.decisions:Waive", "Accept the findings of a rule until a date, with a reason"),
-    "evaluate": Place("Check", f"{_COMMANDS}.evaluate:evaluate", "Check that questions select the right tools"),
-    "diff": Place("Check", f"{_COMMANDS}.servers:diff", "Compare a server's tools with those that callers have"),
-    "pipeline": Place("Release", f"{_COMMANDS}.pipeline:app", "Generate, build, test, validate and promote servers"),
-    "release": Place("Release", f"{_COMMANDS}.release:app", "Release servers: version, changelog, commit and tag"),
-    "publish": Place("Release", f"{_OPERATIONS}.publish:Publish", "Publish a server's release from a channel"),
-    "install": Place("Release", f"{_COMMANDS}.servers:install", "Add a server to the configuration of MCP clients"),
-    "uninstall": Place("Release", f"{_OPERATIONS}.install:Uninstall", "Remove a server from the configuration of MCP clients"),
-    "ci": Place("Release", f"{_COMMANDS}.ci:app", "Run the pipeline in CI: assign jobs and merge results"),
-    "update": Place("Maintain", f"{_COMMANDS}.servers:update", "Update a server after its document or template changed"),
-    "rename": Place("Maintain", f"{_OPERATIONS}.removal:Rename", "Rename a server"),
-    "remove": Place("Maintain", f"{_OPERATIONS}.removal:Remove", "Remove a server and its channel releases"),
-    "doctor": Place("Maintain", f"{_COMMANDS}.doctor:doctor", "Check tools, workspace and credentials of servers"),
-    "schema": Place("Maintain", f"{_COMMANDS}.init:schema", "Print the JSON Schema of mcpfactory.toml, for editors"),
-    "dashboard": Place("Operate", f"{_COMMANDS}.dashboard:dashboard", "Show the status of all servers in a browser"),
-    "serve": Place("Operate", f"{_COMMANDS}.serve:serve", "Serve the factory, or a gateway to servers, over MCP"),
+    "init": CommandEntry("Create", f"{_COMMANDS}.init:init", "Create a workspace for MCP servers and their state"),
+    "new": CommandEntry("Create", f"{_COMMANDS}.servers:new", "Create a server from an API document or a template"),
+    "adopt": CommandEntry("Create", f"{_COMMANDS}.servers:adopt", "Add an existing server to the workspace, unchanged"),
+    "template": CommandEntry("Create", f"{_COMMANDS}.template:app", "Manage server templates: shipped, folder, git or package"),
+    "inbox": CommandEntry("Use", f"{_COMMANDS}.inbox:inbox", "Show what needs your attention and the next commands"),
+    "inspect": CommandEntry("Use", f"{_COMMANDS}.inspect:inspect", "Show a server's tools, arguments and token cost"),
+    "run": CommandEntry("Use", f"{_COMMANDS}.run:run", "Start a server on stdio or over HTTP"),
+    "call": CommandEntry("Use", f"{_COMMANDS}.run:call", "Call a tool of a server and print the result"),
+    "login": CommandEntry("Use", f"{_COMMANDS}.run:login", "Log in to the API of a server (OAuth 2)"),
+    "test": CommandEntry("Check", f"{_COMMANDS}.test_:run_declared", "Run the declared tests of a server"),
+    "validate": CommandEntry("Check", f"{_COMMANDS}.validate:validate", "Check an MCP server written in any language"),
+    "waive": CommandEntry("Check", f"{_OPERATIONS}.decisions:Waive", "Accept the findings of a rule until a date, with a reason"),
+    "evaluate": CommandEntry("Check", f"{_COMMANDS}.evaluate:evaluate", "Check that questions select the right tools"),
+    "diff": CommandEntry("Check", f"{_COMMANDS}.servers:diff", "Compare a server's tools with those that callers have"),
+    "pipeline": CommandEntry("Release", f"{_COMMANDS}.pipeline:app", "Generate, build, test, validate and promote servers"),
+    "release": CommandEntry("Release", f"{_COMMANDS}.release:app", "Release servers: version, changelog, commit and tag"),
+    "publish": CommandEntry("Release", f"{_OPERATIONS}.publish:Publish", "Publish a server's release from a channel"),
+    "install": CommandEntry("Release", f"{_COMMANDS}.servers:install", "Add a server to the configuration of MCP clients"),
+    "uninstall": CommandEntry("Release", f"{_OPERATIONS}.install:Uninstall", "Remove a server from the configuration of MCP clients"),
+    "ci": CommandEntry("Release", f"{_COMMANDS}.ci:app", "Run the pipeline in CI: assign jobs and merge results"),
+    "update": CommandEntry("Maintain", f"{_COMMANDS}.servers:update", "Update a server after its document or template changed"),
+    "rename": CommandEntry("Maintain", f"{_OPERATIONS}.removal:Rename", "Rename a server"),
+    "remove": CommandEntry("Maintain", f"{_OPERATIONS}.removal:Remove", "Remove a server and its channel releases"),
+    "doctor": CommandEntry("Maintain", f"{_COMMANDS}.doctor:doctor", "Check tools, workspace and credentials of servers"),
+    "schema": CommandEntry("Maintain", f"{_COMMANDS}.init:schema", "Print the JSON Schema of mcpfactory.toml, for editors"),
+    "dashboard": CommandEntry("Operate", f"{_COMMANDS}.dashboard:dashboard", "Show the status of all servers in a browser"),
+    "serve": CommandEntry("Operate", f"{_COMMANDS}.serve:serve", "Serve the factory, or a gateway to servers, over MCP"),
 }  # fmt: skip
 
 app = typer.Typer(
@@ -143,7 +143,7 @@ def _report(error: Exception) -> Exit:
         hint = _meant_command(format_message(), sys.argv[1:]) or f"{path} --help"
         output.error(f"{path}: {format_message()}", hint)
         return Exit.USAGE
-    error = of_machine(error) or error
+    error = as_system_error(error) or error
     code = error.exit_code if isinstance(error, McpfactoryError) else None
     if code is not None:
         output.error(str(error), getattr(error, "hint", ""))
@@ -153,7 +153,7 @@ def _report(error: Exception) -> Exit:
     output.error(
         f"internal error: {type(error).__name__}: {error} (this is a bug)", f"report it with the file {log.name}"
     )
-    return Exit.BUG
+    return Exit.INTERNAL_ERROR
 
 
 # --- which error ends in which exit code; documented in docs/reference/exit-codes.md ---
@@ -176,7 +176,7 @@ _MACHINE: Final = {
 }
 
 
-def of_machine(error: BaseException) -> McpfactoryError | None:
+def as_system_error(error: BaseException) -> McpfactoryError | None:
     """Return an operating system error about a file as an error for people; None for other errors."""
     if not isinstance(error, OSError) or error.filename is None or error.errno not in _MACHINE:
         return None

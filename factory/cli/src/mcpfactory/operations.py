@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, get_origin
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import completion, output
 from mcpfactory.options import DryRun, workspace_in
 from mcpfactory_pipeline.base.errors import WorkspaceError
 from mcpfactory_pipeline.operations.operation import (
@@ -120,7 +120,7 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
         kind = str | None if kind is str and info.default == "" else kind  # tells an empty value from a missing one
         texts: dict[str, Any] = {"help": info.description, "metavar": param.metavar or _metavar(name, kind)}
         texts |= {
-            "autocompletion": getattr(complete, param.names or "", None),
+            "autocompletion": getattr(completion, param.names or "", None),
             **({"show_default": False} if required else {}),
         }
         flags = option_names(name, info, param)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import completion, output
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text")]
 Channel = Annotated[
-    str, typer.Option("--channel", metavar="CHANNEL", help="Channel name", autocompletion=complete.channels)
+    str, typer.Option("--channel", metavar="CHANNEL", help="Channel name", autocompletion=completion.channels)
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything and print the planned changes; write nothing")
@@ -31,7 +31,7 @@ Factory = Annotated[
             "ends in a slash, `git` (the repository it was installed from), git+https://…@REF or `index` [default: the "
             "repository if it is public, else vendored]"
         ),
-        autocompletion=complete.origins,
+        autocompletion=completion.origins,
     ),
 ]
 Host = Annotated[
@@ -53,19 +53,21 @@ Mode = Annotated[
         help="Tool list of a generated server: all tools (full), or three that find, describe and call them (search)",
     ),
 ]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Server in this workspace", autocompletion=complete.servers)]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Server in this workspace", autocompletion=completion.servers)
+]
 OptionalName = Annotated[
-    str, typer.Argument(metavar="[NAME]", help="Server in this workspace", autocompletion=complete.servers)
+    str, typer.Argument(metavar="[NAME]", help="Server in this workspace", autocompletion=completion.servers)
 ]
 Names = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[NAME]...", help="Servers in this workspace [default: all]", autocompletion=complete.servers
+        metavar="[NAME]...", help="Servers in this workspace [default: all]", autocompletion=completion.servers
     ),
 ]
 Port = Annotated[int, typer.Option(metavar="PORT", help="Port to listen on (0: any free port)", min=0, max=65535)]
 Provider = Annotated[
-    str, typer.Option(metavar="PROVIDER", help="CI provider: github or gitlab", autocompletion=complete.providers)
+    str, typer.Option(metavar="PROVIDER", help="CI provider: github or gitlab", autocompletion=completion.providers)
 ]
 Refresh = Annotated[
     bool,

@@ -21,7 +21,7 @@ from mcpfactory_runtime.errors import Exit
 _COLOURS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong": "1"}
 
 
-def read_by_person(stream: TextIO) -> bool:
+def is_interactive(stream: TextIO) -> bool:
     """Return True if the stream is a terminal that allows colors and cursor movement.
 
     False in a pipe, in CI, with NO_COLOR or with TERM=dumb.
@@ -40,7 +40,7 @@ def styled(text: str, style: str, *, err: bool = False) -> str:
     from mcpfactory_pipeline.base.text import printable
 
     text = printable(text)
-    return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if read_by_person(sys.stderr if err else sys.stdout) else text
+    return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if is_interactive(sys.stderr if err else sys.stdout) else text
 
 
 def data(value: Any) -> None:
@@ -65,7 +65,7 @@ def raw(text: str) -> None:
     """Print foreign text, such as a log: colors stay on a terminal, other terminal and CI commands are removed."""
     from mcpfactory_pipeline.base.text import printable
 
-    sys.stdout.write(printable(text, colour=read_by_person(sys.stdout)))
+    sys.stdout.write(printable(text, colour=is_interactive(sys.stdout)))
 
 
 def document(text: str) -> None:
@@ -77,7 +77,7 @@ def _write(stream: TextIO, text: str) -> None:
     """Write a line without control sequences, because names and messages come from untrusted documents."""
     from mcpfactory_pipeline.base.text import printable
 
-    stream.write(printable(text, colour=read_by_person(stream)) + "\n")
+    stream.write(printable(text, colour=is_interactive(stream)) + "\n")
 
 
 def fail(message: str, hint_text: str = "", code: Exit = Exit.BAD_INPUT) -> NoReturn:
@@ -129,7 +129,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Yield a function to call with each new step. Short work is not reported."""
     if quiet:
         yield lambda _step: None
-    elif read_by_person(sys.stderr):
+    elif is_interactive(sys.stderr):
         with _Live() as live:
             yield live.step
     else:
@@ -143,7 +143,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def counting() -> Iterator[Callable[[int, int], None]]:
+def count_progress() -> Iterator[Callable[[int, int], None]]:
     """Yield a function to call before each server with (number, total); it reports every few seconds."""
     with progress(quiet=False) as step:
         told = time.monotonic()
@@ -219,7 +219,7 @@ def print_addresses(
         if one.hint:
             warning(one.message)
             note(f"  hint: {one.hint}")
-        elif one.nature:
+        elif one.private_kind:
             note(f"note: {one.message}")
 
 

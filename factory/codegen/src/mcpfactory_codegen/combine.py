@@ -24,7 +24,7 @@ from mcpfactory_runtime.urls import host_port_of
 _ABOUT: Final = 300  # characters of each document's description
 
 
-def labelled(api: Api, label: str) -> Api:
+def add_label(api: Api, label: str) -> Api:
     """Return an API whose operations, problems and left-out operations carry a label; "" changes nothing."""
     if not label:
         return api
@@ -233,7 +233,7 @@ _ANYWHERE: Final = ("",)  # hosts of a credential that the user declared shared
 _Identity = tuple[str, str, str, str, tuple[Any, ...], tuple[str, ...]]
 
 
-def alike(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> tuple[str, ...]:
+def equal_schemes(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the names of equal security schemes in several documents that have separate credentials."""
     ready = {label: _absolute(api) if label else api for label, api in apis.items()}
     counts: list[Counter[str]] = []

@@ -23,7 +23,7 @@ from itertools import combinations
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.curation import CredentialOptions
-from mcpfactory_codegen.ir import CODES, Api, ApiOperation, ApiParameter, ApiSecurityScheme, Problem
+from mcpfactory_codegen.ir import PROBLEM_CODES, Api, ApiOperation, ApiParameter, ApiSecurityScheme, Problem
 from mcpfactory_runtime.schemas.walk import lookup
 from mcpfactory_runtime.upstream.operation import OAuthFlow
 
@@ -106,7 +106,7 @@ def is_secret(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def squashed(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return a name without what its spelling adds: `X-Api-Key` is `xapikey`."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
@@ -114,7 +114,7 @@ def squashed(name: str) -> str:
 def is_credential(place: str, name: str) -> bool:
     """Return True if a header, cookie or query parameter of this name authenticates the caller."""
     if place == "query":
-        return any(place in rule.places and re.fullmatch(rule.name, squashed(name)) for rule in RULES)
+        return any(place in rule.places and re.fullmatch(rule.name, normalize_name(name)) for rule in RULES)
     return is_secret(name)
 
 
@@ -191,7 +191,7 @@ def _shares(operations: Collection[ApiOperation]) -> Mapping[Slot, float]:
 
 
 def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
-    names = {squashed(one.name) for one in operation.parameters}
+    names = {normalize_name(one.name) for one in operation.parameters}
     pairs = {name for pair in PAIRS if names.issuperset(pair) for name in pair}
     kept: list[ApiParameter] = []
     required: list[str] = []
@@ -199,7 +199,7 @@ def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
     alone: list[str] = []
     for parameter in operation.parameters:
         slot = _slot(parameter)
-        if slot[0] == "header" and _SIGNATURE.fullmatch(squashed(slot[1])) and _signed(operation, binding):
+        if slot[0] == "header" and _SIGNATURE.fullmatch(normalize_name(slot[1])) and _signed(operation, binding):
             continue  # made when the request is signed
         rule = _rule(parameter, operation, binding, pairs)
         if rule is None:
@@ -237,7 +237,7 @@ def _rule(
     )
     if place not in PLACES or parameter.name.lower() in unwanted:
         return None
-    plain = squashed(name)
+    plain = normalize_name(name)
     declared = (place, name) in binding.by_slot and not _NOT.search(parameter.description)
     if parameter.name.lower() in wanted or declared or plain in pairs:
         return NameRule(plain, PLACES)
@@ -383,4 +383,4 @@ def _problem(slot: Slot, counts: Counter[str], binding: _Binding) -> Problem:
         hint = f'if it is data: arguments = ["{name}"] below [credentials] in mcpfactory.toml'
     message = f"the {place} parameter {name[:80]!r} of {of} {_SAID[what]}"
     code = "parameter-credential"
-    return Problem(CODES[code], code, binding.first[slot].pointer, message, hint)
+    return Problem(PROBLEM_CODES[code], code, binding.first[slot].pointer, message, hint)

@@ -28,38 +28,40 @@ def base_of(word: str, known: frozenset[str]) -> str:
     return next((stem for stem in stems if stem in known), word)
 
 
-READS: Final = word_group("reads")
-SHOWS: Final = word_group("shows")
-DESTROYS: Final = word_group("destroys")
-ADDITIVE: Final = word_group("additive")
-ADDS: Final = word_group("adds")
-WRITES: Final = word_group("writes")
-MAYBE: Final = word_group("maybe")
-NOUNS_TOO: Final = word_group("nouns-too")
-CLEAR: Final = (WRITES | DESTROYS) - NOUNS_TOO
+READ_VERBS: Final = word_group("reads")
+DISPLAY_VERBS: Final = word_group("shows")
+DESTRUCTIVE_VERBS: Final = word_group("destroys")
+ADDITIVE_VERBS: Final = word_group("additive")
+NON_IDEMPOTENT_VERBS: Final = word_group("adds")
+WRITE_VERBS: Final = word_group("writes")
+AMBIGUOUS_VERBS: Final = word_group("maybe")
+VERBS_ALSO_NOUNS: Final = word_group("nouns-too")
+UNAMBIGUOUS_WRITE_VERBS: Final = (WRITE_VERBS | DESTRUCTIVE_VERBS) - VERBS_ALSO_NOUNS
 """Verbs of changing that are never nouns."""
 NOUN_HEADS: Final = word_group("noun-heads")
-NOT_FIRST: Final = word_group("not-first")
-ISSUED: Final = word_group("issued")
-ASKS: Final = word_group("asks")
-OTHERS: Final = word_group("others")
+SKIPPED_FIRST_WORDS: Final = word_group("not-first")
+ISSUED_OBJECTS: Final = word_group("issued")
+QUERY_VERBS: Final = word_group("asks")
+OTHER_VERBS: Final = word_group("others")
 _RATHER_NOUNS: Final = word_group("rather-nouns")
 METHODS: Final = frozenset({"get", "put", "post", "delete", "patch", "head", "options", "trace", "query"})
-BARE: Final = word_group("bare")
-ACTIONS: Final = word_group("actions")
-VERBS: Final = (READS | SHOWS | DESTROYS | WRITES | MAYBE | OTHERS | METHODS) - _RATHER_NOUNS
+GENERIC_VERBS: Final = word_group("bare")
+ACTION_VERBS: Final = word_group("actions")
+VERBS: Final = (
+    READ_VERBS | DISPLAY_VERBS | DESTRUCTIVE_VERBS | WRITE_VERBS | AMBIGUOUS_VERBS | OTHER_VERBS | METHODS
+) - _RATHER_NOUNS
 """The verbs of names."""
 
 
 EffectKind = Literal["reads", "writes", "destroys"]
-READING: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
 """Methods that promise to change nothing (RFC 9110 §9.2.1)."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
 _REPLACES: Final = frozenset({"PUT", "PATCH", "DELETE"})
 """Methods that change or replace existing resources (RFC 9110 §9.3.4, RFC 5789 §2), regardless of the text."""
-_CHANGES: Final = WRITES | DESTROYS | MAYBE
-_ENUMERATES: Final = ASKS - {"fetch", "get", "retrieve"}
-_KNOWN: Final = READS | SHOWS | _CHANGES
+_CHANGES: Final = WRITE_VERBS | DESTRUCTIVE_VERBS | AMBIGUOUS_VERBS
+_ENUMERATES: Final = QUERY_VERBS - {"fetch", "get", "retrieve"}
+_KNOWN: Final = READ_VERBS | DISPLAY_VERBS | _CHANGES
 
 _ACTION: Final = re.compile(r"[#?&](?:Action|action|operation|method|cmd|X-Amz-Target)=(?:[\w-]+\.)?([\w-]+)")
 _FILE: Final = re.compile(
@@ -133,7 +135,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _VerbMatch:
     """Verb of a name, a path or a text. `clear`: it is not a noun here. `unknown`: its effect is not known."""
 
     verb: str = ""
@@ -146,23 +148,23 @@ class _Said:
 
     @property
     def reads(self) -> bool:
-        return self.verb in READS or self.verb in SHOWS
+        return self.verb in READ_VERBS or self.verb in DISPLAY_VERBS
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _OperationWords:
     """Words of an operation. `every`: of name and path; `first`: of the first sentences; `second`: a second verb of a name or a sentence."""
 
-    name: _Said
-    path: _Said
-    texts: tuple[_Said, ...]
-    second: _Said
+    name: _VerbMatch
+    path: _VerbMatch
+    texts: tuple[_VerbMatch, ...]
+    second: _VerbMatch
     every: tuple[str, ...]
     first: str
     text: str
 
     @property
-    def said(self) -> tuple[_Said, ...]:
+    def said(self) -> tuple[_VerbMatch, ...]:
         return (self.name, *self.texts, self.second)
 
 
@@ -209,27 +211,27 @@ def annotations_of(effect: Effect, method: str) -> dict[str, Any]:
     return {"readOnlyHint": False, **known, "idempotentHint": is_idempotent(effect, method), "openWorldHint": True}
 
 
-def is_certain(method: str, path: str) -> bool:
+def is_certainly_read_only(method: str, path: str) -> bool:
     """Return True if the method promises to change nothing, and the path does not name another action."""
     rpc = _ACTION.search(path) or (_DOTTED.search(path) and not _FILE.search(path))
-    return method in READING and not rpc
+    return method in SAFE_METHODS and not rpc
 
 
 def _effect(method: str, path: str, name: str, texts: Sequence[str]) -> Effect:
     found = _words(name, path, texts)
-    certain = is_certain(method, path)
-    changed = method not in READING | {"POST"}
-    change = "" if changed else _change(found, certain=certain, reading=method in READING)
-    if not changed and not change and (certain or _asks(found, reading=method in READING)):
+    certain = is_certainly_read_only(method, path)
+    changed = method not in SAFE_METHODS | {"POST"}
+    change = "" if changed else _change(found, certain=certain, reading=method in SAFE_METHODS)
+    if not changed and not change and (certain or _asks(found, reading=method in SAFE_METHODS)):
         return Effect("reads", "" if certain else found.name.verb or found.path.verb)
     clear = (one.verb for one in (*found.said, found.path) if one.clear)
-    away = next((verb for verb in (*clear, *found.every) if verb in DESTROYS), "")
+    away = next((verb for verb in (*clear, *found.every) if verb in DESTRUCTIVE_VERBS), "")
     kind: EffectKind = "destroys" if away or method == "DELETE" else "writes"
     effect = Effect(kind, away or change, certain and not changed, _adds(path, found))
     return replace(effect, additive=kind == "writes" and method not in _REPLACES and _additive(path, found))
 
 
-def _change(found: _Words, *, certain: bool, reading: bool) -> str:
+def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
     """Return the word that reports a change, or "".
 
     `certain`: the method promises that nothing changes, so nouns do not count.
@@ -239,7 +241,7 @@ def _change(found: _Words, *, certain: bool, reading: bool) -> str:
         return told.verb
     # A possible noun in the name is a verb if the text starts with it.
     twice = any(said.verb == found.name.verb for said in found.texts)
-    always = found.name.verb in CLEAR
+    always = found.name.verb in UNAMBIGUOUS_WRITE_VERBS
     if found.name.changes and (
         twice or not certain or (always and found.name.clear) or ((always or found.name.clear) and not reads)
     ):
@@ -251,16 +253,16 @@ def _change(found: _Words, *, certain: bool, reading: bool) -> str:
         return unknown
     if reading:
         return ""
-    doubtful = CLEAR if reads else _CHANGES
-    spoken = (base_of(word, CLEAR) for word in words(found.first))
+    doubtful = UNAMBIGUOUS_WRITE_VERBS if reads else _CHANGES
+    spoken = (base_of(word, UNAMBIGUOUS_WRITE_VERBS) for word in words(found.first))
     changing = (
         *(word for word in found.every if word in doubtful),
-        *(word for word in spoken if word in CLEAR - _LEADS),
+        *(word for word in spoken if word in UNAMBIGUOUS_WRITE_VERBS - _LEADS),
     )
     return next(iter(changing), "")
 
 
-def _asks(found: _Words, *, reading: bool) -> bool:
+def _asks(found: _OperationWords, *, reading: bool) -> bool:
     """Return True if a request whose method promises nothing reads, by the verbs of its name, path or text.
 
     A verb at the end of a name can be a noun (saved search), so path or text must have the same. A listed object must be
@@ -268,49 +270,49 @@ def _asks(found: _Words, *, reading: bool) -> bool:
     """
     spoken = (*found.every, *words(found.text))
     lists = "list" in {found.name.verb, *(said.verb for said in found.texts)}
-    issued = found.name.verb not in _ENUMERATES and not ISSUED.isdisjoint(spoken)
+    issued = found.name.verb not in _ENUMERATES and not ISSUED_OBJECTS.isdisjoint(spoken)
     if not reading and (issued or (lists and not any(map(plural, words(found.text) or found.every)))):
         return False
     returned = any(said.reads for said in found.texts)
-    asked = returned if reading else any(said.verb in ASKS for said in found.texts)
-    if found.name.verb in READS:
+    asked = returned if reading else any(said.verb in QUERY_VERBS for said in found.texts)
+    if found.name.verb in READ_VERBS:
         return found.name.clear or reading or found.name.verb in {found.path.verb, *(said.verb for said in found.texts)}
     if found.name.verb:
         return reading and found.name.reads and returned
-    return asked or (found.path.verb in READS and (returned or found.path.verb in _ENUMERATES))
+    return asked or (found.path.verb in READ_VERBS and (returned or found.path.verb in _ENUMERATES))
 
 
-def _additive(path: str, found: _Words) -> bool:
+def _additive(path: str, found: _OperationWords) -> bool:
     """Return True if the words report a creation or addition, and no other change."""
     told = [said.verb for said in (found.name, *found.texts, found.second) if said.changes]
     acted = path.rpartition("}/")[2] if "}/" in path else path.rpartition(":")[2] if ":" in path else ""
-    acting = acted in ACTIONS | _CHANGES and acted not in ADDITIVE
+    acting = acted in ACTION_VERBS | _CHANGES and acted not in ADDITIVE_VERBS
     text = f"{' '.join(found.every)} {found.text}"
-    return bool(told) and ADDITIVE.issuperset(told) and not acting and not _REPLACED.search(text)
+    return bool(told) and ADDITIVE_VERBS.issuperset(told) and not acting and not _REPLACED.search(text)
 
 
-def _adds(path: str, found: _Words) -> bool:
+def _adds(path: str, found: _OperationWords) -> bool:
     """Return True if a second call does more. An addition by name, `PUT /members/{id}`, does not."""
     said = found.said if any(one.changes for one in found.said) and not found.path.clear else (*found.said, found.path)
-    known = ADDS - {"add"} if path.endswith("}") else ADDS
+    known = NON_IDEMPOTENT_VERBS - {"add"} if path.endswith("}") else NON_IDEMPOTENT_VERBS
     return bool(_EACH.search(found.text)) or any(one.verb in known for one in said)
 
 
-def _words(name: str, path: str, texts: Sequence[str]) -> _Words:
+def _words(name: str, path: str, texts: Sequence[str]) -> _OperationWords:
     own = next((part for part in reversed(re.split(r"[./:]", name)) if words(part)), "")
     path = path if _ACTION.search(path) else _FILE.sub("", re.split(r"[?#]", path, maxsplit=1)[0].rstrip("/"))
     segment = _ACTION.sub("", path).rpartition("/")[2]
     every = (*words(own), *(() if segment.endswith("}") else words(segment)))
-    leads: list[_Said] = []
+    leads: list[_VerbMatch] = []
     seconds = [_second(" ".join(words(part)), named=True) for part in (own, segment)]
     for text in texts:
         told_in = _sentences(text)
-        leads.append(_of_text(told_in[0], later=any(lead.reads for lead in leads)) if told_in else _Said())
+        leads.append(_of_text(told_in[0], later=any(lead.reads for lead in leads)) if told_in else _VerbMatch())
         seconds += [_second(sentence) for sentence in told_in]
-    second = next((one for one in seconds if one.changes), _Said())
+    second = next((one for one in seconds if one.changes), _VerbMatch())
     first = " ".join(sentence for text in texts for sentence in _sentences(text)[:1])
     shown = " ".join(sentence for text in texts for sentence in _sentences(text))
-    return _Words(_of_name(own), _of_path(path), tuple(leads), second, every, first, shown)
+    return _OperationWords(_of_name(own), _of_path(path), tuple(leads), second, every, first, shown)
 
 
 def _action_of(parameter: ApiParameter) -> str:
@@ -322,34 +324,34 @@ def _action_of(parameter: ApiParameter) -> str:
     return str(values[0]) if isinstance(values, list) and len(values) == 1 else ""
 
 
-def _of_name(name: str) -> _Said:
+def _of_name(name: str) -> _VerbMatch:
     """Return the verb of a name: the first word, else a later verb, which is not clear."""
     own = name.rpartition("_")[2] if re.search(r"[a-z][A-Z]", name) else name
     found = [word for word in words(own) if not word.isdigit()]
-    while len(found) > 1 and found[0] in NOT_FIRST:
+    while len(found) > 1 and found[0] in SKIPPED_FIRST_WORDS:
         found = found[1:]
     first = found[0] if found else ""
-    if first in READS or first in CLEAR:
-        return _Said(first, clear=True)
-    later = next((word for word in reversed(found[1:]) if word in READS or word in CLEAR), "")
+    if first in READ_VERBS or first in UNAMBIGUOUS_WRITE_VERBS:
+        return _VerbMatch(first, clear=True)
+    later = next((word for word in reversed(found[1:]) if word in READ_VERBS or word in UNAMBIGUOUS_WRITE_VERBS), "")
     if later:
-        return _Said(later)
+        return _VerbMatch(later)
     noun = len(found) > 1 and found[-1] in NOUN_HEADS
-    return _Said(first, clear=first in WRITES and not noun) if first in _KNOWN else _Said()
+    return _VerbMatch(first, clear=first in WRITE_VERBS and not noun) if first in _KNOWN else _VerbMatch()
 
 
-def _of_path(path: str) -> _Said:
+def _of_path(path: str) -> _VerbMatch:
     """Return the verb that a path ends with: `/logout`, `:cancel`, `/{id}/start`, `#Action=DeleteVolume`."""
     if found := _ACTION.search(path):
         return _of_name(found[1])
     before, _, segment = path.rpartition("/")
     literal = "" if segment.endswith("}") else re.sub(r"^.*[}:.]", "", segment)
-    found_words = [word for word in words(literal) if word not in NOT_FIRST] or list(words(literal))
+    found_words = [word for word in words(literal) if word not in SKIPPED_FIRST_WORDS] or list(words(literal))
     first = found_words[0] if found_words else ""
     acted = ":" in segment or (before.endswith("}") and len(found_words) == 1)
-    if first not in _KNOWN or (len(found_words) > 1 and first not in CLEAR | READS):
-        return _Said()
-    return _Said(first, clear=acted or first in CLEAR)
+    if first not in _KNOWN or (len(found_words) > 1 and first not in UNAMBIGUOUS_WRITE_VERBS | READ_VERBS):
+        return _VerbMatch()
+    return _VerbMatch(first, clear=acted or first in UNAMBIGUOUS_WRITE_VERBS)
 
 
 @lru_cache(maxsize=4096)
@@ -361,55 +363,55 @@ def _sentences(text: str) -> tuple[str, ...]:
     return tuple(one for one in _SENTENCE.split(shown)[:_SENTENCES_READ] if one)
 
 
-def _of_text(sentence: str, *, later: bool) -> _Said:
+def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
     """Return the first verb of a sentence such as “Delete …”, “Deletes …”, “Use this method to delete …”.
 
     `later`: an earlier sentence describes a read, so only an initial verb counts, and no noun.
     """
     start = words(sentence[:200])
     if not start or start[0] in {"to", "if", "when", "for"}:
-        return _Said()
+        return _VerbMatch()
     led = [words(sentence[one.end() : one.end() + 120]) for one in _LED.finditer(sentence[:200])]
     called = base_of(start[0], _LEADS) in _LEADS and (bool(led) or " to " in sentence[:120])
     phrases = [*([] if called else [start]), *([] if later else led)]
-    said = next((one for one in map(_of_phrase, phrases) if one.verb), _Said())
+    said = next((one for one in map(_of_phrase, phrases) if one.verb), _VerbMatch())
     if said.verb:
-        return _Said() if later and said.changes and not said.clear else said
+        return _VerbMatch() if later and said.changes and not said.clear else said
     if _COMMAND.match(sentence) and not led and start[0] not in _NO_COMMAND:
-        return _Said(start[0], unknown=True)
-    return _Said()
+        return _VerbMatch(start[0], unknown=True)
+    return _VerbMatch()
 
 
-def _of_phrase(found: Sequence[str]) -> _Said:
+def _of_phrase(found: Sequence[str]) -> _VerbMatch:
     """Return the verb at the start of words; before a noun or “of” it is not clear, or missing."""
     while len(found) > 1 and (
-        found[0] in NOT_FIRST or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
+        found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):
         found = found[1:]
     verb = base_of(found[0], _KNOWN) if found else ""
     if verb not in _KNOWN or found[:2] == ("get", "started"):
-        return _Said()
+        return _VerbMatch()
     following = found[1] if len(found) > 1 else ""
     if verb not in _CHANGES:
-        return _Said(verb, clear=True)
+        return _VerbMatch(verb, clear=True)
     if following == "of" or (not following and verb != found[0]):
-        return _Said()
+        return _VerbMatch()
     third = verb != found[0] and found[2:3] != ("and",)
-    noun = verb not in CLEAR and (verb in MAYBE or following in NOUN_HEADS or third)
-    return _Said(verb, clear=following in _DETERMINER or not noun)
+    noun = verb not in UNAMBIGUOUS_WRITE_VERBS and (verb in AMBIGUOUS_VERBS or following in NOUN_HEADS or third)
+    return _VerbMatch(verb, clear=following in _DETERMINER or not noun)
 
 
-def _second(sentence: str, *, named: bool = False) -> _Said:
+def _second(sentence: str, *, named: bool = False) -> _VerbMatch:
     """Return the second verb of a name or a sentence, if it is a change: “Returns the messages and marks them as read”."""
     lead = words(sentence[:200])
     if not lead or base_of(lead[0], _KNOWN) not in _KNOWN:
-        return _Said()
+        return _VerbMatch()
     for found in _JOINED.finditer(sentence[:400]):
         word, following = found[1].lower(), (found[2] or "").lower()
-        known = WRITES | DESTROYS if word.endswith("ing") else _CHANGES
+        known = WRITE_VERBS | DESTRUCTIVE_VERBS if word.endswith("ing") else _CHANGES
         verb = base_of(word, known)
-        joined = found[0][0] != "," and word == verb and (not following or (named and verb in CLEAR))
+        joined = found[0][0] != "," and word == verb and (not following or (named and verb in UNAMBIGUOUS_WRITE_VERBS))
         beside = following in _DETERMINER - {"each", "every"}
         if verb in known and (joined or beside) and not _RELATIVE.search(sentence[: found.start()]):
-            return _Said(verb, clear=True)
-    return _Said()
+            return _VerbMatch(verb, clear=True)
+    return _VerbMatch()

@@ -127,7 +127,7 @@ def _is_file(body: ApiBody, media: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Flat:
+class _FlatSchema:
     """An object schema and its `allOf` as one. `others` is the schema of other properties, or None."""
 
     properties: dict[str, Any] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class _Flat:
     others: Any = None
 
 
-def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> _Flat | None:
+def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> _FlatSchema | None:
     """Return the flat form of an object schema; None if it has none."""
     left[0] -= 1
     schema = lookup(schema, schemas)
@@ -145,7 +145,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
     kinds = types_of(schema)
     if "object" not in kinds and (kinds or not {"properties", "allOf"} & schema.keys()):
         return None
-    flat = _Flat()
+    flat = _FlatSchema()
     for part in parts_of(schema, "allOf"):
         merged = lookup(part, schemas)
         if isinstance(merged, dict) and set(merged) <= _ANNOTATIONS | {"required"}:

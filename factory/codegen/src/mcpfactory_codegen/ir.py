@@ -244,22 +244,22 @@ Level = Literal["error", "warning"]
 
 _ERRORS: Final = """
     version-unsupported too-many-operations reference-dangling reference-cycle reference-refused paths-invalid
-    path-invalid operation-invalid operation-duplicate operation-unreadable parameter-invalid parameter-header
-    body-invalid workflow-invalid schema-deep schema-budget security-invalid security-undefined security-unsupported
+    path-invalid operation-invalid operation-duplicate operation-internal-error parameter-invalid parameter-header
+    body-invalid workflow-invalid schema-too-deep schema-budget security-invalid security-undefined security-unsupported
     graphql-invalid overlay-invalid
 """
 _WARNINGS: Final = """
-    document-encoding document-syntax document-duplicate-key document-tag document-many document-text
-    version-unknown info-invalid text-invalid webhooks-ignored reference-siblings reference-mended path-slash
-    path-odd path-method operation-reference operation-id operation-tags callbacks-ignored parameter-duplicate
+    document-encoding document-syntax document-duplicate-key document-tag document-multiple document-text
+    version-unknown info-invalid text-invalid webhooks-ignored reference-siblings reference-repaired path-slash
+    path-unusual-syntax path-method operation-reference operation-id operation-tags callbacks-ignored parameter-duplicate
     parameter-ignored parameter-undeclared parameter-unused parameter-required parameter-style parameter-schema
-    parameter-shape parameter-place parameter-credential body-empty body-media body-encoding body-shape body-xml
+    parameter-shape parameter-location parameter-credential body-empty body-media-type body-encoding body-shape body-xml
     head-body response-invalid media-invalid schema-invalid schema-keyword schema-unknown-keyword schema-default
-    schema-required schema-type schema-enum schema-bounds schema-closed schema-pattern schema-cycle server-invalid
-    server-relative server-mock server-none security-shape security-unapplied security-shared overlay-unmatched
+    schema-required schema-type schema-enum schema-bounds schema-closed-object schema-pattern schema-cycle server-invalid
+    server-relative server-mock server-missing security-shape security-unapplied security-shared overlay-unmatched
     selection-unmatched profile-empty profile-unknown
 """
-CODES: Final[dict[str, Level]] = {
+PROBLEM_CODES: Final[dict[str, Level]] = {
     **dict.fromkeys(_ERRORS.split(), "error"),
     **dict.fromkeys(_WARNINGS.split(), "warning"),
 }
@@ -270,7 +270,7 @@ _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
 """Problems listed per code, because a document can have the same mistake a thousand times."""
 
 
-class Problems:
+class ProblemCollector:
     """Collects problems in order; each (code, pointer) once, and a bounded number of each code."""
 
     def __init__(self) -> None:
@@ -280,7 +280,7 @@ class Problems:
 
     def add(self, code: str, pointer: str, message: str, hint: str = "") -> None:
         """Report one problem. `code` is a key of CODES (KeyError otherwise), which also gives the level."""
-        level = CODES[code]
+        level = PROBLEM_CODES[code]
         if (code, pointer) in self._seen:
             return
         count = self._count[code] = self._count.get(code, 0) + 1
@@ -298,7 +298,7 @@ class Problems:
         """Return the collected problems, errors first; a last line per code counts the omitted ones."""
         listed = list(self._listed)
         for code, count in self._count.items():
-            level = CODES[code]
+            level = PROBLEM_CODES[code]
             if count > _MOST[level]:
                 listed.append(
                     Problem(level, code, "", f"{count - _MOST[level]} more problems of this kind are not listed")

@@ -8,8 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from mcpfactory_codegen.curation import Selection
-from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Problems, Skipped, operation_key, split_label
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.ir import (
+    Api,
+    ApiOperation,
+    JsonSchema,
+    Problem,
+    ProblemCollector,
+    Skipped,
+    operation_key,
+    split_label,
+)
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_runtime.schemas.walk import reached
 
 NOT_SELECTED: Final = "not selected"
@@ -21,7 +30,7 @@ def select(api: Api, selection: Selection) -> Api:
 
     Entries of the selection that match nothing are reported as problems: they are mistyped more often than not.
     """
-    problems = Problems()
+    problems = ProblemCollector()
     terms = [(field, term, matcher(term)) for field, matcher in _MATCHERS.items() for term in getattr(selection, field)]
     matched: set[tuple[str, str]] = set()
     kept: list[ApiOperation] = []
@@ -63,7 +72,7 @@ def _hint(api: Api, kind: str, term: str) -> str:
         "operation": {one.operation_id or one.key for one in api.operations},
         "method": {one.method for one in api.operations},
     }
-    return listed(term, sorted(known[kind]), f"{kind}s")
+    return did_you_mean(term, sorted(known[kind]), f"{kind}s")
 
 
 def _by_tag(term: str) -> Callable[[ApiOperation], bool]:

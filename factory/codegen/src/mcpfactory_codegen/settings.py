@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
-from mcpfactory_codegen.text import clean, listed
+from mcpfactory_codegen.text import clean, did_you_mean
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.schemas.walk import children, items_of, parts_of, properties_of, resolve, types_of
 
@@ -210,7 +210,7 @@ def _explain(error: ErrorDetails, value: Any, places: Sequence[Mapping[str, Any]
     if error["type"] == "extra_forbidden":
         known = list(dict.fromkeys(name for one in places for name in properties_of(one)))
         what = "fields" if len(error["loc"]) > 1 else "tables"
-        return f"unknown field {last[:_SHOWN]!r}", listed(last, known, what)
+        return f"unknown field {last[:_SHOWN]!r}", did_you_mean(last, known, what)
     if error["type"] == "missing":
         return f"{last} is missing", _example(
             last, [properties_of(one)[last] for one in places if last in properties_of(one)]
@@ -223,7 +223,7 @@ def _explain(error: ErrorDetails, value: Any, places: Sequence[Mapping[str, Any]
         one for place in places for one in place.get("enum", [place["const"]] if "const" in place else ()) if one
     ]
     if choices:
-        return f"{_shown(value)} is not valid", listed(str(value), [str(one) for one in choices], "values")
+        return f"{_shown(value)} is not valid", did_you_mean(str(value), [str(one) for one in choices], "values")
     for one in places:
         if "maximum" in one:
             return f"{value} is not valid", f"use a number from {one.get('minimum', 'above 0')} to {one['maximum']}"
@@ -312,6 +312,6 @@ def quoted(text: str) -> str:
     return json.dumps(clean(text), ensure_ascii=False)
 
 
-def written(value: str | Sequence[str]) -> str:
+def to_toml(value: str | Sequence[str]) -> str:
     """Return a value as TOML."""
     return quoted(value) if isinstance(value, str) else f"[{', '.join(quoted(item) for item in value)}]"

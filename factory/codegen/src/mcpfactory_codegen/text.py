@@ -52,7 +52,7 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(part.lower() for part in _BOUNDARY.split(text) if part)
 
 
-def snake(text: str) -> str:
+def snake_case(text: str) -> str:
     """Return a name in snake case: `X-Request-ID` → x_request_id; "" without ASCII letters and digits."""
     return "_".join(words(text))
 
@@ -103,7 +103,7 @@ def is_identifier(text: str) -> bool:
 
 def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()) -> str:
     """Return an ASCII Python identifier from snake-cased text; `prefix` leads when it is empty or begins with a digit."""
-    name = snake(text)
+    name = snake_case(text)
     if not name:
         return f"{prefix}_{digest(text, 6)}"
     if name[0].isdigit():
@@ -111,14 +111,14 @@ def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()
     return name + "_" if keyword.iskeyword(name) or name in reserved else name
 
 
-def digests(lead: str, key: str, length: int) -> Iterator[str]:
+def unique_suffixes(lead: str, key: str, length: int) -> Iterator[str]:
     """Yield ever longer digests of the key, behind a lead; endless, for names that must differ."""
     while True:
         yield "_".join(filter(None, (lead, digest(key, length))))
         length += 2
 
 
-def settle(proposals: Mapping[str, Iterator[str]], taken: set[str]) -> dict[str, str]:
+def choose_unique_names(proposals: Mapping[str, Iterator[str]], taken: set[str]) -> dict[str, str]:
     """Return a name for each key: the first of its endless proposals that is free. Names are compared without case.
 
     In each round, a key that is the only one to propose a free name gets it, so that no name depends on an order.
@@ -144,7 +144,7 @@ _LONGEST: Final = 100  # characters of a name that are compared and shown
 _LEAST: Final = 3  # characters; shorter beginnings are those of unlike names
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def closest_match(word: str, known: Iterable[str]) -> str:
     """Return the closest known name: similar, with its letters in another order, or beginning with the word; else ""."""
     by_fold = {name.casefold(): name for name in known}
     asked = word.casefold()[:_LONGEST]
@@ -154,23 +154,23 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return next((by_fold[name] for name in (*close, *turned, *begun)), "")
 
 
-def listed(word: str, known: Collection[str], what: str) -> str:
+def did_you_mean(word: str, known: Collection[str], what: str) -> str:
     """Return a hint with the closest name and the known ones: `did you mean 'shop'? servers: books, shop`."""
     names = list(known)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     there = f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else f"{what}: none"
-    meant = nearest(word, names)
+    meant = closest_match(word, names)
     return f"did you mean {meant!r}? {there}" if meant else there
 
 
-def unknown_field(table: Mapping[str, object], known: Collection[str], where: str) -> tuple[str, str] | None:
+def unknown_key(table: Mapping[str, object], known: Collection[str], where: str) -> tuple[str, str] | None:
     """Return the problem and a hint for the first unknown key of a table, or None if all keys are known.
 
     An ignored key would be a setting that the author wrongly believes to be in effect.
     """
     for key in table:
         if key not in known:
-            return f"{where} has an unknown field {str(key)[:_LONGEST]!r}", listed(str(key), known, "fields")
+            return f"{where} has an unknown field {str(key)[:_LONGEST]!r}", did_you_mean(str(key), known, "fields")
     return None
 
 
@@ -226,7 +226,7 @@ def plain(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def fit(text: str, limit: int) -> str:
+def shorten_text(text: str, limit: int) -> str:
     """Return plain text of at most `limit` characters: the first sentences, and later ones that state a constraint."""
     text = plain(text)
     if len(text) <= limit:
@@ -251,8 +251,8 @@ def _worth(sentence: str) -> int:
 
 
 def one_line(text: str, limit: int) -> str:
-    """Return `fit` on a single line."""
-    return " ".join(fit(text, limit).split())
+    """Return `shorten_text` on a single line."""
+    return " ".join(shorten_text(text, limit).split())
 
 
 # --- the cost of a tool in tokens: UTF-8 length of its compact JSON divided by four, within about 15 % of tokenizers ---

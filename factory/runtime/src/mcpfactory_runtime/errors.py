@@ -11,14 +11,14 @@ class Exit(IntEnum):
     """Exit codes of `mcpfactory`. Documented in docs/reference/exit-codes.md."""
 
     OK = 0  # done, and the answer is yes
-    NO = 1  # done, and the answer is no: a stage failed, a check failed, a tool answered with an error
+    NEGATIVE = 1  # done, and the answer is no: a stage failed, a check failed, a tool answered with an error
     USAGE = 2  # the command line was wrong
     NOT_FOUND = 3  # no workspace here, or no such server, template, stage, channel or tool
     BAD_INPUT = 4  # an API document, a configuration or arguments that cannot be used
-    BROKEN = 5  # the machinery failed: a build tool, an unreadable state
-    SERVER = 6  # a server cannot start or communicate, because of its code or a dependency
-    NOT_SHOWN = 7  # nothing was found wrong, and what matters most could not be looked at
-    BUG = 70  # a mistake of mcpfactory itself
+    SYSTEM_ERROR = 5  # the machinery failed: a build tool, an unreadable state
+    SERVER_ERROR = 6  # a server cannot start or communicate, because of its code or a dependency
+    INCOMPLETE = 7  # nothing was found wrong, and what matters most could not be looked at
+    INTERNAL_ERROR = 70  # a mistake of mcpfactory itself
     INTERRUPTED = 130  # Ctrl-C
 
 
@@ -28,7 +28,7 @@ class McpfactoryError(Exception):
     A class says with `exit_code` how a command ends that it stopped.
     """
 
-    exit_code: ClassVar[Exit] = Exit.BROKEN
+    exit_code: ClassVar[Exit] = Exit.SYSTEM_ERROR
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ def system_error(error: BaseException) -> OSError | None:
     return None
 
 
-def why_unreachable(error: BaseException) -> str:
+def connection_error_reason(error: BaseException) -> str:
     """Return why a connection failed: the system's message, else the error's own, else its class name."""
     import socket  # noqa: PLC0415 - only when a connection failed
     import ssl  # noqa: PLC0415 - as above

@@ -19,7 +19,7 @@ from mcpfactory_runtime.server.dependencies import override
 from mcpfactory_runtime.server.session import Session
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.server.server import Server
 
 __all__ = ["compile_schema", "connect", "differences", "override"]
@@ -28,7 +28,7 @@ __all__ = ["compile_schema", "connect", "differences", "override"]
 class MemoryStream:
     """The client's end: what it sends is in the server at once, what the server sends waits to be received."""
 
-    def __init__(self, server: Host) -> None:
+    def __init__(self, server: ServerInterface) -> None:
         self._lines = LineReader(server.max_message_size)
         self._sent: asyncio.Queue[bytes] = asyncio.Queue()
         self.session = Session(server, lambda data: self._sent.put_nowait(data + b"\n"))
@@ -50,7 +50,7 @@ class MemoryStream:
 
 
 @asynccontextmanager
-async def serve_memory(server: Host) -> AsyncIterator[MemoryStream]:
+async def serve_memory(server: ServerInterface) -> AsyncIterator[MemoryStream]:
     """Run a server for one client in this process; the stream is closed at the end."""
     async with server.running():
         stream = MemoryStream(server)

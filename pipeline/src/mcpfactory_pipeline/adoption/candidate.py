@@ -14,9 +14,9 @@ from typing import Any, Final
 from mcpfactory_pipeline.adoption import command, npm, projects, pypi, remote
 from mcpfactory_pipeline.adoption.npm import node_paths
 from mcpfactory_pipeline.adoption.pypi import environment_paths
-from mcpfactory_pipeline.adoption.sources import Collected, Sources
+from mcpfactory_pipeline.adoption.sources import AdoptionSources, CollectedFiles
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import why_damaged
+from mcpfactory_pipeline.base.files import parse_error_reason
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.environment import changed_files, contents, contents_hash
@@ -29,36 +29,36 @@ Program = Callable[[Path, Sequence[str]], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ServerKind:
     """One kind.
 
-    `collect` gathers the files that run. `make_ready` lays a candidate out in a folder, from its files alone and what its lock
+    `collect` gathers the files that run. `prepare_server` lays a candidate out in a folder, from its files alone and what its lock
     names by hashes, and `program` is the command line there; both are None for a server that is not started here. `newest`
     asks whether there is a newer one, as what `mcpfactory adopt` takes. `upstream` says who publishes it, where that is not us.
     """
 
-    collect: Callable[[Sources], Collected]
+    collect: Callable[[AdoptionSources], CollectedFiles]
     make_ready: MakeReady | None
     program: Program | None
     newest: Callable[[str, Path], str] | None = None
     upstream: str = ""
 
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "python": Kind(projects.collect_python, pypi.make_environment, pypi.python_program),
-    "node": Kind(projects.collect_node, projects.make_package, projects.package_program),
-    "command": Kind(command.collect, command.unpack, command.command_program, upstream="its author"),
-    "pypi": Kind(
+KINDS: Final[Mapping[str, ServerKind]] = {
+    "python": ServerKind(projects.collect_python, pypi.make_environment, pypi.python_program),
+    "node": ServerKind(projects.collect_node, projects.make_package, projects.package_program),
+    "command": ServerKind(command.collect, command.unpack, command.command_program, upstream="its author"),
+    "pypi": ServerKind(
         pypi.collect,
         pypi.make_environment,
         pypi.python_program,
         lambda package, work: pypi.find_wheel(package, work).version,
         "its authors, in the index it comes from",
     ),
-    "npm": Kind(
+    "npm": ServerKind(
         npm.collect, npm.make_tree, npm.tree_program, npm.newest_version, "its authors, in the registry it comes from"
     ),
-    "url": Kind(remote.collect, None, None, upstream="its operator"),
+    "url": ServerKind(remote.collect, None, None, upstream="its operator"),
 }
 
 
@@ -112,10 +112,10 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
             raise ValueError("it is from another version of mcpfactory")
         return Record(**{**data, **{key: tuple(map(str, data[key])) for key in ("start", "environment")}})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise StateError(f"{name} cannot be read: {why_damaged(error)}", hint=hint) from error
+        raise StateError(f"{name} cannot be read: {parse_error_reason(error)}", hint=hint) from error
 
 
-def build_adopted(sources: Sources, environment: tuple[str, ...]) -> BuiltCandidate:
+def build_adopted(sources: AdoptionSources, environment: tuple[str, ...]) -> BuiltCandidate:
     """Gather the files that an adopted server runs from into `work/dist`; `environment` lists the variables that it reads.
 
     Raises:
@@ -152,7 +152,7 @@ _PATIENCE: Final = 600  # seconds to wait for another process that prepares the 
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyServer:
+class PreparedServer:
     """Candidate that can be started: its record, its folder, and the command line.
 
     `readable` lists the paths outside the system that its process must read. `holds` is the folder's original
@@ -170,9 +170,9 @@ class ReadyServer:
         return changed_files(self.holds, contents(self.folder, without=_MARK))
 
 
-def make_ready(
+def prepare_server(
     files: Path, hashes: Mapping[str, str], place: Path, *, log: bool = True, verify: bool = True
-) -> ReadyServer:
+) -> PreparedServer:
     """Return a candidate that can be started from `place`; it is installed there if it is missing or was changed.
 
     Args:
@@ -196,7 +196,7 @@ def make_ready(
     record = read_record(files, hashes)
     kind = KINDS[record.kind]
     if kind.make_ready is None or kind.program is None:
-        return ReadyServer(record, place, (), (), {})
+        return PreparedServer(record, place, (), (), {})
     place.parent.mkdir(parents=True, exist_ok=True)
     with file_lock(place.parent / f".{place.name}.lock", timeout=_PATIENCE):
         holds = _whole(place, hashes, verify=verify)
@@ -205,7 +205,7 @@ def make_ready(
     command = _located(kind.program(place, record.start))
     machine = (*node_paths(), *environment_paths(Path(command[0]))) if record.kind == "command" else ()
     readable = (place, *(node_paths() if record.kind in {"node", "npm"} else machine))
-    return ReadyServer(record, place, command, readable, holds)
+    return PreparedServer(record, place, command, readable, holds)
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -235,7 +235,7 @@ def _lay_out(record: Record, files: Path, hashes: Mapping[str, str], place: Path
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     make = KINDS[record.kind].make_ready
-    assert make is not None  # callers skip kinds without `make_ready`
+    assert make is not None  # callers skip kinds without `prepare_server`
     # Use a private copy, so that the installed bytes are exactly those that were hashed.
     with tempfile.TemporaryDirectory(prefix=".files-", dir=place.parent) as copy:
         for name, wanted in hashes.items():

@@ -14,26 +14,26 @@ from urllib.parse import parse_qsl, urlsplit
 
 from mcpfactory_codegen.credentials import is_secret
 from mcpfactory_codegen.sources.translation import redacted
-from mcpfactory_pipeline.adoption.sources import Collected, Sources
+from mcpfactory_pipeline.adoption.sources import AdoptionSources, CollectedFiles
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.hashing import ArchiveEntry, tar_bytes
-from mcpfactory_pipeline.build.leaks import find_leaks_among
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.secret_scan import find_secrets_in_files
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 
 _BUNDLE: Final = "files.tar"  # uncompressed, so that its bytes do not depend on the version of a compression library
 _RUNS: Final = 0o755
 
 
-def collect(sources: Sources) -> Collected:
+def collect(sources: AdoptionSources) -> CollectedFiles:
     """Pack the files of a command into one archive with reproducible bytes."""
     adopted = sources.adopted
     names = adopted_files(adopted, sources.root)
     entries = list(_entries(sources.own(), names)) if names else []
-    if leaks := list(find_leaks_among((_BUNDLE, entry.path, entry.data) for entry in entries)):
+    if leaks := list(find_secrets_in_files((_BUNDLE, entry.path, entry.data) for entry in entries)):
         raise ProgramRefusedError(f"its files would publish secrets: {'; '.join(leaks[:5])}")
     made = {_BUNDLE: tar_bytes(entries)} if entries else {}
-    return Collected(sources.server, adopted.version or "0", made)
+    return CollectedFiles(sources.server, adopted.version or "0", made)
 
 
 def _entries(folder: Path, names: Sequence[str]) -> Iterator[ArchiveEntry]:

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class SourceDifference:
     """One difference: `kind` is `version`, `replaced` or `offers`; `command` is the command to run next.
 
     `unanswered`: the check could not run. `offer` is the hash of the current offer, for differences that stop a
@@ -37,7 +37,7 @@ class Watched:
     unanswered: bool = False
 
 
-def watch(server: WorkspaceServer) -> list[Watched]:
+def check_drift(server: WorkspaceServer) -> list[SourceDifference]:
     """Return the differences between the adopted version and the current one at its index, registry or URL.
 
     A source that does not answer is reported also, because the result is then unknown.
@@ -51,10 +51,14 @@ def watch(server: WorkspaceServer) -> list[Watched]:
             return list(look(server, adopted, Path(work)))
         except (PipelineError, ProgramRefusedError, OSError) as error:
             message, means = f"the current version is unknown: {error}", "drift from the adopted one cannot be checked"
-            return [Watched("version", message, means, f"mcpfactory inbox --refresh {server.name}", unanswered=True)]
+            return [
+                SourceDifference(
+                    "version", message, means, f"mcpfactory inbox --refresh {server.name}", unanswered=True
+                )
+            ]
 
 
-def note_seen(server: WorkspaceServer, seen: Sequence[Watched]) -> None:
+def record_known_drift(server: WorkspaceServer, seen: Sequence[SourceDifference]) -> None:
     """Record the differences that stop a server (`known_drift`); keep the old record if a source did not answer.
 
     Raises:
@@ -66,16 +70,16 @@ def note_seen(server: WorkspaceServer, seen: Sequence[Watched]) -> None:
         write_known_drift(server.folder, server.adopted, facts)
 
 
-def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[Watched]:
+def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[SourceDifference]:
     url = adopted.url
     changed, offer = asyncio.run(_offered_otherwise(url, (server.folder / LOCKS["url"]).read_bytes()))
     if changed:
         message = f"{url} offers something else than was adopted: {changed}"
         means = "callers get tools that nobody looked at: a description can tell a model what to do"
-        yield Watched("offers", message, means, f"mcpfactory adopt {url} --name {server.name}", offer)
+        yield SourceDifference("offers", message, means, f"mcpfactory adopt {url} --name {server.name}", offer)
 
 
-async def look_now(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
+async def find_differences(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
     """Return the differences from the adopted version (None: unchecked kind) and the hash of the current offer.
 
     A server at a URL is asked, and compared with the recorded offers in the file `offers`; for a package the result
@@ -97,10 +101,10 @@ async def look_now(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[
 async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
     """Return a summary of changes to a URL's recorded offers ("" if none), and the hash of the current ones."""
     before, now = remote.read_offers(offers), await remote.ask_offers(url)
-    return remote.shorten(remote.changed_offers(before, now)), remote.hash_offers(now)
+    return remote.summarize_changes(remote.changed_offers(before, now)), remote.hash_offers(now)
 
 
-def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Watched]:
+def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[SourceDifference]:
     try:
         pypi.find_wheel(f"{adopted.package}=={adopted.version}", work, wanted=adopted.hash)
     except ProgramRefusedError as error:
@@ -109,7 +113,7 @@ def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Wa
     yield from _newer(server, adopted, f"pypi:{adopted.package}==", work)
 
 
-def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Watched]:
+def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[SourceDifference]:
     there, gone, wanted = "", "", f"{adopted.package}@{adopted.version}"
     try:
         there = str(json.loads(npm.run_npm("view", wanted, "dist.integrity", "--json", cwd=work, log=False) or '""'))
@@ -121,21 +125,21 @@ def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[
     yield from _newer(server, adopted, f"npm:{adopted.package}@", work)
 
 
-def _replaced(server: WorkspaceServer, adopted: Adopted, message: str, offer: str) -> Watched:
+def _replaced(server: WorkspaceServer, adopted: Adopted, message: str, offer: str) -> SourceDifference:
     means = "channels stay unchanged; a machine without its files cannot get them again"
-    return Watched("replaced", message, means, f"mcpfactory adopt {adopted.again} --name {server.name}", offer)
+    return SourceDifference("replaced", message, means, f"mcpfactory adopt {adopted.again} --name {server.name}", offer)
 
 
-def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> Iterator[Watched]:
+def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> Iterator[SourceDifference]:
     ask = KINDS[adopted.kind].newest
     newest = ask(adopted.package, work) if ask else ""
     if newest and newest != adopted.version:
         message = f"{adopted.package} has {newest}, and {adopted.version} was adopted"
         means = "callers stay with what was checked until the newer one is adopted and promoted"
-        yield Watched("version", message, means, f"mcpfactory adopt {form}{newest} --name {server.name}")
+        yield SourceDifference("version", message, means, f"mcpfactory adopt {form}{newest} --name {server.name}")
 
 
-_LOOKS: Final[Mapping[str, Callable[[WorkspaceServer, Adopted, Path], Iterator[Watched]]]] = {
+_LOOKS: Final[Mapping[str, Callable[[WorkspaceServer, Adopted, Path], Iterator[SourceDifference]]]] = {
     "pypi": _wheel,
     "npm": _tarball,
     "url": _offers,

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources, check_node_lock
+from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources, CollectedFiles, check_node_lock
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, npm_environ
 
@@ -133,7 +133,7 @@ def scripted_packages(lock: str | bytes) -> list[str]:
     return sorted(path.removeprefix("node_modules/") for path, row in rows.items() if row.get("hasInstallScript"))
 
 
-def collect(sources: Sources) -> Collected:
+def collect(sources: AdoptionSources) -> CollectedFiles:
     """Return the tarball of the adopted version, checked by its integrity hash, and the lock."""
     adopted, lock = sources.adopted, sources.lock("node")
     check_node_lock(lock, own=adopted.package, where=f"servers/{sources.server}/{LOCKS['node']}")
@@ -150,7 +150,7 @@ def collect(sources: Sources) -> Collected:
             f"npm:{adopted.package}@{adopted.version} writes both again"
         )
     files = {_TARBALL: data, "package.json": package_text(adopted.package).encode(), LOCKS["node"]: lock}
-    return Collected(adopted.package, adopted.version, files, {"pinned": adopted.hash})
+    return CollectedFiles(adopted.package, adopted.version, files, {"pinned": adopted.hash})
 
 
 def make_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:

@@ -12,9 +12,9 @@ from xml.etree import ElementTree as ET
 
 from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_paths, run_npm
-from mcpfactory_pipeline.adoption.projects import check_project_lock, own_files
+from mcpfactory_pipeline.adoption.projects import check_project_lock, project_files
 from mcpfactory_pipeline.adoption.pypi import ONLY_WHEELS, check_requirement, make_environment, programs
-from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
+from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_captured, run_uv
@@ -110,7 +110,7 @@ _PYTEST_CONFIGS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class OwnTests:
+class ProjectTestResult:
     """Result of a server's own tests: success, message, and the counts of a report, if any."""
 
     good: bool
@@ -118,15 +118,15 @@ class OwnTests:
     count: TestCount = NO_REPORT
 
 
-def run_own_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) -> OwnTests:
+def run_project_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) -> ProjectTestResult:
     """Run the test command of a server in a sandbox, in a copy of its sources, with the programs of its kind.
 
     Raises:
         ProgramRefusedError: a dependency of the tests is not available.
         StageError: an index did not answer, or the command cannot be started.
     """
-    sources = Sources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
-    folder, files = own_files(sources)
+    sources = AdoptionSources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
+    folder, files = project_files(sources)
     place = inputs.work / "tools"
     place.mkdir()
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(place, *node_paths()), name="tests")
@@ -139,7 +139,7 @@ def run_own_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) ->
         environ["PATH"] = os.pathsep.join([str(path), environ["PATH"]])
     code, said = run_captured(adopted.test, bench, environ, sandbox)
     report = bench / adopted.report if adopted.report else None
-    return judge(code, said, _read(report), wanted=adopted.report)
+    return judge_test_run(code, said, _read(report), wanted=adopted.report)
 
 
 def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
@@ -205,25 +205,29 @@ def _node_tools(bench: Path, candidate: Artifact, place: Path) -> None:
 _PREPARE: Final = {"python": _python_tools, "node": _node_tools}
 
 
-def judge(code: int, said: str, report: bytes | None, *, wanted: str) -> OwnTests:
+def judge_test_run(code: int, said: str, report: bytes | None, *, wanted: str) -> ProjectTestResult:
     """Return the verdict; exit code and report must both pass. A `wanted` report that is missing fails. Pure."""
     if wanted and report is None:
-        return OwnTests(False, f"the tests ended with exit {code} and wrote no {wanted}: nothing is known of them")
+        return ProjectTestResult(
+            False, f"the tests ended with exit {code} and wrote no {wanted}: nothing is known of them"
+        )
     count = read_junit(report) or read_tap(report.decode(errors="replace")) if report is not None else read_tap(said)
     if wanted and count is None:
-        return OwnTests(False, f"{wanted} is neither a report of JUnit nor of TAP: nothing is known of the tests")
+        return ProjectTestResult(
+            False, f"{wanted} is neither a report of JUnit nor of TAP: nothing is known of the tests"
+        )
     if count is None:
-        return OwnTests(code == 0, f"the tests ended with exit {code}; no report says how many there were")
+        return ProjectTestResult(code == 0, f"the tests ended with exit {code}; no report says how many there were")
     return _with_count(code, count)
 
 
-def _with_count(code: int, count: TestCount) -> OwnTests:
+def _with_count(code: int, count: TestCount) -> ProjectTestResult:
     if code != 0 and not count.failed:
         words = f"the tests ended with exit {code}, although {count.form} says {count.words()}"
-        return OwnTests(False, words, count)
+        return ProjectTestResult(False, words, count)
     if not count.passed:
-        return OwnTests(False, f"no test passed ({count.form}: {count.words()})", count)
-    return OwnTests(code == 0 and not count.failed, f"{count.words()} ({count.form})", count)
+        return ProjectTestResult(False, f"no test passed ({count.form}: {count.words()})", count)
+    return ProjectTestResult(code == 0 and not count.failed, f"{count.words()} ({count.form})", count)
 
 
 def _read(report: Path | None) -> bytes | None:

@@ -19,22 +19,22 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.adoption import pypi
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, run_npm
-from mcpfactory_pipeline.adoption.proposal import Recognised, environment_names, framework_words, server_name
+from mcpfactory_pipeline.adoption.proposal import RecognizedServer, environment_names, framework_words, server_name
 from mcpfactory_pipeline.adoption.sources import (
     LOCKS,
     SHRINKWRAP,
-    Collected,
-    Sources,
-    Wish,
+    AdoptionRequest,
+    AdoptionSources,
+    CollectedFiles,
     check_node_lock,
     check_python_lock,
 )
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.build.leaks import find_leaks, find_leaks_among, without_ignored
 from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, run_captured
+from mcpfactory_pipeline.build.secret_scan import find_secrets, find_secrets_in_files, without_ignored
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, wheel_version
 from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 from mcpfactory_pipeline.workspace.adopted import adopted_files
@@ -44,32 +44,32 @@ _UNPACKED: Final = "package"  # top-level folder in every npm tarball
 _LARGEST: Final = 512 * 1024 * 1024  # maximum unpacked size of a tarball in bytes
 
 
-def own_files(sources: Sources) -> tuple[Path, list[str]]:
+def project_files(sources: AdoptionSources) -> tuple[Path, list[str]]:
     """Return a project's folder and its files, without files that git ignores."""
     folder = sources.own()
     return folder, without_ignored(folder, adopted_files(sources.adopted, sources.root))
 
 
-def collect_python(sources: Sources) -> Collected:
+def collect_python(sources: AdoptionSources) -> CollectedFiles:
     """Build a project's wheel in a copy of its sources; the lock next to `mcpfactory.toml` has its dependencies."""
     lock = sources.lock("python")
     check_python_lock(lock, addresses=True, where=f"servers/{sources.server}/{LOCKS['python']}")
-    folder, files = own_files(sources)
+    folder, files = project_files(sources)
     wheel, sdist = build_packages(folder, files, sources.work / "python", settings=sources.settings, log=sources.log)
-    _refuse_leaks(find_leaks((wheel, sdist)))
+    _refuse_leaks(find_secrets((wheel, sdist)))
     name, version = wheel_name(wheel.name), wheel_version(wheel.name)
     made = {wheel.name: wheel.read_bytes(), LOCKS["python"]: lock}
-    return Collected(name, version, made, {"backend": backend_of(wheel)})
+    return CollectedFiles(name, version, made, {"backend": backend_of(wheel)})
 
 
-def collect_node(sources: Sources) -> Collected:
+def collect_node(sources: AdoptionSources) -> CollectedFiles:
     """Build and pack a project of Node.js in a copy of its sources.
 
     What it is built with is installed by its lock, without scripts; its own build runs in a sandbox.
 
     Raises as `run_npm` does, and ConfigError where its lock does not pin each package.
     """
-    folder, files = own_files(sources)
+    folder, files = project_files(sources)
     sandbox = make_sandbox(sources.settings, sources.work, name="builder")
     bench = sandbox.folder / "source"
     copy_files(folder, files, bench)
@@ -90,7 +90,7 @@ def collect_node(sources: Sources) -> Collected:
     tarball = sources.work / Path(str(row["filename"])).name
     with tarfile.open(tarball) as archive:
         _refuse_leaks(
-            find_leaks_among(
+            find_secrets_in_files(
                 (tarball.name, member.name, stream.read())
                 for member in archive.getmembers()
                 if member.isfile() and (stream := archive.extractfile(member)) is not None
@@ -99,7 +99,7 @@ def collect_node(sources: Sources) -> Collected:
     made = {"package.tgz": tarball.read_bytes()}
     if locked:
         made[LOCKS["node"]] = (folder / LOCKS["node"]).read_bytes()
-    return Collected(str(about.get("name") or sources.server), str(about.get("version") or "0"), made)
+    return CollectedFiles(str(about.get("name") or sources.server), str(about.get("version") or "0"), made)
 
 
 def check_project_lock(folder: Path, *, called: str = "") -> None:
@@ -161,7 +161,7 @@ _CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts")
 _NO_TESTS: Final = "no test specified"  # the text of the test script that `npm init` writes
 
 
-def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path) -> Recognised:
+def recognize_project(workspace: Workspace, place: Path, wish: AdoptionRequest, work: Path) -> RecognizedServer:
     """Return the adoption of the project in a folder: in its place, or as a copy below `servers/`.
 
     Raises:
@@ -192,7 +192,7 @@ def recognise_project(workspace: Workspace, place: Path, wish: Wish, work: Path)
     return replace(found, name=name, table=table, environment=environment_names(code), copied=copied)
 
 
-def _python(place: Path, files: list[str], given: list[str], work: Path) -> Recognised:
+def _python(place: Path, files: list[str], given: list[str], work: Path) -> RecognizedServer:
     try:
         data = tomllib.loads((place / "pyproject.toml").read_text(encoding="utf-8"))
         project: Mapping[str, Any] = data["project"]
@@ -222,7 +222,7 @@ def _python(place: Path, files: list[str], given: list[str], work: Path) -> Reco
         table |= {"test": ("pytest", "-q", "--junit-xml=report.xml"), "report": "report.xml"}
         found.append("tests: pytest, its report read as JUnit")
     found.append(f"starts by {shlex.join(start)}")
-    return Recognised("python", server_name(name), table, {LOCKS["python"]: lock}, (), tuple(found))
+    return RecognizedServer("python", server_name(name), table, {LOCKS["python"]: lock}, (), tuple(found))
 
 
 def _is_test(file: str) -> bool:
@@ -263,7 +263,7 @@ def _names(requirements: Iterable[str]) -> Iterator[str]:
             yield canonicalize_name(Requirement(text).name)
 
 
-def _node(place: Path, files: list[str], given: list[str], _work: Path) -> Recognised:
+def _node(place: Path, files: list[str], given: list[str], _work: Path) -> RecognizedServer:
     try:
         package: dict[str, Any] = json.loads((place / "package.json").read_bytes())
         name = str(package.get("name") or place.name)
@@ -287,7 +287,7 @@ def _node(place: Path, files: list[str], given: list[str], _work: Path) -> Recog
     if package.get("dependencies") and LOCKS["node"] not in files:
         notes = (f"it has no {LOCKS['node']}, which its build needs: npm install --package-lock-only in {place}",)
     found.append(f"starts by {shlex.join(start)}")
-    return Recognised("node", server_name(name), table, {}, (), tuple(found), notes)
+    return RecognizedServer("node", server_name(name), table, {}, (), tuple(found), notes)
 
 
 def _node_start(
@@ -309,7 +309,7 @@ def _node_start(
     )
 
 
-_PROJECTS: Final[Mapping[str, Callable[[Path, list[str], list[str], Path], Recognised]]] = {
+_PROJECTS: Final[Mapping[str, Callable[[Path, list[str], list[str], Path], RecognizedServer]]] = {
     "pyproject.toml": _python,
     "package.json": _node,
 }

@@ -23,7 +23,7 @@ _ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS,
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class RecognizedServer:
     """Recognized server: kind, suggested name, fields of `[adopted]`, and files next to `mcpfactory.toml`.
 
     `environment` are variables that its code names, `found` the findings in sentences, `copied` files to copy (path
@@ -67,7 +67,7 @@ class AdoptionProposal:
     """An adoption that has not been written yet."""
 
     server: str
-    recognised: Recognised
+    recognised: RecognizedServer
     files: tuple[ProposedFile, ...]
     copies: Mapping[str, Path] = field(default_factory=dict)
 
@@ -96,7 +96,7 @@ def server_name(text: str) -> str:
     return (name if name[:1].isalpha() else f"server-{name}").strip("-")[:60] or "server"
 
 
-def propose(workspace: Workspace, found: Recognised, name: str = "") -> AdoptionProposal:
+def propose(workspace: Workspace, found: RecognizedServer, name: str = "") -> AdoptionProposal:
     """Return the files to write for a recognized server under a name.
 
     A server that was adopted before keeps all other content of its file.
@@ -158,7 +158,7 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
     return sorted(written)
 
 
-def _config_text(server: str, found: Recognised) -> str:
+def _config_text(server: str, found: RecognizedServer) -> str:
     variables = "# variables that its code names; take away what it need not have\n"
     environment = f"{variables}environment = {_toml(found.environment)}\n" if found.environment else ""
     about = (
@@ -169,13 +169,13 @@ def _config_text(server: str, found: Recognised) -> str:
     return f"[server]\nname = {json.dumps(server)}\n{environment}\n{about}\n[adopted]\n{rows}"
 
 
-def _rows(found: Recognised) -> dict[str, Any]:
+def _rows(found: RecognizedServer) -> dict[str, Any]:
     """Return the fields of the table `[adopted]`, as a TOML parser would return them."""
     table = {"kind": found.kind, **found.table}
     return {key: value if isinstance(value := table[key], str) else list(value) for key in _ORDER if table.get(key)}
 
 
-def _updated(file: Path, found: Recognised, server: str) -> str:
+def _updated(file: Path, found: RecognizedServer, server: str) -> str:
     """Return the text of a server's file with the changed fields of `[adopted]`; everything else is unchanged."""
     config = read_toml(file)
     before = read_file(ServerConfig, file).adopted

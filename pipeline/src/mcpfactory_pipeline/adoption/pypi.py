@@ -18,7 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import sys_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources, check_python_lock
+from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources, CollectedFiles, check_python_lock
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError, StageError
 from mcpfactory_pipeline.base.files import venv_python
 from mcpfactory_pipeline.base.hashing import hash_bytes
@@ -188,7 +188,7 @@ def _without_wheel(name: str) -> RefusedError:
     )
 
 
-def collect(sources: Sources) -> Collected:
+def collect(sources: AdoptionSources) -> CollectedFiles:
     """Return the wheel of the adopted version, checked by its hash, and the lock."""
     adopted = sources.adopted
     requirement = f"{adopted.package}=={adopted.version}"
@@ -201,7 +201,7 @@ def collect(sources: Sources) -> Collected:
             f"{LOCKS['python']} does not contain {requirement}: mcpfactory adopt pypi:{requirement} writes both again"
         )
     row = find_wheel(requirement, sources.work, wanted=adopted.hash)
-    return Collected(
+    return CollectedFiles(
         adopted.package, adopted.version, {row.file: fetch_wheel(row), LOCKS["python"]: lock}, {"pinned": adopted.hash}
     )
 

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from mcpfactory_pipeline.adoption.sources import LOCKS, Collected, Sources
+from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources, CollectedFiles
 from mcpfactory_pipeline.base.errors import ServerError
-from mcpfactory_pipeline.base.files import why_damaged
+from mcpfactory_pipeline.base.files import parse_error_reason
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.text import printable_line
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
@@ -76,7 +76,7 @@ def read_offers(text: bytes) -> dict[str, Any]:
             raise ValueError("it has another format")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ProgramRefusedError(
-            f"{LOCKS['url']} cannot be read: {why_damaged(error)}; mcpfactory adopt URL writes it again"
+            f"{LOCKS['url']} cannot be read: {parse_error_reason(error)}; mcpfactory adopt URL writes it again"
         ) from error
     return dict(data)
 
@@ -119,14 +119,14 @@ def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
     return f"has another {', '.join(changed)}"
 
 
-def shorten(changes: Iterable[str]) -> str:
+def summarize_changes(changes: Iterable[str]) -> str:
     """Return the first differences as one sentence."""
     listed = list(changes)
     more = f"; and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return "; ".join(listed[:_SHOWN]) + more
 
 
-def collect(sources: Sources) -> Collected:
+def collect(sources: AdoptionSources) -> CollectedFiles:
     """Return the recorded offers of the server, which were reviewed. Later offers are checked against them."""
     text = sources.lock("url")
     offers = read_offers(text)
@@ -136,7 +136,7 @@ def collect(sources: Sources) -> Collected:
         )
     server = offers.get("server") or {}
     version = printable_line(str(server.get("version") or "0"))[:64]
-    return Collected(printable_line(str(server.get("name") or sources.server)), version, {LOCKS["url"]: text})
+    return CollectedFiles(printable_line(str(server.get("name") or sources.server)), version, {LOCKS["url"]: text})
 
 
 def _rows(rows: Iterable[Any], key: str) -> dict[str, list[dict[str, Any]]]:

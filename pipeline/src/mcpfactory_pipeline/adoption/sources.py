@@ -24,7 +24,7 @@ LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class AdoptionSources:
     """Sources of a server.
 
     `folder` is `servers/<name>`, `work` an empty folder, `settings` configure the isolation of code.
@@ -68,7 +68,7 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectedFiles:
     """Files to run, by name, with their package name and version; `facts` are small values for the state."""
 
     name: str
@@ -78,7 +78,7 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class AdoptionRequest:
     """A person's adoption request. Paths are relative to the folder `here`; missing fields are recognized."""
 
     what: str = ""

@@ -31,7 +31,7 @@ class ConfigError(PipelineError):
 class ServerError(PipelineError):
     """Start failure caused by a server's own code or dependencies: its owner has to correct it."""
 
-    exit_code = Exit.SERVER
+    exit_code = Exit.SERVER_ERROR
 
 
 class StateError(PipelineError):
@@ -45,19 +45,19 @@ class StageError(PipelineError):
 class RefusedError(PipelineError):
     """Request that the current state forbids; nothing was changed."""
 
-    exit_code = Exit.NO
+    exit_code = Exit.NEGATIVE
 
 
 class PromotionError(PipelineError):
     """Refused promotion; the message names the missing requirements."""
 
-    exit_code = Exit.NO
+    exit_code = Exit.NEGATIVE
 
 
 class PublishError(PipelineError):
     """Publication refused by us or by a target; the message gives the reason."""
 
-    exit_code = Exit.NO
+    exit_code = Exit.NEGATIVE
 
 
 class TargetError(PipelineError):
@@ -67,7 +67,7 @@ class TargetError(PipelineError):
 class ReleaseError(PipelineError):
     """A release failed completely or partly; `code` is a reason from docs/how-to/release.md."""
 
-    exit_code = Exit.NO
+    exit_code = Exit.NEGATIVE
 
     def __init__(self, code: str, message: str, *, hint: str = "") -> None:
         super().__init__(f"{code}: {message}", hint=hint)

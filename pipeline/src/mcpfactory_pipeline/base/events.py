@@ -67,7 +67,7 @@ class LogLines(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting(RunEvent):
+class RunWaiting(RunEvent):
     """A run waits for another process that runs stages of this server; `holder` describes that process."""
 
     server: str
@@ -75,7 +75,7 @@ class Waiting(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ServerTrouble(RunEvent):
+class ServerUnusable(RunEvent):
     """A server cannot be run, because its state or configuration is broken. The run continues with the others."""
 
     server: str
@@ -99,8 +99,8 @@ _NAMES: Final[dict[type[RunEvent], str]] = {
     StepFinished: "step.finished",
     StepSkipped: "step.skipped",
     LogLines: "log",
-    Waiting: "waiting",
-    ServerTrouble: "trouble",
+    RunWaiting: "waiting",
+    ServerUnusable: "trouble",
     RunFinished: "run.finished",
 }
 KINDS: Final = tuple(_NAMES.values())

@@ -42,7 +42,7 @@ def file_stamp(file: str | Path) -> FileStamp | None:
     return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns
 
 
-def open_own(file: Path, root: Path) -> BinaryIO:
+def open_below(file: Path, root: Path) -> BinaryIO:
     """Open a file written below `root`, without following links below `root` and without blocking.
 
     Raises:
@@ -116,7 +116,7 @@ def move_into_place(temporary: Path, file: Path) -> None:
 _PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert")
 
 
-def why_damaged(error: Exception) -> str:
+def parse_error_reason(error: Exception) -> str:
     """Return a readable reason why a JSON file cannot be read, from the error that was raised.
 
     The text of a `ValueError` is used, unless Python itself wrote it.

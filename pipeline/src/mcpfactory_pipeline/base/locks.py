@@ -117,13 +117,13 @@ def read_holder(folder: Path, server: str) -> Holder:
         return {}
 
 
-def stages_at_work(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
+def running_stages(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
     """Return the running stages of a server in order, optionally of one `run` only."""
     holder = read_holder(folder, server)
     return tuple(holder["stages"]) if holder.get("alive") and run in {"", holder.get("run")} else ()
 
 
-def steps_at_work(folder: Path) -> frozenset[tuple[str, str, str]]:
+def running_steps(folder: Path) -> frozenset[tuple[str, str, str]]:
     """Return the running stages of all servers as (run, server, stage). Idle servers have no notes."""
     servers = [note.stem for note in folder.glob(f"*{_HOLDER}")]
     holders = {server: read_holder(folder, server) for server in servers}
@@ -174,7 +174,7 @@ def active_runs(folder: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def waits_of(folder: Path, run: str) -> dict[str, str]:
+def awaited_servers(folder: Path, run: str) -> dict[str, str]:
     """Return server → run that holds it ("" if unknown), for each server that a run waits for."""
     waits = _run_notes(folder).glob(f"{run}.*{_WAITS}")
     servers = sorted(note.name.removeprefix(f"{run}.").removesuffix(_WAITS) for note in waits)

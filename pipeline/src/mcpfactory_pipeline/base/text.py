@@ -50,7 +50,7 @@ HIDDEN: Final = re.compile(
     f"|[{_MARKS}]{{4,}}|[{_JOINERS}]{{3,}}|(?!{_EMOJI})[{_JOINERS}]{{2}}|(?<=[ -~])[{_JOINERS}](?=[ -~])"
 )
 """Characters that a model reads and a person does not see."""
-UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
+INVISIBLE: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """The same, and control characters beyond ASCII."""
 _LONGEST_TEXT: Final = 100_000  # maximum number of characters of a text that are searched
 
@@ -235,7 +235,7 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-LONGEST_REASON: Final = 500  # maximum number of characters of a reason
+MAX_REASON_LENGTH: Final = 500  # maximum number of characters of a reason
 _BLANK_BRAILLE: Final = "\u2800"  # Unicode classifies it as a symbol, but it is blank
 
 
@@ -249,11 +249,12 @@ def checked_reason(text: str) -> str:
     """Return a reason as a single line, ready to be recorded.
 
     Raises:
-        ReasonError: it has more than `LONGEST_REASON` characters, or only invisible ones.
+        ReasonError: it has more than `MAX_REASON_LENGTH` characters, or only invisible ones.
     """
-    if len(line := on_one_line(text)) > LONGEST_REASON:
+    if len(line := on_one_line(text)) > MAX_REASON_LENGTH:
         raise ReasonError(
-            f"a reason must have at most {LONGEST_REASON} characters, and this one has {len(line):,}", hint="shorten it"
+            f"a reason must have at most {MAX_REASON_LENGTH} characters, and this one has {len(line):,}",
+            hint="shorten it",
         )
     if line.strip() and not _is_seen(line):
         raise ReasonError("the reason has only invisible characters", hint="write the reason in visible characters")

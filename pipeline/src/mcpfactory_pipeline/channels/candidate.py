@@ -20,16 +20,23 @@ from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, StateError
 from mcpfactory_pipeline.base.hashing import hash_file, source_files
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
-from mcpfactory_pipeline.build.leaks import find_leaks, without_ignored
 from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.secret_scan import find_secrets, without_ignored
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, with_version
 from mcpfactory_pipeline.channels.channel import offered_hashes, publish_files, read_verified
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, candidate_id
 from mcpfactory_pipeline.state.state import ServerState, referenced
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, contain, explain_broken, read_toml
+from mcpfactory_pipeline.workspace.workspace import (
+    CONFIG,
+    BrokenServer,
+    Workspace,
+    explain_broken,
+    isolate_server_errors,
+    read_toml,
+)
 
 
 def build_candidate(
@@ -54,7 +61,7 @@ def build_candidate(
         source = work / "versioned"
         (source / path).write_bytes(text.encode())
     packages = build_packages(source, sources, work, backend=backend, settings=settings)
-    if leaks := list(find_leaks(packages)):
+    if leaks := list(find_secrets(packages)):
         raise ProgramRefusedError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
     files = {package.name: hash_file(package) for package in packages}
     return BuiltCandidate(candidate_id(files), work / "dist", files, backend_of(packages[0]))
@@ -137,7 +144,7 @@ def refuse_foreign_project(workspace: Workspace, channel: str, project: str, ser
 
 
 def _has_built(store: Store, server: str, hashes: set[str]) -> bool:
-    state = contain(server, partial(store.state, server))
+    state = isolate_server_errors(server, partial(store.state, server))
     known = () if isinstance(state, BrokenServer) else state.candidates.values()
     return any(not hashes.isdisjoint(candidate.files.values()) for candidate in known)
 
@@ -147,7 +154,7 @@ _PATIENCE: Final = 0.05  # seconds to wait for a server that is running; then it
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned(JsonRecord):
+class PrunedFolder(JsonRecord):
     """A deleted folder below `pipeline/artifacts/`, and its bytes; `kept` is the reason if it was not deleted."""
 
     path: str
@@ -157,7 +164,7 @@ class Pruned(JsonRecord):
 
 def prune(
     workspace: Workspace, names: Sequence[str] | None = None, *, keep: int | None = None, dry_run: bool = False
-) -> list[Pruned]:
+) -> list[PrunedFolder]:
     """Delete the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
 
     The default of `keep` is that of the workspace. Candidates that a channel can be rolled back to stay. A server
@@ -174,10 +181,12 @@ def prune(
         raise ConfigError(
             "at least the newest candidate must be kept", hint="set [artifacts] keep = 1 in mcpfactory.toml"
         )
-    found: list[Pruned] = []
+    found: list[PrunedFolder] = []
     store = Store(workspace)
-    servers, broken = workspace.survey(names)
-    found += [Pruned(f"{one.name}/", kept=one.message) for one in broken if (workspace.artifacts / one.name).is_dir()]
+    servers, broken = workspace.load_servers(names)
+    found += [
+        PrunedFolder(f"{one.name}/", kept=one.message) for one in broken if (workspace.artifacts / one.name).is_dir()
+    ]
     for server in servers:
         folder = workspace.artifacts / server.name
         if not folder.is_dir():
@@ -189,7 +198,7 @@ def prune(
                 forgotten = _unreferenced(folder, referenced(store.state(server.name), newest))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
         except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
-            found.append(Pruned(f"{server.name}/", kept=explain_broken(server.name, error).message))
+            found.append(PrunedFolder(f"{server.name}/", kept=explain_broken(server.name, error).message))
     if not names:
         found += _old_runtimes(workspace, dry_run=dry_run)
     return found
@@ -212,7 +221,7 @@ def _unreferenced(folder: Path, needed: set[str]) -> list[Path]:
     )
 
 
-def _old_runtimes(workspace: Workspace, *, dry_run: bool) -> list[Pruned]:
+def _old_runtimes(workspace: Workspace, *, dry_run: bool) -> list[PrunedFolder]:
     wheelhouse = workspace.artifacts / ".wheelhouse"
     current = runtime_wheel(workspace.artifacts, build=False)
     if current is None or not wheelhouse.is_dir():
@@ -222,12 +231,12 @@ def _old_runtimes(workspace: Workspace, *, dry_run: bool) -> list[Pruned]:
         return [_remove(workspace, entry, dry_run=dry_run) for entry in old]
 
 
-def _remove(workspace: Workspace, folder: Path, *, dry_run: bool) -> Pruned:
+def _remove(workspace: Workspace, folder: Path, *, dry_run: bool) -> PrunedFolder:
     size = sum(file.lstat().st_size for file in folder.rglob("*") if not file.is_dir())
     path = folder.relative_to(workspace.artifacts).as_posix()
     if not dry_run:
         try:
             shutil.rmtree(folder)
         except OSError as error:
-            return Pruned(path, kept=f"{error.strerror}: {error.filename}")
-    return Pruned(path, size)
+            return PrunedFolder(path, kept=f"{error.strerror}: {error.filename}")
+    return PrunedFolder(path, size)

@@ -40,7 +40,7 @@ class Contract:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ContractComparison:
     """Effects of a newer tool list on callers of an older one."""
 
     changes: tuple[Change, ...]
@@ -79,12 +79,12 @@ class Comparison:
         }
 
 
-def compare(before: Contract, after: Contract) -> Comparison:
+def compare(before: Contract, after: Contract) -> ContractComparison:
     """Return the effects of `after` on callers of `before`."""
-    return Comparison(diff({"tools": before.tools}, {"tools": after.tools}), before, after)
+    return ContractComparison(diff({"tools": before.tools}, {"tools": after.tools}), before, after)
 
 
-async def compare_source(workspace: Workspace, server: str, against: str = "") -> Comparison:
+async def compare_source(workspace: Workspace, server: str, against: str = "") -> ContractComparison:
     """Compare the tools of a server's sources with a released contract (see `find_contract` for `against`).
 
     Raises the errors of `find_contract` and `source_contract`.

@@ -15,12 +15,12 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 from mcpfactory_pipeline.checks.evidence import RecordedCall, calls_others
-from mcpfactory_pipeline.checks.exchange import ExamineError, WireExchange
-from mcpfactory_pipeline.checks.rules.behavior import hint
+from mcpfactory_pipeline.checks.exchange import ValidationTargetError, WireExchange
+from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import other_arguments, other_values, sample_arguments, wrong_arguments
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.operation import ServerAddress
-from mcpfactory_runtime.upstream.secrets import SHARED, Settings, stand_in
+from mcpfactory_runtime.upstream.secrets import SHARED, Settings, redirect_variables
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
@@ -228,7 +228,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
         cases = load_cases(path)
         StubUpstream(cases)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ExamineError(
+        raise ValidationTargetError(
             f"{path} is not a valid file of cases: {error}",
             hint="generate it again: mcpfactory pipeline run NAME --until generate --force",
         ) from error
@@ -251,8 +251,8 @@ def read_examples(path: Path) -> list[dict[str, Any]]:
     return examples
 
 
-def _no_examples(path: Path, why: str) -> ExamineError:
-    return ExamineError(
+def _no_examples(path: Path, why: str) -> ValidationTargetError:
+    return ValidationTargetError(
         f"{path} is not a valid file of cases: {why}", hint='write [{"tool": "add", "arguments": {"a": 1, "b": 2}}]'
     )
 
@@ -288,14 +288,17 @@ class ApiVariables:
     @property
     def of_servers(self) -> tuple[str, ...]:
         """Return the variables of the additional servers."""
-        return tuple(stand_in(self.prefix, self.servers, ""))
+        return tuple(redirect_variables(self.prefix, self.servers, ""))
 
     def all_at(self, url: str, root: str = "") -> dict[str, str]:
         """Return the variables that point the whole API to one address.
 
         Each additional server is a folder of its name there. `root` is the address of the root, if it differs.
         """
-        return {**dict.fromkeys(self._of("BASE_URL"), root or url), **stand_in(self.prefix, self.servers, url)}
+        return {
+            **dict.fromkeys(self._of("BASE_URL"), root or url),
+            **redirect_variables(self.prefix, self.servers, url),
+        }
 
     def with_api(self, environ: Mapping[str, str], url: str, root: str = "") -> dict[str, str]:
         """Return an environment that points the whole API to one address and overrides existing variables."""
@@ -345,6 +348,6 @@ def _report(start: Path | None) -> tuple[Path | None, Mapping[str, Any]]:
     return None, {}
 
 
-def _unreadable(file: Path | None, error: Exception | str) -> ExamineError:
+def _unreadable(file: Path | None, error: Exception | str) -> ValidationTargetError:
     hint = "generate it again: mcpfactory pipeline run NAME --until generate --force"
-    return ExamineError(f"{file} is not a valid report: {error}", hint=hint)
+    return ValidationTargetError(f"{file} is not a valid report: {error}", hint=hint)

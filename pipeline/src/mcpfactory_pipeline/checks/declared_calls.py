@@ -23,8 +23,8 @@ from mcpfactory_pipeline.checks.elicitation import Person, call_message, call_to
 from mcpfactory_pipeline.checks.evidence import EvaluatedCall, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange, result_text
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.rules.behavior import hint
-from mcpfactory_pipeline.launch.connection import ModelledApi
+from mcpfactory_pipeline.checks.rules.tool_calls import hint
+from mcpfactory_pipeline.launch.connection import ApiModel
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
@@ -40,7 +40,7 @@ class CallOutcome:
     exchange: WireExchange = field(default_factory=lambda: WireExchange({}, problem="no answer"))
 
 
-def misfits(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) -> list[str]:
+def call_mismatches(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) -> list[str]:
     """Return why the call cannot be made: no such tool, or arguments that its schema does not take.
 
     Args:
@@ -132,11 +132,11 @@ class Evaluations:
     """
 
     cases: Sequence[EvaluationCase]
-    model: Callable[[], AbstractAsyncContextManager[ModelledApi]] | None
+    model: Callable[[], AbstractAsyncContextManager[ApiModel]] | None
     environ: Callable[[], Mapping[str, str]]
 
 
-async def observe_evaluated(
+async def observe_evaluation_cases(
     target: ValidationTarget,
     environ: Mapping[str, str],
     evaluations: Evaluations,
@@ -153,7 +153,7 @@ async def observe_evaluated(
         evidence: earlier observations of the server, including the tools not yet shown to work.
         seconds: total time limit.
     """
-    asked = _Asked(target, environ, evaluations, evidence)
+    asked = _EvaluationRun(target, environ, evaluations, evidence)
     try:
         async with asyncio.timeout(seconds):
             await asked.run()
@@ -164,7 +164,7 @@ async def observe_evaluated(
         evidence.missing["evaluations"] = asked.problem
 
 
-class _Asked:
+class _EvaluationRun:
     def __init__(
         self, target: ValidationTarget, environ: Mapping[str, str], evaluations: Evaluations, evidence: Evidence
     ) -> None:
@@ -228,12 +228,12 @@ class _Asked:
         client: Client,
         known: Mapping[str, Mapping[str, Any]],
         person: Person,
-        api: ModelledApi,
+        api: ApiModel,
     ) -> list[EvaluatedCall]:
         """Make the calls of one right way in order; stop at the first fault."""
         found: list[EvaluatedCall] = []
         for place, call in enumerate(case.filled(api.values).right[number]):
-            outcome = CallOutcome(tuple(misfits(known, call)))
+            outcome = CallOutcome(tuple(call_mismatches(known, call)))
             if not outcome.faults:
                 outcome = await make_call(client, call, person)
             if call.person is not None and not outcome.faults:
@@ -245,9 +245,9 @@ class _Asked:
         return found
 
     @asynccontextmanager
-    async def _api(self) -> AsyncIterator[ModelledApi]:
+    async def _api(self) -> AsyncIterator[ApiModel]:
         if self._evaluations.model is None:
-            yield ModelledApi()
+            yield ApiModel()
             return
         async with self._evaluations.model() as api:
             if self._lenient is None:
@@ -255,7 +255,7 @@ class _Asked:
             yield api
 
     @asynccontextmanager
-    async def _client(self, api: ModelledApi, person: Person | None) -> AsyncIterator[Client]:
+    async def _client(self, api: ApiModel, person: Person | None) -> AsyncIterator[Client]:
         full = {"MCPFACTORY_MODE": "full"}
         environ = {**self._environ, **self._evaluations.environ(), **full, **api.environment}
         command, cwd = self._target.command or (), self._target.cwd
@@ -278,9 +278,7 @@ class _Asked:
             return ()
         return (f"{last.tool} answered as if the person had agreed, who declined",)
 
-    async def _why_nothing(
-        self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ModelledApi
-    ) -> str:
+    async def _why_nothing(self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ApiModel) -> str:
         """Return why a correct answer does not prove that the tool works; "" if it does, or if this is known."""
         if call.tool not in self._unshown:
             return ""
@@ -296,7 +294,7 @@ class _Asked:
         return ""
 
     async def _same_without_api(
-        self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ModelledApi
+        self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ApiModel
     ) -> bool:
         """Return True if the call passes the case even if the API answers that nothing was found."""
         async with FailingApi(_NOTHING) as nothing:
@@ -337,12 +335,12 @@ def _is_echo(call: ExpectedCall, tools: Any) -> bool:
     return all(said in known or not re.search(r"\w{2}", said) for said in call.says)
 
 
-def _ports(api: ModelledApi) -> list[str]:
+def _ports(api: ApiModel) -> list[str]:
     texts = (*api.environment.values(), *api.values.values())
     return list(dict.fromkeys(found[3] for text in texts for found in _LOOPBACK.finditer(text)))
 
 
-def _moved(api: ModelledApi, port: int) -> ModelledApi:
+def _moved(api: ApiModel, port: int) -> ApiModel:
     """Return the model with each loopback address changed to another port."""
     ports = _ports(api)
 
@@ -350,10 +348,10 @@ def _moved(api: ModelledApi, port: int) -> ModelledApi:
         pattern = re.compile(rf":({'|'.join(ports)})(?!\d)")
         return {name: pattern.sub(f":{port}", text) if ports else text for name, text in texts.items()}
 
-    return ModelledApi(moved(api.environment), moved(api.values))
+    return ApiModel(moved(api.environment), moved(api.values))
 
 
-def _answers_anything(api: ModelledApi) -> bool:
+def _answers_anything(api: ApiModel) -> bool:
     """Return True if the model even answers a random path, which real APIs do not have."""
     found = (match for text in api.environment.values() for match in _LOOPBACK.finditer(text))
     places = dict.fromkeys((match[2].strip("[]"), int(match[3]), match[4].rstrip("/")) for match in found)

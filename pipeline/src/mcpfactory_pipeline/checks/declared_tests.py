@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import Problems
+from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.read.overlay import PathError, find
 from mcpfactory_codegen.read.parse import ParseError, parse
-from mcpfactory_codegen.text import compact, unknown_field
+from mcpfactory_codegen.text import compact, unknown_key
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.call_plan import ApiVariables
@@ -80,7 +80,7 @@ def read_tests(folder: Path) -> tuple[DeclaredTest, ...]:
 
 
 def _read(file: Path) -> list[DeclaredTest]:
-    problems = Problems()
+    problems = ProblemCollector()
     try:
         data, _ = parse(file.read_bytes(), problems)
     except (OSError, ParseError) as error:
@@ -139,7 +139,7 @@ def _check(where: str, expected: Any) -> None:
 
 
 def _refuse_unknown(where: str, one: Mapping[str, Any], fields: tuple[str, ...]) -> None:
-    if found := unknown_field(one, fields, where):
+    if found := unknown_key(one, fields, where):
         raise ConfigError(*found)
 
 

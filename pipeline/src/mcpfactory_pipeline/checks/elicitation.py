@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, record_call
-from mcpfactory_pipeline.checks.evidence import AskedPerson, Evidence, RecordedCall
+from mcpfactory_pipeline.checks.evidence import ElicitationOutcome, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
 from mcpfactory_pipeline.checks.samples import guess
@@ -46,14 +46,14 @@ class Person:
             schema, dict
         ):  # without a schema it is a URL to open, which a test cannot do
             return dict(_DECLINES)
-        content = dict(agreeing(schema) if self.answer == "agrees" else self.answer)
+        content = dict(agreeing_values(schema) if self.answer == "agrees" else self.answer)
         if error := instance_error(content, schema):
             self.faults.append(f"the answer of the person does not fit the form: {error}")
             return dict(_DECLINES)
         return {"action": "accept", "content": content}
 
 
-def agreeing(schema: Mapping[str, Any]) -> Json:
+def agreeing_values(schema: Mapping[str, Any]) -> Json:
     """Return the form values of a person who agrees: true for each boolean, a sample for other required members."""
     needed = required_of(schema)
     return {
@@ -67,7 +67,7 @@ _ANSWER: Final = 10.0  # seconds for one answer
 _LOST: Final = (ConnectionLostError, ProtocolError, TimeoutError)
 
 
-async def observe_persons(
+async def observe_elicitations(
     evidence: Evidence,
     target: ValidationTarget,
     environ: Mapping[str, str],
@@ -102,7 +102,7 @@ async def observe_persons(
                 agreed = await _call(client, person, "agrees", planned, stub)
                 if question := "; ".join(person.asked):
                     declined = await _call(client, person, "declines", planned, stub)
-                    evidence.persons.append(AskedPerson(question, call, agreed, declined))
+                    evidence.persons.append(ElicitationOutcome(question, call, agreed, declined))
     except (*_LOST, McpError):
         pass  # keep the earlier observations
     agreed_to = {id(one.unasked): one.agreed for one in evidence.persons}

@@ -169,7 +169,7 @@ class EvaluatedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedPerson:
+class ElicitationOutcome:
     """Calls of a case whose tool asks a person: without a person, with agreement, and with refusal."""
 
     question: str
@@ -285,7 +285,7 @@ class Evidence:
     capabilities: dict[str, Any] = field(default_factory=dict)
     probes: dict[str, WireExchange] = field(default_factory=dict)  # by name of the probe
     lists: dict[str, Listing] = field(default_factory=dict)
-    further: list[WireExchange] = field(default_factory=list)  # prompts and resources after the first
+    later_reads: list[WireExchange] = field(default_factory=list)  # prompts and resources after the first
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
     wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` says how
@@ -295,7 +295,9 @@ class Evidence:
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
-    persons: list[AskedPerson] = field(default_factory=list)  # tools that ask a person; `calls` has confirmed ones
+    persons: list[ElicitationOutcome] = field(
+        default_factory=list
+    )  # tools that ask a person; `calls` has confirmed ones
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace
@@ -359,7 +361,7 @@ class Evidence:
         }
         return {tool: reasons.get(tool, why) for tool, why in self.uncalled.items() if tool not in shown}
 
-    def why_missing(self, what: str) -> str:
+    def missing_reason(self, what: str) -> str:
         """Return the reason why `what` was not observed."""
         return self.missing.get(what) or self.missing.get("*", "it was not observed")
 

@@ -24,7 +24,7 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import split_web_url
 
 
-class ExamineError(PipelineError):
+class ValidationTargetError(PipelineError):
     """Invalid description of a validation target."""
 
     exit_code = Exit.BAD_INPUT
@@ -66,15 +66,17 @@ class ValidationTarget:
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):
-            raise ExamineError(
+            raise ValidationTargetError(
                 "a target must be either a command or a URL", hint="give exactly one of --command and --url"
             )
         if self.command is not None and not self.command:
-            raise ExamineError("the command is empty", hint="pass --command 'python -m my_server'")
+            raise ValidationTargetError("the command is empty", hint="pass --command 'python -m my_server'")
         if self.url is not None and split_web_url(self.url) is None:
-            raise ExamineError(f"{self.url!r} is not an http or https URL", hint="--url http://127.0.0.1:8000/mcp")
+            raise ValidationTargetError(
+                f"{self.url!r} is not an http or https URL", hint="--url http://127.0.0.1:8000/mcp"
+            )
         if self.url is not None and self.cases is not None:
-            raise ExamineError(
+            raise ValidationTargetError(
                 "cases need a server that mcpfactory starts, with its base URL set to the stub API",
                 hint="use --command instead of --url, or leave the cases out",
             )
@@ -132,7 +134,7 @@ class WireExchange:
 
     `sent` is a JSON-RPC message, or raw text for an intentionally invalid one. `received` is the complete JSON-RPC
     answer, or None with the reason in `problem` ("no answer within 5 s", "the server ended"). `status` is the HTTP
-    status, 0 on stdio. `more` are further answers to the same text, as to a batch; `apart` is true if they came one
+    status, 0 on stdio. `more` are further answers to the same text, as to a batch; `separate` is true if they came one
     by one.
     """
 
@@ -142,7 +144,7 @@ class WireExchange:
     status: int = 0
     milliseconds: int = 0
     more: tuple[Json, ...] = ()
-    apart: bool = False
+    separate: bool = False
 
     @property
     def method(self) -> str:

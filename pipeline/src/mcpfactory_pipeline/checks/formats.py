@@ -25,12 +25,11 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from mcpfactory_pipeline.base.text import pluralize, printable, printable_json
-from mcpfactory_pipeline.checks.evaluate import tool_of
 from mcpfactory_pipeline.checks.report import (
     PLACES_SHOWN,
     Finding,
     Report,
-    Waived,
+    WaivedFinding,
     finding_lines,
     following,
     format_measurements,
@@ -38,6 +37,7 @@ from mcpfactory_pipeline.checks.report import (
     join_locations,
 )
 from mcpfactory_pipeline.checks.rule import Rule
+from mcpfactory_pipeline.checks.rule_evaluation import tool_of
 from mcpfactory_pipeline.checks.rules import RULES
 
 _STYLE: Final = """
@@ -307,7 +307,9 @@ def _sarif_result(report: Report, index: Mapping[str, int], finding: Finding) ->
     }
 
 
-def _suppressed(report: Report, index: Mapping[str, int], known: Mapping[str, Rule], one: Waived) -> dict[str, Any]:
+def _suppressed(
+    report: Report, index: Mapping[str, int], known: Mapping[str, Rule], one: WaivedFinding
+) -> dict[str, Any]:
     """§3.35 suppression: a waiver of a person.
 
     Without `status`, which means accepted: the schemas that are in use call it `status` or `state`.

@@ -54,7 +54,7 @@ from mcpfactory_pipeline.checks.probes import (
     newest_common,
     stream_filters,
 )
-from mcpfactory_pipeline.checks.samples import arrival, tells_value
+from mcpfactory_pipeline.checks.samples import compare_values, tells_value
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
@@ -353,7 +353,7 @@ class ServerProber:
 
     async def _read_on(self, conversation: Conversation) -> None:
         """Get the prompts and read the resources after the first ones, in the first lifecycle only."""
-        further = self.evidence.further
+        further = self.evidence.later_reads
         for method, params in [] if further else further_reads(self.evidence):
             if self._seconds_left() <= 0:
                 return
@@ -382,7 +382,7 @@ class ServerProber:
             self._planned.append((planned, call))
             if planned.origin != "case" and call.exchange.problem.startswith("no answer"):
                 evidence.uncalled[planned.tool] = f"given up, {call.exchange.problem}: it may be slow by design"
-            if not call.failed and not call.mismatches and tells_value(call) and arrival(call).nothing:
+            if not call.failed and not call.mismatches and tells_value(call) and compare_values(call).nothing:
                 unshown += plan_changed(planned)
         more = ((unshown, evidence.changed), (plan_others(tools, plan), evidence.others))
         for planned_calls, calls in (*more, (plan_wrong(tools, plan), evidence.wrong)):

@@ -55,7 +55,7 @@ class NotChecked:
 
 
 @dataclass(frozen=True, slots=True)
-class Waived:
+class WaivedFinding:
     """Accepted finding: its waiver and its content."""
 
     waiver: Waiver
@@ -82,7 +82,7 @@ class Report:
 
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked`
     are the ids of the applied rules, and `not_applicable` maps the others to the reason. `called` are the calls that
-    were made, `uncalled` the tools that were not called, `measured` the resources used (`checks.evidence.measure`), `matrix`
+    were made, `uncalled` the tools that were not called, `measured` the resources used (`checks.evidence.measure`), `api_failures`
     the behavior while the API failed. `listed` are the tools as received, for callers that keep the contract.
 
     `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to that
@@ -103,13 +103,13 @@ class Report:
     earned: float = 0.0
     applicable: int = 0
     rules_version: int = RULES_VERSION
-    waived: tuple[Waived, ...] = ()
+    waived: tuple[WaivedFinding, ...] = ()
     waivers: tuple[WaiverState, ...] = ()
     called: Sequence[Mapping[str, Any]] = ()
     uncalled: Mapping[str, str] = field(default_factory=dict)
     measured: Mapping[str, int] = field(default_factory=dict)
     listed: tuple[Any, ...] = field(default=(), repr=False)
-    matrix: tuple[Mapping[str, Any], ...] = ()
+    api_failures: tuple[Mapping[str, Any], ...] = ()
     locations: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
 
     @property
@@ -156,7 +156,7 @@ class Report:
             "findings": [finding.to_json() for finding in self.findings],
             "not_checked": [asdict(unchecked) for unchecked in self.not_checked],
             "checked": list(self.checked),
-            "matrix": [dict(row) for row in self.matrix],
+            "api_failures": [dict(row) for row in self.api_failures],
             "not_applicable": dict(self.not_applicable),
             "called": [dict(call) for call in self.called],
             "not_called": dict(self.uncalled),

@@ -51,7 +51,7 @@ class RuleOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Subjects(Generic[T]):
+class RuleSubjects(Generic[T]):
     """Things that a rule checks one by one. Its points are divided by `count` [default: the number of items].
 
     With `once`, only the first fault of each place counts: twenty results without resultType are one finding.
@@ -63,7 +63,7 @@ class Subjects(Generic[T]):
 
 
 Check = Callable[["Evidence"], RuleOutcome]
-Scope = Callable[["Evidence"], Subjects[T] | RuleOutcome]
+Scope = Callable[["Evidence"], RuleSubjects[T] | RuleOutcome]
 """Function that returns the subjects of a rule, or the outcome if there are none."""
 
 
@@ -77,10 +77,10 @@ class SubjectCheck(Protocol[T]):
     def __call__(self, check: Callable[[T, Evidence], Iterator[Fault]]) -> Callable[[T, Evidence], Iterator[Fault]]: ...
 
 
-class Expected(Protocol[T]):
+class JudgingScope(Protocol[T]):
     """Scope that also judges its subjects, such as the answers to probes."""
 
-    def __call__(self, evidence: Evidence) -> Subjects[T] | RuleOutcome:
+    def __call__(self, evidence: Evidence) -> RuleSubjects[T] | RuleOutcome:
         """Return the subjects, or the outcome if there are none."""
 
     def faults(self, subject: T) -> Iterator[Fault]:
@@ -157,7 +157,7 @@ class RuleTable(list[Rule]):
 
         return decorate
 
-    def row(self, id: str, severity: Severity, *, over: Expected[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - the name in `Rule`
+    def row(self, id: str, severity: Severity, *, over: JudgingScope[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - the name in `Rule`
         """Add a rule that its scope checks."""
         self.rule(id, severity, over=over, **fields)(over.faults)
 

@@ -91,7 +91,7 @@ def guess(schema: Any, root: Mapping[str, Any]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ArrivedValues:
     """Number of values in the API's answer, paths of those missing in the result, and paths with another value."""
 
     values: int = 0
@@ -117,19 +117,21 @@ def tells_value(call: RecordedCall) -> bool:
     return any(text != "null" for _, text in _leaves(answered_value(call)))
 
 
-def arrival(call: RecordedCall) -> Arrival:
+def compare_values(call: RecordedCall) -> ArrivedValues:
     """Compare the API's answer to a call with the text and structured content of its result."""
     body, result = answered_value(call), call.exchange.result or {}
     structured, text = result.get("structuredContent"), answer_text(call.exchange)
     shown = [body if isinstance(body, dict) else {"result": body}, body]
     wanted = set(_leaves(body))
     if (structured is None or structured in shown) and _as_json(text) in shown:
-        return Arrival(len(wanted))
+        return ArrivedValues(len(wanted))
     inner = structured.get("result") if isinstance(structured, dict) and not isinstance(body, dict) else structured
     got = {*_leaves(inner), *_leaves(_as_json(text))}
     lost = sorted(leaf for leaf in wanted - got if not _is_said(leaf[1], text))
     places = {there for there, _ in got if there}  # an unstructured text has only the place ""
-    return Arrival(len(wanted), tuple(path for path, _ in lost), tuple(path for path, _ in lost if path in places))
+    return ArrivedValues(
+        len(wanted), tuple(path for path, _ in lost), tuple(path for path, _ in lost if path in places)
+    )
 
 
 def is_beside(call: RecordedCall) -> bool:

@@ -39,7 +39,13 @@ from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
 from mcpfactory_pipeline.dashboard.run_process import RunProcesses
 from mcpfactory_pipeline.dashboard.runs import run_page
-from mcpfactory_pipeline.dashboard.trial_page import TrialPage, TrialResult, arguments_of, run_trial, trial_page
+from mcpfactory_pipeline.dashboard.tool_call_page import (
+    ToolCallPage,
+    ToolCallResult,
+    arguments_of,
+    run_tool_call,
+    tool_call_page,
+)
 from mcpfactory_pipeline.decisions.precondition import StaleDecisionError
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -276,22 +282,22 @@ class ActionRoutes:
             return request.url.path
         return _with_values(request.url.path, {"raw": json.dumps(arguments)})
 
-    def _run_trial(self, name: str, tool: str, given: Mapping[str, Any]) -> TrialResult:
+    def _run_trial(self, name: str, tool: str, given: Mapping[str, Any]) -> ToolCallResult:
         detail = self.reader.server(name)
-        return run_trial(Workspace.find(self._root), detail, tool, arguments_of(detail, tool, given))
+        return run_tool_call(Workspace.find(self._root), detail, tool, arguments_of(detail, tool, given))
 
     async def _trial_response(
         self,
         request: Request,
         session: DashboardSession,
         given: Mapping[str, Any] | None,
-        tried: TrialResult | None,
+        tried: ToolCallResult | None,
         error: ConfigError | None = None,
     ) -> Response:
         name, tool = request.path_params["name"], request.path_params["tool"]
 
-        def view() -> TrialPage:
-            return trial_page(Workspace.find(self._root), self.reader.server(name), tool, given, tried)
+        def view() -> ToolCallPage:
+            return tool_call_page(Workspace.find(self._root), self.reader.server(name), tool, given, tried)
 
         page = await run_in_threadpool(view)
         if not page.problem:

@@ -12,7 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError, PromotionError, RefusedError
-from mcpfactory_pipeline.base.text import LONGEST_REASON, on_one_line, pluralize
+from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, on_one_line, pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
@@ -253,8 +253,8 @@ def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
             else on_one_line(str(value if value is not None else "")).strip()
         )
         if text and not (one.kind == "flag" and text.lower() in {"0", "false"}):
-            if len(text) > LONGEST_REASON:
-                words = f"{one.name} has {LONGEST_REASON} characters at most, and this one {len(text):,}"
+            if len(text) > MAX_REASON_LENGTH:
+                words = f"{one.name} has {MAX_REASON_LENGTH} characters at most, and this one {len(text):,}"
                 raise ConfigError(words, hint="shorten it")
             found[one.name] = "1" if one.kind == "flag" else text
     return found

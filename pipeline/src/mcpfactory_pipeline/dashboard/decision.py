@@ -20,7 +20,7 @@ from mcpfactory_pipeline.dashboard.candidates import (
     plain_figure,
 )
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, StoredCandidate, shorten
-from mcpfactory_pipeline.decisions.offers import next_candidate
+from mcpfactory_pipeline.decisions.channel_review import next_candidate
 from mcpfactory_pipeline.plan.policy import approve_command, find_channel, missing_approvals
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.base.files import FileStamp, file_stamp, open_own
+from mcpfactory_pipeline.base.files import FileStamp, file_stamp, open_below
 from mcpfactory_pipeline.base.locks import active_runs
 from mcpfactory_pipeline.dashboard.facts import (
     STATUSES,
@@ -54,7 +54,7 @@ def open_log(file: Path) -> BinaryIO:
 
     Raises `OSError` if it does not exist or is not a regular file.
     """
-    return open_own(file, file.parents[2])
+    return open_below(file, file.parents[2])
 
 
 def plain_text(data: bytes) -> str:

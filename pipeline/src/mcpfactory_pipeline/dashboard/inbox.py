@@ -20,7 +20,7 @@ from mcpfactory_pipeline.dashboard.actions import Action, ActionPage, next_actio
 from mcpfactory_pipeline.dashboard.facts import Pager, WorkspaceFacts, paged, shorten
 from mcpfactory_pipeline.plan.policy import person_key
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
-from mcpfactory_pipeline.views.waiting import decided_channel
+from mcpfactory_pipeline.views.inbox_notifications import decided_channel
 
 _SIZE: Final = 60  # items per page
 

@@ -34,7 +34,7 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")  # each ends a line of an event str
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class LogTail:
     """New text of a running step's log, in whole lines: `text` starts `start` bytes after the beginning of the file."""
 
     step: str  # server/stage/attempt
@@ -52,7 +52,7 @@ class Snapshot:
     """The current state of a followed page. `state` is the part to replace; `over` means that it is final."""
 
     state: str
-    tails: tuple[Tail, ...] = ()
+    tails: tuple[LogTail, ...] = ()
     over: bool = False
 
     @property
@@ -116,7 +116,7 @@ def _events(position: Position, now: Snapshot) -> Iterator[tuple[str, str, Posit
         yield "end", "", Position(now.digest, offsets)
 
 
-def read_tail(step: str, file: Path) -> Tail:
+def read_tail(step: str, file: Path) -> LogTail:
     """Return the end of a log, up to its last complete line; empty without a log."""
     try:
         with open_log(file) as stream:
@@ -124,12 +124,12 @@ def read_tail(step: str, file: Path) -> Tail:
             stream.seek(start)
             text = stream.read(_MAX_LOG)
     except OSError:
-        return Tail(step, 0, b"")
+        return LogTail(step, 0, b"")
     text = text[: text.rfind(b"\n") + 1]
     if start:
         cut = text.find(b"\n") + 1
         start, text = start + cut, text[cut:]
-    return Tail(step, start, text)
+    return LogTail(step, start, text)
 
 
 _INTERVAL: Final = 0.25  # seconds between two polls
@@ -298,7 +298,7 @@ class RunPoll:
             return replace(self._last, tails=(), over=True)  # the run ended without any stage to run
         return Snapshot(render_state(view, self._links), self._tails(view), over=not view.going)
 
-    def _tails(self, view: RunPage) -> tuple[Tail, ...]:
+    def _tails(self, view: RunPage) -> tuple[LogTail, ...]:
         return tuple(
             read_tail(step.name, self._library.log_file(step.server, step.stage))
             for step in view.steps

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.dashboard.files import LogPage, log_page, opened_log
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, runs_of, runs_page
-from mcpfactory_pipeline.dashboard.server import ServerPage, ToolsPage, server_page, tools_page
+from mcpfactory_pipeline.dashboard.server_page import ServerPage, ToolsPage, server_page, tools_page
 from mcpfactory_pipeline.views.inbox import KINDS
 
 _Values = Mapping[str, str]

@@ -17,7 +17,7 @@ from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.base.locks import active_runs, stages_at_work, steps_at_work, waits_of
+from mcpfactory_pipeline.base.locks import active_runs, awaited_servers, running_stages, running_steps
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.dashboard.facts import (
@@ -40,16 +40,16 @@ from mcpfactory_pipeline.dashboard.files import (
     workspace_digest,
 )
 from mcpfactory_pipeline.dashboard.runs import by_run
-from mcpfactory_pipeline.decisions.offers import next_candidate
+from mcpfactory_pipeline.decisions.channel_review import next_candidate
 from mcpfactory_pipeline.plan.plan import needed_stages
 from mcpfactory_pipeline.run.runner import log_file
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.schema import BEGINS, ENDS, Event
+from mcpfactory_pipeline.state.schema import STAGE_ENDS, STAGE_START, Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, gone_items
 from mcpfactory_pipeline.views.status import broken_row
+from mcpfactory_pipeline.views.suggestions import SuggestionValidator
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import (
     CODEOWNERS,
@@ -66,8 +66,8 @@ Steps = frozenset[tuple[str, str, str]]  # (run, server, stage)
 
 _SOAK_STEP: Final = 60  # seconds after which soak time is computed again
 _WRONG: Final = frozenset({"failed", "errored"})  # outcomes that are explained by logs
-_UNFINISHED: Final = frozenset({BEGINS, "stage.interrupted"})  # last events of an unfinished stage
-_STEP_EVENTS: Final = ENDS | {BEGINS}
+_UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})  # last events of an unfinished stage
+_STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})  # large, and not shown on pages about servers
 
 
@@ -183,7 +183,7 @@ class WorkspaceReader:
 
     def steps_at_work(self) -> Steps:
         """Return (run, server, stage) of each running step."""
-        return steps_at_work(Store(self._workspace()).locks)
+        return running_steps(Store(self._workspace()).locks)
 
     def from_histories(self, name: str, make: Callable[[Mapping[str, list[Event]]], T], *, also: Hashable = None) -> T:
         """Return the value that `make` computes from all histories, cached until a history or `also` changes.
@@ -229,7 +229,7 @@ class WorkspaceReader:
         logs = _logs(workspace, store, run, server) if server else {}
         for name, stages in running.items():
             logs |= {(name, stage): read_log(log_file(workspace, name, stage)) for stage in stages}
-        waits = waits_of(store.locks, run) if going else {}
+        waits = awaited_servers(store.locks, run) if going else {}
         waits = {name: other for name, other in waits.items() if server in {"", name}}
         kept = frozenset(_kept_logs(workspace, found, self.histories(server))) if found else frozenset()
         return RunFacts(
@@ -261,7 +261,7 @@ class WorkspaceReader:
             log_file(workspace, server, stage),
             "interrupted" if last.get("event") in _UNFINISHED else str(last.get("outcome") or ""),
             run,
-            bool(run) and stage in stages_at_work(Store(workspace).locks, server, run),
+            bool(run) and stage in running_stages(Store(workspace).locks, server, run),
         )
 
     def digest(self) -> str:
@@ -272,7 +272,7 @@ class WorkspaceReader:
         """Make the next response about many servers current, regardless of `age`."""
         self._last = None
 
-    def adviser(self, server: str) -> Adviser:
+    def adviser(self, server: str) -> SuggestionValidator:
         """Return an adviser that tries commands about a server as an authorized actor, without writing anything."""
         workspace, inbox = self._open()
         return inbox.adviser(*inbox.status(workspace.server(server)))

@@ -25,9 +25,9 @@ from mcpfactory_pipeline.dashboard.facts import STATUSES, shorten
 from mcpfactory_pipeline.dashboard.inbox import mark_of
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import RunPage, gantt
-from mcpfactory_pipeline.views.advice import hinted_command
 from mcpfactory_pipeline.views.drawing import PICTURE_STYLE, SIGNS, draw
 from mcpfactory_pipeline.views.graph import candidate_anchor
+from mcpfactory_pipeline.views.suggestions import hinted_command
 
 _PACKAGE: Final = files("mcpfactory_pipeline.dashboard")
 ASSETS: Final = {"style.css": "text/css", "page.js": "text/javascript", "live.js": "text/javascript"}

@@ -12,7 +12,7 @@ from typing import Final
 from mcpfactory_pipeline.base.ids import created_at, format_time
 from mcpfactory_pipeline.dashboard.facts import STATUSES, Pager, RunFacts, ShownStatus, Status, outcome_status, paged
 from mcpfactory_pipeline.plan.stage import RUN_ENDED
-from mcpfactory_pipeline.state.schema import BEGINS, RUN_DIED, Event
+from mcpfactory_pipeline.state.schema import RUN_DIED, STAGE_START, Event
 
 _SILENT: Final = "it was started, and nothing says how it ended"
 _LINES: Final = 60  # runs per page
@@ -176,7 +176,7 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
         at = format_time(datetime.fromtimestamp(created_at(run), UTC))
         return RunRow(run, STATUSES["running"], at, 0.0, "", 0, 0)
     first, last = min(every, key=_id), max(every, key=_id)
-    ends = [event for event in every if event["event"] != BEGINS]
+    ends = [event for event in every if event["event"] != STAGE_START]
     latest = {(run, server, str(one.get("stage", ""))): one for server, some in events.items() for one in some}
     statuses = (_last_status(event, working=step in at_work) for step, event in latest.items())
     worst = min(statuses, key=lambda status: status.rank)
@@ -187,7 +187,7 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
 
 def _last_status(last: Event, *, working: bool) -> Status:
     """A stage that began and is not running counts as interrupted, even if no event records the interruption."""
-    if last["event"] == BEGINS:
+    if last["event"] == STAGE_START:
         return STATUSES["running" if working else "interrupted"]
     return _ended(last)
 
@@ -198,7 +198,7 @@ def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) 
     attempts: Counter[str] = Counter()
     for event in events:
         stage = str(event.get("stage", ""))
-        if event["event"] == BEGINS:
+        if event["event"] == STAGE_START:
             starts[stage] = event
             continue
         attempts[stage] += 1

@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Unpack
 
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.base.ids import Clock, actor, describe_actor, utc_now
 from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
-from mcpfactory_pipeline.decisions.drift import ask_again, drift_blockers, is_of_other_offer, way_to_offer
-from mcpfactory_pipeline.decisions.offers import ChannelReview
+from mcpfactory_pipeline.decisions.channel_review import ChannelReview
+from mcpfactory_pipeline.decisions.drift import drift_blockers, is_of_other_offer, refresh_offer, way_to_offer
 from mcpfactory_pipeline.decisions.precondition import callers_line, channel_facts, proof_lines, require_precondition
 from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, refuse_repeated
@@ -86,14 +86,14 @@ class Decision:
         """Return the state of the server."""
         return self.transaction.state
 
-    def ask_again(self, what: str) -> None:
+    def refresh_offer(self, what: str) -> None:
         """Query the current offer of a server at a URL; a dry run sends no request.
 
         Raises:
             RefusedError: it does not respond.
         """
         if not self.dry_run:
-            ask_again(self.workspace.server(self.state.server), what)
+            refresh_offer(self.workspace.server(self.state.server), what)
 
     def record(
         self, event: str, candidate: str | None, *, sign_with: Path | None = None, stage: str | None = None
@@ -108,7 +108,7 @@ class Decision:
         self.recorded.append(self.transaction.append(event, **facts, **signed, stage=stage))
         return about
 
-    def rest_on(self, candidate: str | None = None) -> dict[str, Any]:
+    def check_precondition(self, candidate: str | None = None) -> dict[str, Any]:
         """Return the facts of the decision, as a token and as text, before anything is recorded.
 
         Raises:
@@ -184,7 +184,7 @@ def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | N
     if not found:
         raise NotFoundError(
             f"{state.server} has no candidate whose id begins with {wanted!r}",
-            hint=listed(wanted, state.candidates, "candidates"),
+            hint=did_you_mean(wanted, state.candidates, "candidates"),
         )
     if len(found) > 1:
         raise PromotionError(
@@ -220,7 +220,7 @@ def approve(
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_key(workspace, sign_with, f"an approval for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
-        rests_on = decision.rest_on(chosen)
+        rests_on = decision.check_precondition(chosen)
         known = decision.state.candidates[chosen]
         _require_approver(decision, lifts=chosen in withdrawals(decision.transaction.events, channel))
         if missing := failed_checks(decision.review.checks, known):
@@ -262,7 +262,7 @@ def _refuse_repeated(decision: Decision, candidate: str) -> None:
 
 
 def _refuse_drifted(decision: Decision, candidate: str) -> None:
-    decision.ask_again("approved")
+    decision.refresh_offer("approved")
     if drift := decision.drift(candidate):
         words = "; ".join(one.message for one in drift)
         raise PromotionError(
@@ -290,7 +290,7 @@ def reject(
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_key(workspace, sign_with, f"a rejection for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
-        rests_on = decision.rest_on(chosen)
+        rests_on = decision.check_precondition(chosen)
         _require_approver(decision, "reject")
         if decision.state.offered(channel) == chosen:
             raise PromotionError(
@@ -320,7 +320,7 @@ def hold(
     """
     with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
         require_key(workspace, sign_with, f"a hold of {channel}", signed=decision.policy.signed and stage is None)
-        rests_on = decision.rest_on()
+        rests_on = decision.check_precondition()
         if known := decision.state.holds.get(channel):
             raise PromotionError(
                 f"{channel} of {server} is {describe_decision('held', known)}",
@@ -345,7 +345,7 @@ def unhold(
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_key(workspace, sign_with, f"the release of {channel}", signed=decision.policy.signed)
-        rests_on = decision.rest_on()
+        rests_on = decision.check_precondition()
         if channel not in decision.state.holds:
             held = ", ".join(sorted(decision.state.holds))
             raise PromotionError(

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, OFFERS, KnownDrift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovering
+from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovered_reason
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
@@ -54,7 +54,7 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
     return [Blocker("drift", f"{one.message}: {way_out}", one.command) for one in known]
 
 
-def ask_again(server: WorkspaceServer, what: str) -> None:
+def refresh_offer(server: WorkspaceServer, what: str) -> None:
     """Query the current offer of a server at a URL before an action (`what`), and record its differences.
 
     The differences are relative to the adopted offer. Other servers are not queried: they run the checked bytes.
@@ -64,9 +64,9 @@ def ask_again(server: WorkspaceServer, what: str) -> None:
     """
     if server.adopted is None or not server.adopted.url:
         return
-    from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.adoption.drift_check import check_drift, record_known_drift  # noqa: PLC0415 - heavy
 
-    seen = watch(server)
+    seen = check_drift(server)
     if unanswered := next((one for one in seen if one.unanswered), None):
         raise RefusedError(
             f"{server.name} cannot be {what}: the check for drift from the adopted server failed: {unanswered.message}",
@@ -76,7 +76,7 @@ def ask_again(server: WorkspaceServer, what: str) -> None:
             ),
         )
     try:
-        note_seen(server, seen)
+        record_known_drift(server, seen)
     except OSError as error:
         raise RefusedError(
             f"{server.name} cannot be {what}: its current offer cannot be saved: {error}",
@@ -103,9 +103,9 @@ def _accepted(state: ServerState, offer: str) -> bool:
 def _other_waiver(server: WorkspaceServer, known: Sequence[KnownDrift]) -> str:
     """Return text about drift waivers that cover another offer, with their authors; "" if none exist."""
     held = in_force(read_waivers(server.folder), utc_now().date())
-    others = [one for one in held if one.rule == DRIFT_RULE and uncovering(one, offered_now(known))]
+    others = [one for one in held if one.rule == DRIFT_RULE and uncovered_reason(one, offered_now(known))]
     return "".join(
-        f"; the waiver by {one.person} does not count: {uncovering(one, offered_now(known))}" for one in others
+        f"; the waiver by {one.person} does not count: {uncovered_reason(one, offered_now(known))}" for one in others
     )
 
 

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import Difference, difference, verify
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, contain
+from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, isolate_server_errors
 
 
 def faults(
@@ -48,7 +48,7 @@ def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -
         return []
     store, found = Store(workspace), []
     for server in names or store.servers():
-        wrong = contain(server, partial(_unsigned, workspace, server, channels, stages))
+        wrong = isolate_server_errors(server, partial(_unsigned, workspace, server, channels, stages))
         if wrong and not isinstance(wrong, BrokenServer):  # an unreadable server is a separate difference
             message = f"{server} has decisions that do not count: {wrong[0]}"
             hint = f"who decides signs: mcpfactory pipeline approve {server} --sign-with KEY; keys are in {SIGNERS}"
@@ -123,7 +123,7 @@ def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
     """Return the server that first built a project of this name; "" if none or unknown."""
     store, built = Store(workspace), []
     for server in servers:
-        state = contain(server, partial(store.state, server))
+        state = isolate_server_errors(server, partial(store.state, server))
         if isinstance(state, BrokenServer):
             return ""
         if any(project in projects_of(state, candidate=name) for name in state.candidates):
@@ -154,7 +154,7 @@ def orphans(workspace: Workspace) -> Iterator[Drift]:
     for name in store.servers():
         if (workspace.root / "servers" / name / CONFIG).exists():
             continue
-        state = contain(name, partial(store.state, name))
+        state = isolate_server_errors(name, partial(store.state, name))
         if isinstance(state, BrokenServer):
             continue
         kept = state.retired is not None and "gone" in state.retired
@@ -166,7 +166,7 @@ def orphans(workspace: Workspace) -> Iterator[Drift]:
         else:
             continue
         yield Drift("gone", message, _REMAINS, f"mcpfactory remove {name}", name)
-    for channel, project in ghost_pages(workspace):
+    for channel, project in unreferenced_pages(workspace):
         message = f"channel {channel} on this machine offers {project}, which the state of no server names"
         yield Drift("gone", message, "clients get a file that was not promoted", _RESTORE, project)
 
@@ -195,7 +195,7 @@ def served_faults(workspace: Workspace, names: Sequence[str] | None = None) -> l
     """
     store, found = Store(workspace), []
     for server in names or store.servers():
-        told = contain(server, partial(_lasting_faults, workspace, store, server))
+        told = isolate_server_errors(server, partial(_lasting_faults, workspace, store, server))
         if told and not isinstance(told, BrokenServer):  # an unreadable server is a separate difference
             message = f"what channels on this machine offer of {server} is not what was promoted"
             found.append(difference(server, message, f"{_RESTORE} {server}", told))
@@ -227,7 +227,7 @@ def state_faults(workspace: Workspace, state: ServerState) -> list[str]:
     return found
 
 
-def ghost_pages(workspace: Workspace) -> list[tuple[str, str]]:
+def unreferenced_pages(workspace: Workspace) -> list[tuple[str, str]]:
     """Return (channel, project) of each page that is in no state. `orphans` handles servers without a folder."""
     pages = {
         (channel, project)
@@ -243,7 +243,7 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
     for server in store.servers():
         if not left:
             return
-        state = contain(server, partial(store.state, server))
+        state = isolate_server_errors(server, partial(store.state, server))
         if isinstance(state, BrokenServer):  # ownership is unknown until the server is repaired
             return
         left -= {(channel, project) for channel in state.channels for project in projects_of(state, channel)}
@@ -257,7 +257,7 @@ def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str
     """Return the faults, except those of a running promotion, which fills the channel before the state changes."""
     if not state_faults(workspace, store.state(server)):
         return []
-    with store.unchanging(server):
+    with store.write_lock(server):
         return state_faults(workspace, store.state(server))
 
 

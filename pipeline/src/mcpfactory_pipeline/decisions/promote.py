@@ -8,9 +8,9 @@ from typing import Any, Unpack
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.channels.candidate import artifact_of, prune_by_policy, publish_candidate, verify_files
+from mcpfactory_pipeline.decisions.channel_review import is_older, pending_candidate
 from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision
 from mcpfactory_pipeline.decisions.integrity import refuse_faults, require_integrity
-from mcpfactory_pipeline.decisions.offers import is_older, pending_candidate
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
 from mcpfactory_pipeline.plan.policy import approve_command, describe_decision, unhold_command
 from mcpfactory_pipeline.plan.stage import Stage
@@ -49,12 +49,12 @@ def promote(
     require_integrity(workspace, workspace.server(server).name)
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
-        rests_on = decision.rest_on(chosen)
+        rests_on = decision.check_precondition(chosen)
         if decision.state.offered(channel) == chosen:
             _fill_channel(decision, chosen)
             return {**decision.about(chosen), "already": True, "pruned": {}, "callers": "", **rests_on}
         callers = decision.callers(chosen)
-        decision.ask_again(f"promoted to {channel}")
+        decision.refresh_offer(f"promoted to {channel}")
         _refuse_move(decision, chosen)
         _fill_channel(decision, chosen)
         made = decision.record("promoted", chosen)
@@ -115,7 +115,7 @@ def promote_due(
 
     Candidates that are not allowed yet are skipped silently; a broken one gives an entry with `error` and `hint`.
     """
-    servers, broken = workspace.survey()
+    servers, broken = workspace.load_servers()
     done: list[dict[str, Any]] = [
         {"server": one.name, "channel": channel, "error": one.message, "hint": one.hint} for one in broken
     ]
@@ -168,7 +168,7 @@ def rollback(
         PromotionError: no such candidate exists, or its bytes are not on this machine.
     """
     with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
-        rests_on = decision.rest_on()
+        rests_on = decision.check_precondition()
         unwanted = (
             {}
             if candidate and decision.policy.source is None

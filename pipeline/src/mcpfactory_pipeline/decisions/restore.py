@@ -18,7 +18,7 @@ from typing import Final
 
 from mcpfactory_codegen.servers.config import ServerConfig
 from mcpfactory_pipeline.adoption.candidate import build_adopted
-from mcpfactory_pipeline.adoption.sources import Sources
+from mcpfactory_pipeline.adoption.sources import AdoptionSources
 from mcpfactory_pipeline.base.errors import JsonRecord, PipelineError, StateError
 from mcpfactory_pipeline.base.git import git_output, git_text
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
@@ -36,12 +36,19 @@ from mcpfactory_pipeline.channels.candidate import (
 )
 from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, withdraw
 from mcpfactory_pipeline.decisions.decision import choose_candidate
-from mcpfactory_pipeline.decisions.integrity import ghost_pages, require_integrity
-from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, joined_sources, own_files
+from mcpfactory_pipeline.decisions.integrity import require_integrity, unreferenced_pages
+from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, hash_external_files, joined_sources
 from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, isolation_settings
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, WorkspaceServer, contain, read_file
+from mcpfactory_pipeline.workspace.workspace import (
+    CONFIG,
+    BrokenServer,
+    Workspace,
+    WorkspaceServer,
+    isolate_server_errors,
+    read_file,
+)
 
 _COMMITS: Final = 200  # commits of a server that are searched for a candidate's sources
 
@@ -71,7 +78,7 @@ def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild
     Raises:
         NotFoundError: for an unknown server.
     """
-    servers, broken = workspace.survey(names)
+    servers, broken = workspace.load_servers(names)
     found = [_unreadable(one) for one in broken]
     store = Store(workspace)
 
@@ -82,13 +89,13 @@ def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild
             return [_restore(workspace, server, state, name, rebuild=rebuild) for name in sorted(state.channels)]
 
     for server in servers:
-        done = contain(server.name, partial(one, server))
+        done = isolate_server_errors(server.name, partial(one, server))
         found += [_unreadable(done)] if isinstance(done, BrokenServer) else done
     return found if names else [*found, *_withdraw_ghosts(workspace)]
 
 
 def _withdraw_ghosts(workspace: Workspace) -> Iterator[Restored]:
-    for name, project in ghost_pages(workspace):
+    for name, project in unreferenced_pages(workspace):
         withdraw(channels_folder(workspace), name, project)
         yield Restored(project, name, "", "withdrawn", "no state names it")
 
@@ -187,14 +194,15 @@ def _built_again(
         backend = str(known.facts.get("backend", ""))
         return build_candidate(folder, work, backend=backend, settings=kept_apart, version=known.version)
     return build_adopted(
-        Sources(server.name, config.adopted, folder, workspace.root, work, kept_apart), config.server.environment
+        AdoptionSources(server.name, config.adopted, folder, workspace.root, work, kept_apart),
+        config.server.environment,
     )
 
 
 @contextlib.contextmanager
 def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
     """Yield a folder whose sources have the wanted hash, and a description of their origin."""
-    own = own_files(server)
+    own = hash_external_files(server)
     if _hash(server.folder, own) == wanted:
         yield server.folder, f"servers/{server.name}"
         return

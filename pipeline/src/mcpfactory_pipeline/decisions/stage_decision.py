@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
@@ -198,7 +198,7 @@ def _question(
                 f"stage {name} is not an approval stage",
                 hint=f"stages of kind approval: {', '.join(deciding) or 'none'}",
             )
-        raise NotFoundError(f"unknown stage {name!r}", hint=listed(name, deciding, "stages of kind approval"))
+        raise NotFoundError(f"unknown stage {name!r}", hint=did_you_mean(name, deciding, "stages of kind approval"))
     stage = deciding[name]
     assert stage.approval is not None
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.isolation import confine, contain
+from mcpfactory_pipeline.isolation import container_client, landlock
 
 # Variables that any program needs. None of them holds tokens or passwords of the caller.
 PLAIN: Final = (
@@ -115,8 +115,8 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """The non-system paths that a program can read and write; `rules` is the rules file of `confine.py`."""
+class SandboxPaths:
+    """The non-system paths that a program can read and write; `rules` is the rules file of `landlock.py`."""
 
     read: tuple[str, ...]
     write: tuple[str, ...]
@@ -125,16 +125,16 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class IsolationLevel:
     """An isolation level. `lacking` returns why it is unavailable here; "" if it is available."""
 
     name: str
     says: str
     lacking: Callable[[], str]
-    command: Callable[[Reach, Sequence[str]], list[str]]
+    command: Callable[[SandboxPaths, Sequence[str]], list[str]]
 
 
-def find_level(wanted: str) -> Level:
+def find_level(wanted: str) -> IsolationLevel:
     """Return the level of a name; for `auto` and `required` the first available level of the table.
 
     Levels that must be requested by name are skipped.
@@ -164,24 +164,24 @@ def describe_lacking() -> str:
     return "; ".join(f"{name}: {lacking}" for name in _CHOSEN if (lacking := LEVELS[name].lacking()))
 
 
-def _landlock(reach: Reach, command: Sequence[str]) -> list[str]:
-    return [sys.executable, "-I", "-S", confine.__file__, str(reach.rules), "--", *command]
+def _landlock(reach: SandboxPaths, command: Sequence[str]) -> list[str]:
+    return [sys.executable, "-I", "-S", landlock.__file__, str(reach.rules), "--", *command]
 
 
 @functools.cache
 def _landlock_lacking() -> str:
     if sys.platform != "linux":
         return "Landlock is a part of Linux"
-    found = confine.landlock_version()
-    if found >= confine.OLDEST:
+    found = landlock.landlock_version()
+    if found >= landlock.OLDEST:
         return ""
     return (
-        f"the kernel has version {found} of Landlock, and {confine.OLDEST} is needed (Linux 6.2 with Landlock "
+        f"the kernel has version {found} of Landlock, and {landlock.OLDEST} is needed (Linux 6.2 with Landlock "
         "switched on)"
     )
 
 
-def _bubblewrap(reach: Reach, command: Sequence[str]) -> list[str]:
+def _bubblewrap(reach: SandboxPaths, command: Sequence[str]) -> list[str]:
     seen = [path for path in (*system_paths(), *reach.read) if path != "/proc"]
     return [
         "bwrap", "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL",
@@ -205,14 +205,14 @@ def _bubblewrap_lacking() -> str:
     return "" if done.returncode == 0 else f"the system refuses it: {done.stderr.strip()}"
 
 
-def _container(reach: Reach, command: Sequence[str]) -> list[str]:
+def _container(reach: SandboxPaths, command: Sequence[str]) -> list[str]:
     def mounts(paths: Sequence[str], how: str) -> list[str]:
         return [word for path in paths for word in ("--mount", f"type=bind,source={path},target={path}{how}")]
 
     user = ["--user", f"{os.getuid()}:{os.getgid()}"] if hasattr(os, "getuid") else []
     client = [f"{name}={os.environ[name]}" for name in _CLIENT if name in os.environ]
     return [
-        sys.executable, "-I", "-S", contain.__file__, *client, "--",
+        sys.executable, "-I", "-S", container_client.__file__, *client, "--",
         reach.container.program, "run", "--rm", "--interactive", "--init", "--network", "host", "--read-only",
         "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--tmpfs", "/tmp", *user,  # noqa: S108 - inside the container
         *mounts([path for path in reach.read if Path(path).exists()], ",readonly"),
@@ -226,29 +226,29 @@ def _container_lacking() -> str:
     return "" if shutil.which("docker") or shutil.which("podman") else "neither docker nor podman is installed"
 
 
-NONE: Final = Level(
+NONE: Final = IsolationLevel(
     "none",
     "a copy of the files and an environment without secrets, and nothing that keeps code to them",
     lambda: "",
     lambda _reach, command: list(command),
 )
-LEVELS: Final[Mapping[str, Level]] = {
+LEVELS: Final[Mapping[str, IsolationLevel]] = {
     level.name: level
     for level in (
-        Level(
+        IsolationLevel(
             "landlock",
             "the kernel keeps server code to its own folder: it reads the system and what was installed, and "
             "no other process",
             _landlock_lacking,
             _landlock,
         ),
-        Level(
+        IsolationLevel(
             "bubblewrap",
             "server code sees its own folder, the system and installed packages, in a separate process namespace",
             _bubblewrap_lacking,
             _bubblewrap,
         ),
-        Level(
+        IsolationLevel(
             "container", "server code runs in a container, with its own folder mounted", _container_lacking, _container
         ),
         NONE,
@@ -268,9 +268,9 @@ class Sandbox:
     secret.
     """
 
-    level: Level
+    level: IsolationLevel
     folder: Path
-    reach: Reach
+    reach: SandboxPaths
     environ: Mapping[str, str]
 
     def command(self, command: Sequence[str]) -> list[str]:
@@ -297,7 +297,7 @@ def make_sandbox(
     container = settings.get("container")
     folder = work / name
     environ = clean_environ(folder / "home")
-    reach = Reach(
+    reach = SandboxPaths(
         read=(*interpreter_paths(), *map(str, readable)),
         write=(str(folder), *map(str, writable)),
         rules=work / f"{name}.{_RULES}",

@@ -123,7 +123,7 @@ def descendants(leader: int) -> set[int]:
     return {pid for pid in _below(processes, leader) if not processes[pid].ended}
 
 
-def end_known(known: AbstractSet[int]) -> None:
+def kill_known_processes(known: AbstractSet[int]) -> None:
     """Kill the processes that still descend from this one; ids that other processes reuse are not affected."""
     for pid in known & descendants(os.getpid()) if known else ():
         _kill(pid)

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.adoption.candidate import build_adopted, make_ready
-from mcpfactory_pipeline.adoption.sources import Sources
+from mcpfactory_pipeline.adoption.candidate import build_adopted, prepare_server
+from mcpfactory_pipeline.adoption.sources import AdoptionSources
 from mcpfactory_pipeline.base.errors import ServerError, StateError
 from mcpfactory_pipeline.base.hashing import hash_file, hash_files, hash_record, source_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
@@ -42,12 +42,12 @@ def source_command(server: WorkspaceServer) -> list[str]:
         if not files.is_dir():
             place.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".building-", dir=house) as work:
-                sources = Sources(server.name, adopted, server.folder, root, Path(work), log=False)
+                sources = AdoptionSources(server.name, adopted, server.folder, root, Path(work), log=False)
                 built = build_adopted(sources, server.config.server.environment)
                 built.folder.rename(files)
             _remove_older(house, place)
         hashes = {file.name: hash_file(file) for file in sorted(files.iterdir())}
-        ready = make_ready(files, hashes, place / "ready", log=False, verify=False)
+        ready = prepare_server(files, hashes, place / "ready", log=False, verify=False)
     except (ProgramRefusedError, StateError) as error:
         raise ServerError(
             f"{server.name} cannot be prepared: {error}",
@@ -73,7 +73,7 @@ def channel_command(workspace: Workspace, server: WorkspaceServer, channel: str)
         )
     known, folder = state.candidates[release.candidate], workspace.artifacts / server.name / release.candidate
     try:
-        ready = make_ready(folder, dict(known.files), folder / "run", log=False, verify=False)
+        ready = prepare_server(folder, dict(known.files), folder / "run", log=False, verify=False)
     except ProgramRefusedError as error:
         raise ServerError(
             f"{server.name} {release.version} cannot be prepared: {error}",

@@ -100,7 +100,7 @@ def read_failure(text: str) -> ServerError | None:
     return ServerError(found["what"], hint=found["hint"]) if found else None
 
 
-def one_line(mistake: ServerError) -> str:
+def error_summary(mistake: ServerError) -> str:
     """Return a start failure as a stage's message."""
     return f"{str(mistake).splitlines()[0]}; hint: {mistake.hint}"
 

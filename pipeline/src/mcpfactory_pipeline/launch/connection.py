@@ -18,7 +18,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.isolation.levels import PLAIN, clean_environ, foreign_path
 from mcpfactory_pipeline.launch.command import client_failure, server_command, server_environ
-from mcpfactory_pipeline.workspace.workspace import MODEL_PROGRAM, WorkspaceServer
+from mcpfactory_pipeline.workspace.workspace import API_MODEL_PROGRAM, WorkspaceServer
 from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, connect_http, connect_stdio
 
 
@@ -84,20 +84,20 @@ _ENDING: Final = 10.0  # seconds until the program must exit after the end of it
 
 
 @dataclass(frozen=True, slots=True)
-class ModelledApi:
+class ApiModel:
     """The address of the API: variables for the server's process, and values that cases use as `${name}`."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
 
 
-def has_model(folder: Path) -> bool:
+def has_api_model(folder: Path) -> bool:
     """Return True if the server in `folder` has a model of its API."""
-    return (folder / MODEL_PROGRAM).is_file()
+    return (folder / API_MODEL_PROGRAM).is_file()
 
 
 @asynccontextmanager
-async def modelled_api(folder: Path) -> AsyncIterator[ModelledApi]:
+async def serve_api_model(folder: Path) -> AsyncIterator[ApiModel]:
     """Serve the model of the API of the server in `folder` on loopback until the block ends.
 
     Yields an empty model for a server without one. Starts `tests/upstream.py`, which prints one line of JSON
@@ -106,24 +106,24 @@ async def modelled_api(folder: Path) -> AsyncIterator[ModelledApi]:
     Raises:
         ConfigError: the program ends or prints nothing that can be read.
     """
-    if not has_model(folder):
-        yield ModelledApi()
+    if not has_api_model(folder):
+        yield ApiModel()
         return
-    file = folder / MODEL_PROGRAM
+    file = folder / API_MODEL_PROGRAM
     kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
-    async with run_model([sys.executable, file.name], cwd=file.parent, environ=kept) as api:
+    async with run_api_model([sys.executable, file.name], cwd=file.parent, environ=kept) as api:
         yield api
 
 
 @asynccontextmanager
-async def run_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> AsyncIterator[ModelledApi]:
+async def run_api_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> AsyncIterator[ApiModel]:
     """Run the program of a model until the block ends, and no process of it longer than that.
 
     It leads a session: what a person types at a terminal to end this program (Ctrl-C) is not for the model as well, which
     would die of it with a traceback. It ends with its input, also where this program was killed.
 
     Raises:
-        ConfigError: as `modelled_api`.
+        ConfigError: as `serve_api_model`.
     """
     process = await asyncio.create_subprocess_exec(
         *command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ, start_new_session=True
@@ -155,15 +155,15 @@ def _kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-def _read(line: bytes) -> ModelledApi:
+def _read(line: bytes) -> ApiModel:
     try:
         said: dict[str, Any] = json.loads(line)
-        return ModelledApi(
+        return ApiModel(
             {str(name): str(value) for name, value in said["environment"].items()},
             {str(name): str(value) for name, value in said.get("values", {}).items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{MODEL_PROGRAM} did not say where it serves: {line[:200]!r}",
+            f"{API_MODEL_PROGRAM} did not say where it serves: {line[:200]!r}",
             hint='print {"environment": {"NAME_BASE_URL": "http://127.0.0.1:…"}} as the first line on stdout',
         ) from error

@@ -52,7 +52,7 @@ def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callabl
         )
     if python is not None:
         return python
-    from mcpfactory_pipeline.launch.creation import create_environment  # noqa: PLC0415 - heavy, and rarely needed
+    from mcpfactory_pipeline.launch.environment_creation import create_environment  # noqa: PLC0415 - heavy, and rarely needed
 
     return create_environment(folder, server, needs, wanted, notify)
 

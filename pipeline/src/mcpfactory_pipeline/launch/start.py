@@ -23,8 +23,8 @@ def main() -> None:
     try:
         runpy.run_module(package, run_name="__main__", alter_sys=True)
     except Exception as error:  # noqa: BLE001 - any error of the server's code is explained
-        beside = os.path.join(os.path.dirname(os.path.abspath(script)), "explain.py")  # noqa: PTH100,PTH118,PTH120 - no pathlib yet
-        sys.stderr.write(runpy.run_path(beside)["explain"](error, package, folder))
+        beside = os.path.join(os.path.dirname(os.path.abspath(script)), "diagnosis.py")  # noqa: PTH100,PTH118,PTH120 - no pathlib yet
+        sys.stderr.write(runpy.run_path(beside)["explain_error"](error, package, folder))
         sys.exit(START_FAILED)
 
 

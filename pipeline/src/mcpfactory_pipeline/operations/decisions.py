@@ -452,9 +452,9 @@ class Waive(Operation):
 
     def run(self, context: OperationContext) -> WaiveResult:
         """Record the waiver."""
-        from mcpfactory_pipeline.checks import waive
+        from mcpfactory_pipeline.checks import waiver_creation
 
-        made = waive.waive(
+        made = waiver_creation.waive(
             context.workspace,
             self.server,
             self.rule,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
-from mcpfactory_pipeline.delivery.clients.files import Home, this_machine
+from mcpfactory_pipeline.delivery.clients.files import UserPaths, this_machine
 from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
     ConfirmedOperation,
@@ -63,10 +63,12 @@ class ClientsResult(OperationResult):
 
     @property
     def exit_code(self) -> Exit:
-        """Return NO if an entry is stale, drifted or broken, and NOT_FOUND if no client had the removed entry."""
+        """Return NEGATIVE if an entry is stale, drifted or broken, and NOT_FOUND if no client had the removed entry."""
         if self.changes and all(one["outcome"] == "absent" for one in self.changes):
             return Exit.NOT_FOUND
-        return Exit.NO if any(one["state"] in {"stale", "drifted", "broken"} for one in self.installed) else Exit.OK
+        return (
+            Exit.NEGATIVE if any(one["state"] in {"stale", "drifted", "broken"} for one in self.installed) else Exit.OK
+        )
 
 
 def _change_line(change: Mapping[str, Any], *, dry_run: bool) -> str:
@@ -145,7 +147,7 @@ class Install(ConfirmedOperation):
             rows, partial(install, target=target, home=home, project=project, force=self.force), context, details
         )
 
-    def _installed(self, context: OperationContext, home: Home) -> ClientsResult:
+    def _installed(self, context: OperationContext, home: UserPaths) -> ClientsResult:
         from mcpfactory_pipeline.delivery.clients.installed import installed
 
         found = installed(context.place if self.everything else context.workspace, home, Path.cwd())
@@ -238,5 +240,5 @@ def _addresses(server: WorkspaceServer, env: Sequence[str]) -> Iterator[str]:
     for one in api_addresses(address, written, server=server.name, setting="--env") if address else ():
         if one.hint:
             yield f"warning: {one.message}\n  hint: {one.hint}"
-        elif one.nature:
+        elif one.private_kind:
             yield f"note: {one.message}"

@@ -28,9 +28,9 @@ from mcpfactory_pipeline.operations.operation import (
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_codegen.servers.build import Created
     from mcpfactory_codegen.servers.documents import ApiSource
-    from mcpfactory_codegen.servers.update import Updated
+    from mcpfactory_codegen.servers.generation import CreatedServer
+    from mcpfactory_codegen.servers.update import UpdatedServer
 
 
 _TERMINAL: Final[Omitted] = {"dashboard": "servers are created at a terminal, or by an agent"}
@@ -82,8 +82,8 @@ class ServerResult(OperationResult):
 
     @property
     def exit_code(self) -> Exit:
-        """Return NO if a person must merge files."""
-        return Exit.NO if self.conflicts else Exit.OK
+        """Return NEGATIVE if a person must merge files."""
+        return Exit.NEGATIVE if self.conflicts else Exit.OK
 
 
 class New(Selection, Operation):
@@ -136,8 +136,8 @@ class New(Selection, Operation):
                 f"{', '.join(given)}: only for servers of an API document",
                 hint="leave it out, or mcpfactory new --from-openapi FILE",
             )
-        from mcpfactory_codegen.servers.answers import typed_answers
         from mcpfactory_codegen.servers.create import create_server
+        from mcpfactory_codegen.servers.template_answers import typed_answers
 
         _confirm_template(self, context)
         access = _access(context)
@@ -198,7 +198,7 @@ class Update(Operation):
             ConfigError: the server was adopted, so that it has no document and no template.
             CreateError: the document or template cannot be used; nothing was changed.
         """
-        from mcpfactory_codegen.servers.answers import typed_answers
+        from mcpfactory_codegen.servers.template_answers import typed_answers
         from mcpfactory_codegen.servers.update import update_server
 
         server = context.workspace.server(self.server)
@@ -252,7 +252,9 @@ def _confirm_template(operation: New | Update, context: OperationContext) -> Non
 _STEP: Final = ("path", "action", "owner", "note")
 
 
-def _result(message: str, made: Created | Updated, context: OperationContext, following: str) -> ServerResult:
+def _result(
+    message: str, made: CreatedServer | UpdatedServer, context: OperationContext, following: str
+) -> ServerResult:
     from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     data = {name: to_jsonable_python(getattr(made, name)) for name in ServerResult.model_fields if hasattr(made, name)}
@@ -311,12 +313,14 @@ class Adopt(Operation):
     def run(self, context: OperationContext) -> AdoptResult:
         """Recognize the server, and write its files after a person confirmed them."""
         from mcpfactory_pipeline.adoption.proposal import propose, write_proposal
-        from mcpfactory_pipeline.adoption.recognise import recognise
-        from mcpfactory_pipeline.adoption.sources import Wish
+        from mcpfactory_pipeline.adoption.recognize import recognize
+        from mcpfactory_pipeline.adoption.sources import AdoptionRequest
 
         sure = self.yes or context.dry_run
-        wish = Wish(self.source, self.program, self.name, self.start, self.constraints, self.copies, Path.cwd())
-        proposal = propose(context.workspace, recognise(context.workspace, wish), self.name)
+        wish = AdoptionRequest(
+            self.source, self.program, self.name, self.start, self.constraints, self.copies, Path.cwd()
+        )
+        proposal = propose(context.workspace, recognize(context.workspace, wish), self.name)
         found = proposal.to_json()
         details = tuple(f"note: {note}" for note in found.pop("notes"))
         facts = {**found, "details": details, "dry_run": context.dry_run}

@@ -20,12 +20,12 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraint
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import Reporter
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.base.text import LONGEST_REASON
+from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.errors import Exit
@@ -40,7 +40,7 @@ class OperationError(ConfigError):
 class DeclinedError(ConfigError):
     """The person declined the operation."""
 
-    exit_code = Exit.NO
+    exit_code = Exit.NEGATIVE
 
 
 Surface = Literal["cli", "dashboard", "mcp"]
@@ -200,7 +200,7 @@ class OperationResult(BaseModel):
     @property
     def exit_code(self) -> Exit:
         """Return the exit code of the command."""
-        return Exit.NO if self.errors() else Exit.OK
+        return Exit.NEGATIVE if self.errors() else Exit.OK
 
     def errors(self) -> Sequence[tuple[str, str]]:
         """Return the errors, each with a hint."""
@@ -334,7 +334,7 @@ def _explain(operation: type[Operation], error: ValidationError) -> OperationErr
     name = str(first["loc"][0]) if first["loc"] else ""
     known = list(operation.model_fields)
     if first["type"] == "extra_forbidden":
-        return OperationError(f"{operation.id()} has no field {name!r}", hint=listed(name, known, "fields"))
+        return OperationError(f"{operation.id()} has no field {name!r}", hint=did_you_mean(name, known, "fields"))
     info = operation.model_fields[name]
     kind = first["type"].partition("_")[0] if first["type"].startswith("date") else first["type"]
     message, hint = _PROBLEMS.get(kind, ("{name}: {msg}", "{name}: {about}"))
@@ -373,7 +373,7 @@ Servers = Annotated[
 Channel = Annotated[str, param("Channel name", metavar="CHANNEL", names="channels")]
 Reason = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, max_length=LONGEST_REASON),
+    StringConstraints(strip_whitespace=True, max_length=MAX_REASON_LENGTH),
     param("Reason, recorded with the decision", flags=("--reason", "-m")),
 ]
 Yes = Annotated[bool, param("Skip the confirmation prompt", flags=("--yes", "-y"), omit={"mcp": BY_PEOPLE})]

@@ -88,7 +88,7 @@ class Remove(Operation):
         return self._remove(context, dry_run=context.dry_run)
 
     def _remove(self, context: OperationContext, *, dry_run: bool) -> RemoveResult:
-        from mcpfactory_pipeline.lifecycle.remove import remove
+        from mcpfactory_pipeline.maintenance.remove import remove
 
         made = remove(
             context.workspace,
@@ -159,7 +159,7 @@ class Rename(Operation):
 
     def run(self, context: OperationContext) -> RenameResult:
         """Rename the server."""
-        from mcpfactory_pipeline.lifecycle.rename import rename
+        from mcpfactory_pipeline.maintenance.rename import rename
 
         made = rename(
             context.workspace,

@@ -43,7 +43,7 @@ class RunResult(OperationResult):
     passed: bool
     servers: dict[str, str]
     steps: list[StepRun] = Field(default=[])
-    troubles: list[str] = Field(default=[])
+    server_errors: list[str] = Field(default=[])
 
 
 class Run(Operation):

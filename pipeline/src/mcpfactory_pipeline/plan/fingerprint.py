@@ -18,7 +18,14 @@ from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
 from mcpfactory_pipeline.workspace.adopted import adopted_files, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
-from mcpfactory_pipeline.workspace.workspace import CALLS, CASES, CONFIG, WorkspaceServer, is_evaluation, model_files
+from mcpfactory_pipeline.workspace.workspace import (
+    CALLS,
+    CASES,
+    CONFIG,
+    WorkspaceServer,
+    api_model_files,
+    is_evaluation,
+)
 
 
 @dataclass(frozen=True)  # no slots: cached properties
@@ -79,15 +86,15 @@ def _generated(subject: InputReader) -> str:
 def _source(subject: InputReader) -> str:
     """Return the hash of the candidate's sources; a wheel is built from a copy of exactly these files."""
     files = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
-    return joined_sources(files, own_files(subject.server))
+    return joined_sources(files, hash_external_files(subject.server))
 
 
 def joined_sources(files: str, own: str) -> str:
-    """Return one hash for the files in a server's folder and its files elsewhere (`own_files`)."""
+    """Return one hash for the files in a server's folder and its files elsewhere (`hash_external_files`)."""
     return files if own == ABSENT else hash_record({"beside": files, "own": own})
 
 
-def own_files(server: WorkspaceServer) -> str:
+def hash_external_files(server: WorkspaceServer) -> str:
     """Return the hash of an adopted server's files elsewhere in the workspace; `none` without any."""
     root = server.folder.parents[1]
     folder = server.adopted.folder(root) if server.adopted else None
@@ -98,7 +105,7 @@ def own_files(server: WorkspaceServer) -> str:
 
 def _tests(subject: InputReader) -> str:
     tests = subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
-    return joined_sources(tests, own_files(subject.server))
+    return joined_sources(tests, hash_external_files(subject.server))
 
 
 def _evals(subject: InputReader) -> str:
@@ -115,7 +122,7 @@ def _reports(subject: InputReader) -> str:
 
 def _model(subject: InputReader) -> str:
     """Return the hash of the API model and the files that it may use; `none` without a model or cases."""
-    files = model_files(subject.files)
+    files = api_model_files(subject.files)
     return subject.hash_all(files) if files and _evals(subject) != ABSENT else ABSENT
 
 

@@ -44,7 +44,9 @@ def _summary(stage: str, fact: str) -> Callable[[Candidate, Release | None], Any
 
 
 def _measured(limit: str) -> Callable[[Candidate, Release | None], Any]:
-    return lambda candidate, offered: (_summary("validate", "measured")(candidate, offered) or {}).get(COSTS[limit])
+    return lambda candidate, offered: (_summary("validate", "measured")(candidate, offered) or {}).get(
+        COST_GATES[limit]
+    )
 
 
 def breaking_changes(candidate: Candidate, offered: Release) -> int | None:
@@ -103,7 +105,11 @@ def _at_most(value: Any, limit: Any) -> bool:
 
 
 # Limit → measured value (`checks.evidence.measure`). Rules of the family `performance` use the same limits.
-COSTS: Final[Mapping[str, str]] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
+COST_GATES: Final[Mapping[str, str]] = {
+    "max_start_ms": "start_ms",
+    "max_call_ms": "call_ms",
+    "max_memory_mb": "memory_mb",
+}
 _TESTS: Final = "mcpfactory pipeline history {server} test"
 _LOOK: Final = "mcpfactory validate {server}"
 _ASK: Final = "mcpfactory evaluate {server} --model KIND:MODEL --report, then mcpfactory pipeline run {server}"

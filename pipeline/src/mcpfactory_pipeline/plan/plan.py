@@ -23,7 +23,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.policy import describe_decision
@@ -226,7 +226,7 @@ def arrange(stages: Sequence[Stage]) -> tuple[Stage, ...]:
             if missing := [name for name in others if name not in names]:
                 raise setting_error(
                     f"stage {stage.name}: {field} names the unknown stage {missing[0]!r}",
-                    listed(missing[0], [name for name in names if name != stage.name], "stages"),
+                    did_you_mean(missing[0], [name for name in names if name != stage.name], "stages"),
                 )
         for name in stage.before:
             waits[name].append(stage.name)

@@ -13,10 +13,10 @@ from typing import Any
 
 from packaging.utils import canonicalize_version
 
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.base.text import format_duration, on_one_line, pluralize
-from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed_gates
+from mcpfactory_pipeline.plan.gates import COST_GATES, GATES, closed_gates
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.timeline import approvers_since, offered_versions, seconds_in_channel, withdrawals
@@ -33,7 +33,7 @@ def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
     """Return the strictest cost limits of these channels, by the names of the gates for measured costs."""
     limits: dict[str, float] = {}
     for channel in channels:
-        for name in COSTS:
+        for name in COST_GATES:
             if name in channel.gates:
                 limits[name] = min(channel.gates[name], limits.get(name, channel.gates[name]))
     return limits
@@ -49,7 +49,7 @@ def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
         if channel.name == name:
             return channel
     raise NotFoundError(
-        f"unknown channel {name!r}", hint=listed(name, [channel.name for channel in channels], "channels")
+        f"unknown channel {name!r}", hint=did_you_mean(name, [channel.name for channel in channels], "channels")
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import JsonRecord, StageError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.isolation.levels import REQUIRED, find_level
@@ -139,7 +139,7 @@ class StageInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltFiles:
     """A new candidate: `files` are the hashes of the files in its folder; `facts` are small facts of its sources."""
 
     id: str
@@ -158,13 +158,13 @@ class StageOutputs(JsonRecord):
     outcome: str
     message: str
     summary: Mapping[str, Any] = field(default_factory=dict)
-    built: Built | None = None
+    built: BuiltFiles | None = None
     channel: str | None = None
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StageOutputs:
         """Return the outputs from `to_json`."""
-        return cls(**{**data, "built": Built(**data["built"]) if data.get("built") else None})
+        return cls(**{**data, "built": BuiltFiles(**data["built"]) if data.get("built") else None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def apply_limits(stages: Sequence[Stage], limits: Mapping[str, LimitSettings]) -
     """
     names = [stage.name for stage in stages]
     if unknown := [name for name in limits if name not in names]:
-        raise setting_error(f"pipeline.limits: unknown stage {unknown[0]!r}", listed(unknown[0], names, "stages"))
+        raise setting_error(f"pipeline.limits: unknown stage {unknown[0]!r}", did_you_mean(unknown[0], names, "stages"))
     given = {name: dict(one) for name, one in limits.items()}
     return tuple(
         replace(stage, **{name: value for name, value in given.get(stage.name, {}).items() if value is not None})

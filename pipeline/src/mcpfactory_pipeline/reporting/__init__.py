@@ -46,19 +46,19 @@ class Notifier:
         if settings.log:
             self._receivers["log"] = (_LogFile(workspace, settings.log), settings.kinds)
         if settings.problem:
-            self._receivers["webhook"] = (_Off(settings.problem), settings.kinds)
+            self._receivers["webhook"] = (_UnavailableReceiver(settings.problem), settings.kinds)
         elif settings.url:
             from mcpfactory_pipeline.reporting.receivers import Webhook  # noqa: PLC0415 - loads the HTTP client
 
             self._receivers["webhook"] = (Webhook(settings), settings.kinds)
         if settings.mail and settings.mail.problem:
-            self._receivers["mail"] = (_Off(settings.mail.problem), settings.mail.kinds)
+            self._receivers["mail"] = (_UnavailableReceiver(settings.mail.problem), settings.mail.kinds)
         elif settings.mail:
             from mcpfactory_pipeline.reporting.receivers import Mail  # noqa: PLC0415 - loads the mail modules
 
             self._receivers["mail"] = (Mail(settings.mail, settings.timeout), settings.mail.kinds)
 
-    def who_wants(self, kind: str) -> list[str]:
+    def receivers_of(self, kind: str) -> list[str]:
         """Return the receivers of events of a kind: `log`, `webhook`, `mail`."""
         return [name for name, (_, kinds) in self._receivers.items() if kind in kinds]
 
@@ -68,7 +68,7 @@ class Notifier:
 
     def notify(self, event: Mapping[str, Any], *, but: Collection[str] = ()) -> None:
         """Send one event to the receivers of its kind, except those in `but`. Return at once, and never raise."""
-        names = [name for name in self.who_wants(str(event["event"])) if name not in but]
+        names = [name for name in self.receivers_of(str(event["event"])) if name not in but]
         if not names:
             return
         place = self.link(quote(f"servers/{event['server']}/")) if event.get("server") else ""
@@ -120,7 +120,7 @@ class NotifyingReporter:
         self._others.close()
 
 
-class _Off:
+class _UnavailableReceiver:
     """A receiver that is unavailable here, and reports that for each event."""
 
     def __init__(self, why: str) -> None:

@@ -13,11 +13,11 @@ from mcpfactory_pipeline.base.events import (
     RunEvent,
     RunFinished,
     RunStarted,
-    ServerTrouble,
+    RunWaiting,
+    ServerUnusable,
     StepFinished,
     StepSkipped,
     StepStarted,
-    Waiting,
 )
 from mcpfactory_pipeline.base.text import cell_width, pluralize, printable, wrap
 
@@ -50,11 +50,11 @@ def _lines_of(event: RunEvent) -> list[str]:
             return [f"{server}: {stage} {verdict}: {'; '.join(reasons)}"]
         case LogLines(_server, stage, log, lines):
             return [*(f"  {stage} | {line}" for line in lines), f"  {stage} | all of it: {log}"]
-        case Waiting(server, holder):
+        case RunWaiting(server, holder):
             stages = ", ".join(holder.get("stages", ()))
             who = f" (process {holder['pid']}{stages and f', at work: {stages}'})" if holder else ""
             return [f"{server}: another mcpfactory runs it{who}; waiting"]
-        case ServerTrouble(server, message, hint):
+        case ServerUnusable(server, message, hint):
             return [f"{server}: error: {message}", *([f"{server}: hint: {hint}"] if hint else [])]
         case RunFinished(servers, ran, seconds, pruned):
             return [*_summary(dict(servers), ran, seconds), *pruned_lines(pruned)]

@@ -19,11 +19,11 @@ from mcpfactory_pipeline.base.events import (
     RunEvent,
     RunFinished,
     RunStarted,
-    ServerTrouble,
+    RunWaiting,
+    ServerUnusable,
     StepFinished,
     StepSkipped,
     StepStarted,
-    Waiting,
 )
 from mcpfactory_pipeline.base.text import cell_width, pluralize, printable
 from mcpfactory_pipeline.reporting.lines import OUTCOME_LABELS, event_lines
@@ -55,7 +55,7 @@ class LiveReporter:
         elif isinstance(event, RunFinished):
             self.close()
             self._print(event)
-        elif isinstance(event, LogLines | ServerTrouble | RunStarted) or (
+        elif isinstance(event, LogLines | ServerUnusable | RunStarted) or (
             isinstance(event, StepFinished) and event.outcome != "passed"
         ):
             self._print(event)
@@ -118,9 +118,9 @@ class RunTable:
             case StepSkipped(_, stage, verdict):
                 cells[stage].status = verdict
                 self._notes.pop(event.server, None)
-            case Waiting(server):
+            case RunWaiting(server):
                 self._notes[server] = "waits for another mcpfactory"
-            case ServerTrouble(server):
+            case ServerUnusable(server):
                 self._notes[server] = "cannot be run"
                 for cell in cells.values():
                     cell.status = "errored" if cell.open else cell.status

@@ -24,7 +24,7 @@ import httpx
 
 from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.workspace.settings import EventSettings, MailSettings
-from mcpfactory_runtime.errors import system_error, why_unreachable
+from mcpfactory_runtime.errors import connection_error_reason, system_error
 
 _LONGEST: Final = 1500  # characters of a line; chats reject much longer ones
 # Text after the server's name in the line about an event. For other events, the line shows the kind.
@@ -130,11 +130,11 @@ _OF_MAIL: Final[tuple[tuple[type[Exception], str], ...]] = (
 )
 
 
-def why_undelivered(error: Exception) -> str:
+def delivery_error_reason(error: Exception) -> str:
     """Describe a delivery error without its text, which may quote a URL, a user or a password."""
     known = next((words for kind, words in _OF_MAIL if isinstance(error, kind)), "")
     system = system_error(error)
-    return known or (why_unreachable(system) if system is not None else type(error).__name__)
+    return known or (connection_error_reason(system) if system is not None else type(error).__name__)
 
 
 _WAITING: Final = 1000  # maximum number of queued events; further ones are dropped
@@ -207,7 +207,7 @@ class Webhook:
                 with client.stream("POST", self._settings.url, content=body, headers=headers) as answer:
                     status = answer.status_code  # the body is not read, because it may be of any size
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                why = why_undelivered(error)
+                why = delivery_error_reason(error)
                 continue
             if status < 300:
                 return ""
@@ -258,7 +258,7 @@ class Mail:
             self._send(message)
         except (OSError, smtplib.SMTPException, ValueError) as error:
             # ValueError: a user or password is not ASCII.
-            return f"{pluralize(len(self._notices), 'event')} not mailed by {settings.host}: {why_undelivered(error)}"
+            return f"{pluralize(len(self._notices), 'event')} not mailed by {settings.host}: {delivery_error_reason(error)}"
         return ""
 
     def _send(self, message: EmailMessage) -> None:

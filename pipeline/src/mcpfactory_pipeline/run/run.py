@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, RunFinished, RunStarted, ServerTrouble
+from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, RunFinished, RunStarted, ServerUnusable
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run
 from mcpfactory_pipeline.channels.candidate import prune_by_policy
@@ -34,8 +34,8 @@ from mcpfactory_pipeline.workspace.workspace import (
     BrokenServer,
     Workspace,
     WorkspaceServer,
-    contain,
     explain_broken,
+    isolate_server_errors,
 )
 
 
@@ -92,7 +92,7 @@ def plan_servers(
     servers, broken = _survey(workspace, names)
     steps = [broken_step(one.name, one.message, one.hint) for one in broken]
     for server in servers:
-        found = contain(server.name, partial(_plan_one, workspace, store, server, stages, forced))
+        found = isolate_server_errors(server.name, partial(_plan_one, workspace, store, server, stages, forced))
         steps += [broken_step(found.name, found.message, found.hint)] if isinstance(found, BrokenServer) else found
     return steps
 
@@ -105,7 +105,7 @@ def _forced(stages: Sequence[Stage], again: str | None, force: bool) -> tuple[st
 
 
 def _survey(workspace: Workspace, names: Sequence[str] | None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
-    servers, broken = workspace.survey(names)
+    servers, broken = workspace.load_servers(names)
     refused = name_clashes(workspace, [server.name for server in servers])
     return [server for server in servers if server.name not in refused], [*broken, *refused.values()]
 
@@ -214,7 +214,7 @@ def _wait_for(futures: Iterable[Future[ServerResult]], stop: threading.Event) ->
 
 
 def _report_broken(runner: Runner, one: BrokenServer) -> ServerResult:
-    runner.emit(ServerTrouble(one.name, one.message, one.hint))
+    runner.emit(ServerUnusable(one.name, one.message, one.hint))
     return ServerResult(one.name, "errored")
 
 

@@ -18,16 +18,16 @@ from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, State
 from mcpfactory_pipeline.base.events import (
     LogLines,
     RunEvent,
-    ServerTrouble,
+    RunWaiting,
+    ServerUnusable,
     StepFinished,
     StepSkipped,
     StepStarted,
-    Waiting,
 )
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import AUTOMATION, Clock, acting_as
 from mcpfactory_pipeline.base.locks import run_lock
-from mcpfactory_pipeline.base.text import LONGEST_REASON, format_duration, on_one_line, truncate
+from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, format_duration, on_one_line, truncate
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
 from mcpfactory_pipeline.decisions.decision import hold
 from mcpfactory_pipeline.decisions.promote import rollback
@@ -92,7 +92,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
         if release is None or release.candidate != record.candidate or stage.watches in state.holds:
             continue
         reason = f"{stage.name} failed on {release.version} ({release.candidate}): {record.message}"
-        reason = truncate(on_one_line(reason), LONGEST_REASON)  # messages of stages may be long
+        reason = truncate(on_one_line(reason), MAX_REASON_LENGTH)  # messages of stages may be long
         with acting_as(AUTOMATION):
             try:
                 moved = rollback(
@@ -107,7 +107,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
                 )
                 done.append(f"{stage.watches} is back at {moved['version']} ({moved['candidate']}), and held: {reason}")
             except PromotionError as error:
-                reason = truncate(on_one_line(f"it was not moved back: {error}; {reason}"), LONGEST_REASON)
+                reason = truncate(on_one_line(f"it was not moved back: {error}; {reason}"), MAX_REASON_LENGTH)
                 hold(
                     workspace, state.server, stage.watches, reason=reason, stages=stages, stage=stage.name, store=store
                 )
@@ -174,7 +174,7 @@ class Runner:
                 self.store.locks,
                 server.name,
                 self.run_id,
-                waiting=lambda holder: self.emit(Waiting(server.name, holder)),
+                waiting=lambda holder: self.emit(RunWaiting(server.name, holder)),
                 stopped=self.stopped.is_set,
             ) as announce:
                 self._recover(server)
@@ -182,7 +182,7 @@ class Runner:
         except InterruptedError:
             return ServerResult(server.name, "interrupted")
         except PipelineError as error:
-            self.emit(ServerTrouble(server.name, str(error), error.hint))
+            self.emit(ServerUnusable(server.name, str(error), error.hint))
             return ServerResult(server.name, "errored")
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerResult | None:
@@ -216,7 +216,7 @@ class Runner:
             state = self.store.state(server.name)
             if moved := move_back(self.workspace, self.stages, state, self.store):
                 for words in moved:
-                    self.emit(ServerTrouble(state.server, words, "mcpfactory inbox"))
+                    self.emit(ServerUnusable(state.server, words, "mcpfactory inbox"))
                 continue
             steps = server_plan(self.workspace, server, self.stages, state, force)
             due = self._due(steps, result.ran)

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.serve.read_tools import ReadTools
 from mcpfactory_pipeline.serve.resources import FactoryResources
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth import Authorization, AuthorizationError
-from mcpfactory_runtime.server.access import SECRETS, read_access
+from mcpfactory_runtime.server.auth_environment import SECRETS, read_auth_environment
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy import OAuthProxy
@@ -72,7 +72,7 @@ def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorizati
         ConfigError: the settings are contradictory, or would leave a non-loopback address open.
     """
     try:
-        issued = read_access(environ)
+        issued = read_auth_environment(environ)
         if issued and place.token:
             raise ConfigError(
                 "two kinds of authorization are configured", hint="use either --token or MCPFACTORY_AUTH_*"

@@ -23,13 +23,13 @@ from mcpfactory_pipeline.base.hashing import hash_files, hash_record, source_fil
 from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.launch.command import server_command, server_environ
-from mcpfactory_pipeline.serve.relay import Child, OuterNames, ServerListing, inner_uri, plain_listing
+from mcpfactory_pipeline.serve.relay import ChildServer, OuterNames, ServerListing, inner_uri, plain_listing
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.upstream import SHARED_ADDRESS, refuse_shared
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime import Completion, Context, Server, ToolError
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.server.generated.catalogue import Catalogue
+from mcpfactory_runtime.server.generated.catalog import Catalog
 from mcpfactory_runtime.server.generated.manifest import ManifestError, mount
 from mcpfactory_runtime.server.generated.search_mode import search_mode
 from mcpfactory_runtime.server.registry import GeneratedTool, Registry, Tool
@@ -109,7 +109,7 @@ class Gateway:
         self._notes: dict[str, tuple[str, ...]] = {}  # changes and omissions in a listing
         self._inner: dict[str, tuple[str, str]] = {}  # outer name of a prompt → server and inner name
         self._children = {
-            one.name: Child(
+            one.name: ChildServer(
                 one.name,
                 partial(server_command, one),
                 {
@@ -160,7 +160,7 @@ class Gateway:
         """Ask servers without a recorded listing before serving anybody; at the end, stop all servers."""
         gate = asyncio.Semaphore(_STARTS_AT_ONCE)
 
-        async def probe(child: Child) -> None:
+        async def probe(child: ChildServer) -> None:
             async with gate:
                 try:
                     await child.probe()
@@ -175,7 +175,7 @@ class Gateway:
         finally:
             await asyncio.gather(*(child.aclose() for child in self._children.values()), return_exceptions=True)
 
-    async def _update_listing(self, child: Child, client: Client) -> None:
+    async def _update_listing(self, child: ChildServer, client: Client) -> None:
         before = self._listings.get(child.name)
         if before is not None and before.complete and child.starts == 1:
             return  # the listing comes from these sources
@@ -261,7 +261,7 @@ class Gateway:
         return "\n".join([first, *said])
 
 
-def _cleaned(child: Child) -> tuple[str, ...]:
+def _cleaned(child: ChildServer) -> tuple[str, ...]:
     return (
         (f"{pluralize(child.cleaned, 'message')} with hidden characters, which were left out",) if child.cleaned else ()
     )
@@ -355,7 +355,7 @@ def _manifest(server: WorkspaceServer) -> tuple[list[Json] | None, set[str]]:
     registry = Registry()
     environ = {"MCPFACTORY_MODE": "full"} | {k: v for k, v in os.environ.items() if k == "MCPFACTORY_PROFILE"}
     try:
-        mount(Catalogue(registry), folder, f"{server.package}._generated", title=server.name, environ=environ)
+        mount(Catalog(registry), folder, f"{server.package}._generated", title=server.name, environ=environ)
     except (ManifestError, ValueError):
         return None, set()
     return [tool.wire for tool in registry.tools.values()], set(registry.generated) - set(registry.tools)

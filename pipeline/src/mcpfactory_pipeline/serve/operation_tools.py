@@ -22,11 +22,11 @@ from mcpfactory_pipeline.base.events import (
     LogLines,
     RunEvent,
     RunStarted,
-    ServerTrouble,
+    RunWaiting,
+    ServerUnusable,
     StepFinished,
     StepSkipped,
     StepStarted,
-    Waiting,
 )
 from mcpfactory_pipeline.base.text import on_one_line, printable
 from mcpfactory_pipeline.decisions.precondition import StaleDecisionError, changed_facts
@@ -98,7 +98,7 @@ class OperationTools:
     async def _run(self, ctx: Context, wanted: Run) -> OperationResult:
         reporter = _ProgressReporter(ctx)
         done = await self._execute(ctx, wanted, reporter=reporter)
-        return done.model_copy(update={"steps": reporter.steps, "troubles": reporter.troubles})
+        return done.model_copy(update={"steps": reporter.steps, "server_errors": reporter.server_errors})
 
     async def _confirm(
         self, ctx: Context, asked: ConfirmedOperation, *, returns: type[OperationResult]
@@ -253,7 +253,7 @@ class _ProgressReporter:
         self._ctx = ctx
         self._done, self._total = 0, 0
         self.steps: list[StepRun] = []
-        self.troubles: list[str] = []
+        self.server_errors: list[str] = []
 
     def emit(self, event: RunEvent) -> None:
         """Count the start and the end of each stage, and keep the outcome."""
@@ -269,9 +269,11 @@ class _ProgressReporter:
             self._report(2, f"{event.server}: {event.stage} {event.verdict}")
         elif isinstance(event, LogLines):
             add_log(self.steps, event)
-        elif isinstance(event, ServerTrouble):
-            self.troubles.append(f"{event.server}: {event.message}" + (f"\nhint: {event.hint}" if event.hint else ""))
-        elif isinstance(event, Waiting):
+        elif isinstance(event, ServerUnusable):
+            self.server_errors.append(
+                f"{event.server}: {event.message}" + (f"\nhint: {event.hint}" if event.hint else "")
+            )
+        elif isinstance(event, RunWaiting):
             self._report(0, f"{event.server}: another process runs its stages; waiting")
 
     def _report(self, count: int, message: str) -> None:

@@ -161,8 +161,8 @@ class ReadTools:
             server: its name.
         """
         from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs  # noqa: PLC0415 - heavy
-        from mcpfactory_pipeline.checks.evaluation.offer import server_tools  # noqa: PLC0415 - heavy
-        from mcpfactory_pipeline.checks.evaluation.recorded import read_reports  # noqa: PLC0415 - heavy
+        from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_reports  # noqa: PLC0415 - heavy
+        from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools  # noqa: PLC0415 - heavy
 
         known = self._access.workspace().server(server)
         reports = read_reports(known.folder)
@@ -178,7 +178,7 @@ class ReadTools:
         Args:
             server: its name.
         """
-        from mcpfactory_pipeline.checks.source import validate_source  # noqa: PLC0415 - loads all rules
+        from mcpfactory_pipeline.checks.source_validation import validate_source  # noqa: PLC0415 - loads all rules
 
         report = await in_own_loop(lambda: validate_source(self._access.workspace(), server))
         rows = _rows([finding.to_json() for finding in report.findings], 50)

@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.ids import format_time, utc_now
-from mcpfactory_pipeline.base.text import UNSEEN
+from mcpfactory_pipeline.base.text import INVISIBLE
 from mcpfactory_pipeline.launch.command import read_failure
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
@@ -42,7 +42,7 @@ _START_TIMEOUT: Final = 60.0  # seconds until a server must have answered
 _MAX_ERROR: Final = 500  # characters of an error that are kept
 
 
-class Child:
+class ChildServer:
     """A server and its only connection, which all calls share.
 
     Args:
@@ -64,7 +64,7 @@ class Child:
         *,
         url: str = "",
         idle: float,
-        on_started: Callable[[Child, Client], Awaitable[None]],
+        on_started: Callable[[ChildServer, Client], Awaitable[None]],
         on_log: Callable[[Sequence[Context], Json], None],
     ) -> None:
         self.name = name
@@ -350,7 +350,7 @@ def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...
 
 def plain_text(text: str) -> str:
     """Return a text without invisible characters."""
-    return UNSEEN.sub("", text)
+    return INVISIBLE.sub("", text)
 
 
 def is_plain_json(data: bytes) -> bool:
@@ -406,4 +406,4 @@ def _is_foul(value: Any) -> bool:
         return any(_is_foul(one) for pair in value.items() for one in pair)
     if isinstance(value, list):
         return any(map(_is_foul, value))
-    return isinstance(value, str) and UNSEEN.search(value) is not None
+    return isinstance(value, str) and INVISIBLE.search(value) is not None

@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.plan.plan import arrange, channels_before, needed_stages, required_stages, source_channels
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.plan.stage import (
     Artifact,
-    Built,
+    BuiltFiles,
     Stage,
     StageInputs,
     StageOutputs,
     apply_isolation,
     apply_limits,
 )
-from mcpfactory_pipeline.stages.own import check_restart, own_stages
+from mcpfactory_pipeline.stages.custom import check_restart, custom_stages
 from mcpfactory_pipeline.workspace.policy import DEFAULT, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 __all__ = [
     "STAGES",
     "Artifact",
-    "Built",
+    "BuiltFiles",
     "Stage",
     "StageInputs",
     "StageOutputs",
@@ -119,7 +119,7 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
         ConfigError: when a stage of the workspace has a name that is taken, needs what there is not, or itself.
     """
     channels = read_channels(workspace)
-    own = [_named(stage, channels) for stage in own_stages(workspace)]
+    own = [_named(stage, channels) for stage in custom_stages(workspace)]
     *before, promotion = STAGES
     channel = channels[0]
     promotion = replace(promotion, name=channel.name, channel=channel, settings={"channel": channel.name})
@@ -172,7 +172,7 @@ def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
     for name in stage.needs:
         if name.startswith(_CHANNEL) and (wanted := name.removeprefix(_CHANNEL)) not in known:
             raise setting_error(
-                f"stage {stage.name} needs {name!r}, which is not a channel", listed(wanted, known, "channels")
+                f"stage {stage.name} needs {name!r}, which is not a channel", did_you_mean(wanted, known, "channels")
             )
     return replace(stage, needs=tuple(name.removeprefix(_CHANNEL) for name in stage.needs))
 
@@ -213,7 +213,7 @@ def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) 
         if missing := [name for name in channel.checks or () if name not in names]:
             raise setting_error(
                 f"channel {channel.name}: checks names the unknown check {missing[0]!r}",
-                listed(missing[0], names, "checks"),
+                did_you_mean(missing[0], names, "checks"),
             )
 
 
@@ -243,7 +243,7 @@ def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]
         return tuple(stages)
     by_name = {stage.name: stage for stage in stages}
     if name not in by_name:
-        raise NotFoundError(f"unknown stage {name!r}", hint=listed(name, by_name, "stages"))
+        raise NotFoundError(f"unknown stage {name!r}", hint=did_you_mean(name, by_name, "stages"))
     wanted = {name, *needed_stages(stages, name)}
     return tuple(stage for stage in stages if stage.name in wanted)
 
@@ -255,5 +255,7 @@ def stages_from(stages: Sequence[Stage], name: str) -> tuple[str, ...]:
         NotFoundError: for an unknown stage.
     """
     if name not in {stage.name for stage in stages}:
-        raise NotFoundError(f"unknown stage {name!r}", hint=listed(name, [stage.name for stage in stages], "stages"))
+        raise NotFoundError(
+            f"unknown stage {name!r}", hint=did_you_mean(name, [stage.name for stage in stages], "stages")
+        )
     return tuple(stage.name for stage in stages if stage.name == name or name in needed_stages(stages, stage.name))

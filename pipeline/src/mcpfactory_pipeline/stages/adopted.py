@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_codegen.credentials import is_secret
 from mcpfactory_codegen.servers.config import KINDS as FIELDS
 from mcpfactory_codegen.servers.config import Adopted, ServerConfig
-from mcpfactory_pipeline.adoption.candidate import KINDS, ReadyServer, Record, build_adopted, make_ready
-from mcpfactory_pipeline.adoption.drift_check import look_now
+from mcpfactory_pipeline.adoption.candidate import KINDS, PreparedServer, Record, build_adopted, prepare_server
+from mcpfactory_pipeline.adoption.drift_check import find_differences
 from mcpfactory_pipeline.adoption.npm import scripted_packages
-from mcpfactory_pipeline.adoption.project_tests import run_own_tests
+from mcpfactory_pipeline.adoption.project_tests import run_project_tests
 from mcpfactory_pipeline.adoption.remote import read_offers
-from mcpfactory_pipeline.adoption.sources import LOCKS, Sources
+from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.base.versions import tool_version
@@ -24,7 +24,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.channels.candidate import store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, Sandbox, find_level, foreign_path, make_sandbox
-from mcpfactory_pipeline.plan.stage import Artifact, Built, StageInputs, StageOutputs
+from mcpfactory_pipeline.plan.stage import Artifact, BuiltFiles, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import read_waivers
@@ -52,7 +52,7 @@ def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> No
     print(report.to_text())  # noqa: T201 - a job's stdout is the log of its stage
 
 
-def summarise(
+def summarize(
     inputs: StageInputs, report: Report, tools: Sequence[Any], *, level: str, gates: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
     """Return a one-line result of the checks, and the facts for the state; `gates` are the closed ones."""
@@ -108,7 +108,7 @@ def generate(inputs: StageInputs) -> StageOutputs:
 def build(inputs: StageInputs) -> StageOutputs:
     """Collect the server's packages, its files, or its recorded listing."""
     adopted = _adopted(inputs)
-    sources = Sources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
+    sources = AdoptionSources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
     try:
         made = build_adopted(sources, read_file(ServerConfig, inputs.folder / CONFIG).server.environment)
     except (ProgramRefusedError, ConfigError) as error:
@@ -117,7 +117,7 @@ def build(inputs: StageInputs) -> StageOutputs:
     store_candidate(made, inputs.artifacts / inputs.server / made.id)
     size = sum((made.folder / name).stat().st_size for name in made.files)
     level = find_level(str(inputs.settings.get("isolation", AUTO))).name
-    built = Built(made.id, made.version, made.files, {**made.facts, "uv": tool_version("uv")})
+    built = BuiltFiles(made.id, made.version, made.files, {**made.facts, "uv": tool_version("uv")})
     return StageOutputs(
         "passed",
         f"{adopted.kind} {made.version}, candidate {made.id}",
@@ -140,7 +140,7 @@ def test(inputs: StageInputs) -> StageOutputs:
     said: list[str] = []
     try:
         if declared:
-            ready = make_ready(candidate.folder, candidate.files, candidate.folder / _READY)
+            ready = prepare_server(candidate.folder, candidate.files, candidate.folder / _READY)
             outcomes = _run_declared(inputs, ready, declared)
             bad = [one.test.name for one in outcomes if one.faults]
             facts |= {"declared": len(outcomes), "tool_tests": len(outcomes) - len(bad)}
@@ -152,7 +152,7 @@ def test(inputs: StageInputs) -> StageOutputs:
                 )
             said.append(f"{len(outcomes)} declared passed")
         if adopted.test:
-            found = run_own_tests(inputs, adopted, candidate)
+            found = run_project_tests(inputs, adopted, candidate)
             facts |= {key: facts[key] + getattr(found.count, key) for key in ("passed", "failed", "skipped", "tests")}
             said.insert(0, found.message)
             if not found.good:
@@ -162,7 +162,9 @@ def test(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed", "; ".join(said), facts)
 
 
-def _run_declared(inputs: StageInputs, ready: ReadyServer, declared: Sequence[DeclaredTest]) -> list[DeclaredOutcome]:
+def _run_declared(
+    inputs: StageInputs, ready: PreparedServer, declared: Sequence[DeclaredTest]
+) -> list[DeclaredOutcome]:
     from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - heavy
 
     sandbox, empty = _sandbox(inputs, ready, "declared")
@@ -184,8 +186,8 @@ def run_declared(declared: Sequence[DeclaredTest], bench: ServerSetup) -> list[D
 def validate(inputs: StageInputs) -> StageOutputs:
     """Start the collected server, or connect to its URL, and apply the rules for servers without source review."""
     candidate = _candidate(inputs)
-    from mcpfactory_pipeline.checks.examine import validate as examine  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.validation import validate as examine  # noqa: PLC0415 - heavy
 
     calls = inputs.folder / CALLS
     about: dict[str, Any] = {
@@ -194,9 +196,9 @@ def validate(inputs: StageInputs) -> StageOutputs:
         "examples": calls if calls.is_file() else None,
     }
     try:
-        ready = make_ready(candidate.folder, candidate.files, candidate.folder / _READY)
+        ready = prepare_server(candidate.folder, candidate.files, candidate.folder / _READY)
         offers = candidate.folder / next(iter(ready.record.files))
-        about["drift"], about["drift_offer"] = asyncio.run(look_now(_adopted(inputs), inputs.folder, offers))
+        about["drift"], about["drift_offer"] = asyncio.run(find_differences(_adopted(inputs), inputs.folder, offers))
         if ready.record.url:
             level, target = "none", ValidationTarget(url=ready.record.url, **about)
         else:
@@ -212,8 +214,8 @@ def validate(inputs: StageInputs) -> StageOutputs:
     keep_report(inputs, report, listed)
     refused = tuple(dict.fromkeys(finding.rule for finding in report.findings if finding.gate))
     unseen = [one.rule for one in report.not_checked if one.gate]
-    message, summary = summarise(inputs, report, listed, level=level, gates=refused)
-    if silent := next((one for one in report.findings if one.rule == "startup.starts"), None):
+    message, summary = summarize(inputs, report, listed, level=level, gates=refused)
+    if silent := next((one for one in report.findings if one.rule == "process.starts"), None):
         end = last_lines(str((silent.evidence or {}).get("stderr", "")), limit=_SAID)
         said = f": {end}" if end else ""
         message = (
@@ -236,7 +238,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
 
 
 def _local_target(
-    inputs: StageInputs, ready: ReadyServer, target: type[ValidationTarget], about: Mapping[str, Any]
+    inputs: StageInputs, ready: PreparedServer, target: type[ValidationTarget], about: Mapping[str, Any]
 ) -> tuple[str, ValidationTarget]:
     sandbox, empty = _sandbox(inputs, ready, "validated")
     environ = {**sandbox.environ, "PATH": foreign_path(), **_dummies(ready.record)}
@@ -261,7 +263,7 @@ def _start_hint(record: Record, folder: Path, said: str) -> str:
     return "correct start or [server] environment"
 
 
-def _sandbox(inputs: StageInputs, ready: ReadyServer, name: str) -> tuple[Sandbox, Path]:
+def _sandbox(inputs: StageInputs, ready: PreparedServer, name: str) -> tuple[Sandbox, Path]:
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=ready.readable, name=name)
     empty = sandbox.folder / "empty"
     empty.mkdir()
@@ -270,7 +272,7 @@ def _sandbox(inputs: StageInputs, ready: ReadyServer, name: str) -> tuple[Sandbo
 
 def _dummies(record: Record) -> dict[str, str]:
     """Return a dummy for each variable that the server reads, because it gets none of the caller's values."""
-    from mcpfactory_pipeline.checks.examine import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
+    from mcpfactory_pipeline.checks.validation import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
 
     return {name: CANARY if is_secret(name) else "dummy" for name in record.environment}
 

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import entry_pattern, foreign_entries, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, find_level
-from mcpfactory_pipeline.plan.stage import Built, BuiltCandidate, StageInputs, StageOutputs
+from mcpfactory_pipeline.plan.stage import BuiltCandidate, BuiltFiles, StageInputs, StageOutputs
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import offered_versions
 from mcpfactory_pipeline.workspace.coverage import source_facts
@@ -49,7 +49,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     size = sum((candidate.folder / name).stat().st_size for name in candidate.files)
     level = find_level(str(inputs.settings.get("isolation", AUTO))).name
     known = {**source_facts(inputs.folder), "backend": candidate.backend, "uv": tool_version("uv")}
-    built = Built(candidate.id, wheel_version(wheel), candidate.files, known)
+    built = BuiltFiles(candidate.id, wheel_version(wheel), candidate.files, known)
     message, summary = f"{wheel}, candidate {candidate.id}", {"bytes": size, "isolation": level}
     if foreign:
         summary["allowed"] = foreign

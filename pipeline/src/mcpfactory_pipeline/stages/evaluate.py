@@ -15,7 +15,7 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Compare the recorded evaluations with the candidate's tool list and the cases."""
-    from mcpfactory_pipeline.checks.evaluation.recorded import judge_recorded  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import judge_recorded  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy
 
     candidate = inputs.candidate

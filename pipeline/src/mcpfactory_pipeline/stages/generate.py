@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.tree import Lock, LockError
+from mcpfactory_codegen.servers.server_files import Lock, LockError
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
@@ -25,8 +25,8 @@ def run(inputs: StageInputs) -> StageOutputs:
     origin = {"template": template} if template else {}  # drift of the template is computed from this
     if server.document is None:
         return StageOutputs("passed", "not made from an API document: nothing to generate", origin)
-    from mcpfactory_codegen.servers.build import CreateError  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_codegen.servers.generation import CreateError  # noqa: PLC0415 - heavy, and only this job needs it
 
     try:
         created = regenerate(server.folder)

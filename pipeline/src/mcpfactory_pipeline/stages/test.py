@@ -22,7 +22,7 @@ from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for
 from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_program
 from mcpfactory_pipeline.isolation.levels import AUTO, NONE, Sandbox, find_level, make_sandbox
-from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, one_line, package_command
+from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, error_summary, package_command
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
 
@@ -47,7 +47,7 @@ class EvidenceFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedTests:
     """Test results: the names by outcome. `with_tool` passed and ran a tool, `tools` are the tools they ran.
 
     `deselected` are tests that are defined and did not run, `errors` files that could not be collected.
@@ -82,7 +82,7 @@ class Observed:
             said.append("; they ran no tool of the server")
         return "".join(said)
 
-    def joined(self, other: Observed) -> Observed:
+    def joined(self, other: ObservedTests) -> ObservedTests:
         """Return the combined observations."""
         both = {name: getattr(self, name) + getattr(other, name) for name in _LISTS}
         return replace(self, **both, tools=self.tools | other.tools)
@@ -101,7 +101,7 @@ def prepare_evidence(folder: Path) -> EvidenceFiles:
     return EvidenceFiles(nonce, record, environ)
 
 
-def read_evidence(evidence: EvidenceFiles, defined: Iterable[str] = ()) -> Observed | None:
+def read_evidence(evidence: EvidenceFiles, defined: Iterable[str] = ()) -> ObservedTests | None:
     """Return the plugin's observations; None if it wrote no record of this run.
 
     `defined` are the tests defined in the files (`defined_tests`): those that were not collected are also deselected.
@@ -117,7 +117,7 @@ def read_evidence(evidence: EvidenceFiles, defined: Iterable[str] = ()) -> Obser
         return None
 
 
-def _observed(data: Mapping[str, Any], defined: Iterable[str]) -> Observed:
+def _observed(data: Mapping[str, Any], defined: Iterable[str]) -> ObservedTests:
     tests: Mapping[str, Mapping[str, Any]] = data["tests"]
     known = {_without_parameters(name) for name in (*tests, *data["deselected"])}
     hidden = [name for name in defined if name not in known and name.partition("::")[0] not in data["errors"]]
@@ -126,7 +126,7 @@ def _observed(data: Mapping[str, Any], defined: Iterable[str]) -> Observed:
         for outcome in ("passed", "failed", "skipped")
     }
     with_tool = [name for name in by_outcome["passed"] if tests[name]["tools"]]
-    return Observed(
+    return ObservedTests(
         **by_outcome,
         errors=tuple(map(str, data["errors"])),
         deselected=(*map(str, data["deselected"]), *hidden),
@@ -229,8 +229,8 @@ def run(inputs: StageInputs) -> StageOutputs:
     try:
         replayed = _run_declared(inputs, environment.python, declared, sandbox)
     except ServerError as error:
-        return StageOutputs("failed", one_line(error), {"tests": len(declared)})
-    judged, observed = None, Observed()
+        return StageOutputs("failed", error_summary(error), {"tests": len(declared)})
+    judged, observed = None, ObservedTests()
     if any(path.endswith(".py") for path in tests):
         judged, observed = _run_pytest(inputs, environment.python, tests, sandbox)
     observed = observed.joined(_seen_declared(replayed))
@@ -239,7 +239,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _with_history(
-    inputs: StageInputs, candidate: str, found: StageOutputs, observed: Observed, facts: Mapping[str, Any]
+    inputs: StageInputs, candidate: str, found: StageOutputs, observed: ObservedTests, facts: Mapping[str, Any]
 ) -> StageOutputs:
     """Return a verdict that includes tests of earlier candidates; store the tests that passed now."""
     if found.outcome != "passed":
@@ -253,7 +253,7 @@ def _with_history(
 
 def _run_pytest(
     inputs: StageInputs, python: Path, tests: Sequence[str], sandbox: Sandbox
-) -> tuple[StageOutputs, Observed]:
+) -> tuple[StageOutputs, ObservedTests]:
     bench = sandbox.folder / "bench"  # tests and settings without the sources, so that imports find the wheel
     copy_files(inputs.folder / "tests", tests, bench / "tests")
     copy_files(inputs.folder, ["pyproject.toml"], bench)
@@ -277,8 +277,8 @@ def _run_pytest(
     if judged.outcome == "failed":
         mistake = diagnose_start(python, inputs.package, inputs.folder, sandbox=sandbox)
         if mistake is not None:  # explains all failures
-            judged = replace(judged, message=f"the server does not start: {one_line(mistake)}")
-    return judged, observed or Observed()
+            judged = replace(judged, message=f"the server does not start: {error_summary(mistake)}")
+    return judged, observed or ObservedTests()
 
 
 def _run_declared(
@@ -288,7 +288,7 @@ def _run_declared(
         return []
     from mcpfactory_pipeline.checks.call_plan import api_variables, required_variables  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - heavy
-    from mcpfactory_pipeline.checks.source import FULL_TOOL_SET  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.source_validation import FULL_TOOL_SET  # noqa: PLC0415 - heavy, and only this job needs it
 
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
     modes = {**FULL_TOOL_SET, "MCPFACTORY_MODE": "full"}
@@ -300,7 +300,7 @@ def _run_declared(
     return adopted.run_declared(declared, bench)
 
 
-def _combine(judged: StageOutputs | None, observed: Observed, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
+def _combine(judged: StageOutputs | None, observed: ObservedTests, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
     """Return the verdict of both kinds of tests, which must all pass. `observed` covers both."""
     facts: dict[str, Any] = observed.facts()
     if not replayed:
@@ -316,11 +316,11 @@ def _combine(judged: StageOutputs | None, observed: Observed, replayed: Sequence
     return StageOutputs("passed", said, facts)
 
 
-def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> Observed:
+def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> ObservedTests:
     """Return the observations for declared tests: each is a tool call from outside the server's process."""
     names = {f"tests/{one.test.file.name}::{one.test.name}": one for one in replayed}
     passed = tuple(name for name, one in names.items() if not one.faults)
-    return Observed(
+    return ObservedTests(
         passed=passed,
         failed=tuple(name for name, one in names.items() if one.faults),
         with_tool=passed,
@@ -328,7 +328,7 @@ def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> Observed:
     )
 
 
-def judge_tests(code: int, observed: Observed | None) -> StageOutputs:
+def judge_tests(code: int, observed: ObservedTests | None) -> StageOutputs:
     """Return the verdict from pytest's exit code and the plugin's observations; without those, nothing is proven."""
     if observed is None:
         said = f"pytest ended with exit {code} before it was through: without a record of the tests none counts"

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import source_files
-from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_model, environment_for_validate
+from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_api_model, environment_for_validate
 from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, make_sandbox
-from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, one_line
+from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, error_summary
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs, StageOutputs
-from mcpfactory_pipeline.stages.adopted import keep_report, summarise
+from mcpfactory_pipeline.stages.adopted import keep_report, summarize
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import read_waivers
-from mcpfactory_pipeline.workspace.workspace import MODEL_PROGRAM, model_files
+from mcpfactory_pipeline.workspace.workspace import API_MODEL_PROGRAM, api_model_files
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.declared_calls import Evaluations
-    from mcpfactory_pipeline.launch.connection import ModelledApi
+    from mcpfactory_pipeline.launch.connection import ApiModel
 
 _SHOWN: Final = 3  # files that a message lists
 
@@ -41,9 +41,9 @@ def run(inputs: StageInputs) -> StageOutputs:
         evaluations, state = _make_evaluations(inputs, candidate)
     except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
-    from mcpfactory_pipeline.checks.examine import validate  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy
-    from mcpfactory_pipeline.checks.source import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.source_validation import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.validation import validate  # noqa: PLC0415 - heavy, and only this job needs it
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS), writable=state)
@@ -65,10 +65,10 @@ def run(inputs: StageInputs) -> StageOutputs:
     tools = [*report.listed, *_searched_tools(report.listed, candidate.folder)]
     keep_report(inputs, report, tools)
     gates = report.failed_gates  # includes gates that could not be checked
-    message, summary = summarise(inputs, report, tools, level=sandbox.level.name, gates=gates)
-    if any(finding.rule == "startup.starts" for finding in report.findings):
+    message, summary = summarize(inputs, report, tools, level=sandbox.level.name, gates=gates)
+    if any(finding.rule == "process.starts" for finding in report.findings):
         mistake = diagnose_start(environment.python, inputs.package, inputs.folder, sandbox=sandbox)
-        message = f"the server does not start: {one_line(mistake)}" if mistake else message
+        message = f"the server does not start: {error_summary(mistake)}" if mistake else message
     if changes := environment.changes():
         shown = ", ".join(changes[:_SHOWN])
         return StageOutputs("failed", f"the server changed its installation while it was checked: {shown}", summary)
@@ -92,7 +92,7 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
     from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy
 
     cases = read_cases(inputs.folder)
-    modelled = model_files(source_files(inputs.folder))
+    modelled = api_model_files(source_files(inputs.folder))
     generated = (inputs.folder / "tests" / "_generated" / "cases.json").exists()
     if not cases or (generated and not modelled):
         return None, ()
@@ -101,14 +101,14 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
     homes = (clean_environ(state / f"home-{number}") for number in itertools.count(1))
     if not modelled:
         return Evaluations(cases, None, lambda: next(homes)), (state,)
-    python = environment_for_model(inputs, candidate)
+    python = environment_for_api_model(inputs, candidate)
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(python.folder,), name="model")
     copy_files(inputs.folder, modelled, sandbox.folder)
-    model = _Model(sandbox, str(python.python))
+    model = _ApiModelProgram(sandbox, str(python.python))
     return Evaluations(cases, model.serve, lambda: next(homes)), (state, Path(sandbox.environ["TMPDIR"]))
 
 
-class _Model:
+class _ApiModelProgram:
     """The program of the API model, started once for each case."""
 
     def __init__(self, sandbox: Sandbox, python: str) -> None:
@@ -116,11 +116,11 @@ class _Model:
         self._python = python
 
     @asynccontextmanager
-    async def serve(self) -> AsyncIterator[ModelledApi]:
+    async def serve(self) -> AsyncIterator[ApiModel]:
         """Serve the API on loopback until the block ends."""
-        from mcpfactory_pipeline.launch.connection import run_model  # noqa: PLC0415 - heavy, and only this job needs it
+        from mcpfactory_pipeline.launch.connection import run_api_model  # noqa: PLC0415 - heavy, and only this job needs it
 
-        file = self._sandbox.folder / MODEL_PROGRAM
+        file = self._sandbox.folder / API_MODEL_PROGRAM
         command = self._sandbox.command([self._python, file.name])
-        async with run_model(command, cwd=file.parent, environ=self._sandbox.environ) as api:
+        async with run_api_model(command, cwd=file.parent, environ=self._sandbox.environ) as api:
             yield api

@@ -13,11 +13,19 @@ from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular
-from mcpfactory_pipeline.state.schema import UPGRADE, Event, check_event, explain, latest, read_event, unknown_kind
+from mcpfactory_pipeline.state.schema import (
+    UPGRADE,
+    Event,
+    check_event,
+    describe_invalid_event,
+    latest,
+    read_event,
+    unknown_kind,
+)
 from mcpfactory_pipeline.state.state import repair_hint
 
-LARGEST: Final = 1 << 31  # maximum size of a history in bytes; enough for millions of events
-LONGEST: Final = 1 << 24  # maximum size of an event in bytes
+MAX_HISTORY_BYTES: Final = 1 << 31  # maximum size of a history in bytes; enough for millions of events
+MAX_EVENT_BYTES: Final = 1 << 24  # maximum size of an event in bytes
 
 # Line prefixes that git writes into a file with merge conflicts.
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
@@ -33,7 +41,7 @@ def read(file: Path, where: str) -> list[Event]:
         StateError: any other line cannot be read, or is not an event (`schema`).
     """
     try:
-        data = read_regular(file, LARGEST)
+        data = read_regular(file, MAX_HISTORY_BYTES)
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -60,8 +68,8 @@ def parse(data: bytes, where: str) -> list[Event]:
 
 
 def _read_line(line: bytes, limits: Mapping[str, str]) -> Event:
-    if len(line) > LONGEST:
-        raise ValueError(f"it is longer than {LONGEST} bytes")
+    if len(line) > MAX_EVENT_BYTES:
+        raise ValueError(f"it is longer than {MAX_EVENT_BYTES} bytes")
     return read_event(line, limits)
 
 
@@ -72,7 +80,7 @@ def _no_event(where: str, number: int, line: bytes, error: ValueError) -> StateE
     if kind := unknown_kind(error):
         return StateError(f"{place} is an unknown event, {kind}", hint=UPGRADE)
     hint = f"restore the line (git log -p -- {where}), or delete it; then: {repair_hint(where)}"
-    return StateError(f"{place} is not a valid event: {start}; {explain(error)}", hint=hint)
+    return StateError(f"{place} is not a valid event: {start}; {describe_invalid_event(error)}", hint=hint)
 
 
 def event_line(event: Event) -> str:

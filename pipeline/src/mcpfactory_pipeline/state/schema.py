@@ -80,7 +80,7 @@ _ABOUT_STAGE: Final[Members] = {"stage": _TEXT, "shown": _TEXT_BY_NAME, "restart
 _REASON: Final[Members] = {"reason": _TEXT}
 
 # Kind of event → its required and optional members.
-KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
+EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "stage.started": (_STEP, {"pid": _COUNT, "reasons": _TEXTS}),
     "stage.finished": (
         {**_STEP, "outcome": _OUTCOME, "fingerprint": _TEXT, "inputs": _TEXT_BY_NAME},
@@ -121,7 +121,7 @@ def _events() -> SchemaValidator:
         kind: _record(
             {**_COMMON, "event": literal_schema([kind]), **needed}, {"confirmed": _TEXT, **_ABOUT, **optional}
         )
-        for kind, (needed, optional) in KINDS.items()
+        for kind, (needed, optional) in EVENT_KINDS.items()
     }
     return SchemaValidator(tagged_union_schema(kinds, "event"))
 
@@ -136,7 +136,7 @@ def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
     """Return the event of a line of a history; `limits` is what `latest` returns.
 
     Raises:
-        ValueError: the event is invalid; `explain` returns the reason.
+        ValueError: the event is invalid; `describe_invalid_event` returns the reason.
     """
     event: Event = _events().validate_json(line)
     _require_past(event, limits)
@@ -160,7 +160,9 @@ def check_event(event: Event, where: str) -> None:
         _events().validate_python(event)
         _require_past(event, latest())
     except ValueError as error:
-        raise StateError(f"{where}: {event.get('event')} cannot be recorded: {explain(error)}") from error
+        raise StateError(
+            f"{where}: {event.get('event')} cannot be recorded: {describe_invalid_event(error)}"
+        ) from error
 
 
 def unknown_kind(error: ValueError) -> str:
@@ -169,7 +171,7 @@ def unknown_kind(error: ValueError) -> str:
     return str(found["ctx"]["tag"]) if found.get("type") == "union_tag_invalid" else ""
 
 
-def explain(error: ValueError) -> str:
+def describe_invalid_event(error: ValueError) -> str:
     """Describe the first invalid member of an event."""
     if not (found := _first(error)):
         return str(error)
@@ -188,9 +190,9 @@ def _first(error: ValueError) -> Mapping[str, Any]:
     return first
 
 
-BEGINS: Final = "stage.started"
+STAGE_START: Final = "stage.started"
 RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
-ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
+STAGE_ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
 
 Step = tuple[object, object]  # (stage, run)
 
@@ -209,11 +211,11 @@ def invalid_order(events: Iterable[Event]) -> Iterator[str]:
     ended = dict[Step, str]()  # the last end of each step; "" while it runs
     for event in events:
         step, kind = step_of(event), str(event["event"])
-        if kind in ENDS:
+        if kind in STAGE_ENDS:
             last = ended.get(step)
             if last is None or (last == kind == "stage.finished"):
                 word = "did not begin" if last is None else "had ended"
                 yield f"{kind} ({event['id']}): {event['stage']} {word} in run {event['run']}"
             ended[step] = kind
-        elif kind == BEGINS:
+        elif kind == STAGE_START:
             ended[step] = ""

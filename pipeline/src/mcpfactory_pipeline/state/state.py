@@ -30,7 +30,7 @@ from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import canonical_text
-from mcpfactory_pipeline.state.schema import BEGINS, ENDS, UPGRADE, Event, Step, step_of
+from mcpfactory_pipeline.state.schema import STAGE_ENDS, STAGE_START, UPGRADE, Event, Step, step_of
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
@@ -186,9 +186,9 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
     begun, last = dict(state.begun), state.last
     for event in events:
         state = apply(state, event)
-        if event["event"] == BEGINS:
+        if event["event"] == STAGE_START:
             begun[step_of(event)] = event
-        elif event["event"] in ENDS:
+        elif event["event"] in STAGE_ENDS:
             begun.pop(step_of(event), None)
         last = str(event.get("id"))
     return replace(state, begun=begun, last=last)
@@ -197,7 +197,7 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
 def apply(state: ServerState, event: Event) -> ServerState:
     """Return the state after one more event, without changes to `begun` and `last`: neither is in the state file."""
     kind = event.get("event")
-    rule = RULES.get(str(kind))
+    rule = EVENT_HANDLERS.get(str(kind))
     if rule is None:
         raise StateError(f"history of {state.server}: unknown event {kind!r} ({event.get('id')})", hint=UPGRADE)
     try:
@@ -327,7 +327,7 @@ def _who(event: Event) -> dict[str, str]:
     return {"actor": str(event["actor"]), "reason": str(event.get("reason", ""))}
 
 
-RULES: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
+EVENT_HANDLERS: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
     "stage.started": _unchanged,  # half of all events, so they must not copy the state
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,

@@ -144,7 +144,7 @@ class Store:
         file = self.history_file(server)
         if not history.half_written(file):
             return None
-        with self.unchanging(server):
+        with self.write_lock(server):
             half = history.half_written(file)
         if not half:
             return None
@@ -265,7 +265,7 @@ class Store:
         self._write_snapshot(server, stamps, transaction.state)
 
     @contextmanager
-    def unchanging(self, server: str) -> Iterator[None]:
+    def write_lock(self, server: str) -> Iterator[None]:
         """Wait for a write in progress, and prevent others during the block.
 
         If the lock cannot be taken, no other process is writing.

@@ -10,7 +10,7 @@ from typing import Final
 from packaging.utils import canonicalize_version
 
 from mcpfactory_pipeline.base.ids import parse_time
-from mcpfactory_pipeline.state.schema import ENDS, Event
+from mcpfactory_pipeline.state.schema import STAGE_ENDS, Event
 from mcpfactory_pipeline.state.state import StageRecord, finished_record
 
 _MOVES: Final = ("promoted", "rolled-back")
@@ -102,7 +102,7 @@ def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
     """Return the time of the first unsuccessful end of a stage since it last passed; None if there is none."""
     since = None
     for event in events:
-        if event.get("stage") != stage or event["event"] not in ENDS:
+        if event.get("stage") != stage or event["event"] not in STAGE_ENDS:
             continue
         if event.get("outcome") == "passed":
             since = None

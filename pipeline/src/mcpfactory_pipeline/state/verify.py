@@ -23,11 +23,11 @@ from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, LARGEST
+from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, MAX_HISTORY_BYTES
 from mcpfactory_pipeline.state.schema import Event, invalid_order
 from mcpfactory_pipeline.state.state import fold, newer_schema, to_text
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, contain
+from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, isolate_server_errors
 
 _HISTORIES: Final = "pipeline/history"
 _UNWRITABLE: Final = "free space, or make the folder writable"
@@ -127,7 +127,7 @@ def _describe(what: str, event: Event) -> str:
 
 def _read(store: Store, server: str) -> bytes:
     try:
-        return read_regular(store.history_file(server), LARGEST)
+        return read_regular(store.history_file(server), MAX_HISTORY_BYTES)
     except OSError:
         return b""
 
@@ -168,13 +168,13 @@ def verify(
         if server not in known:
             workspace.server(server)
         if _mismatch(store, server) is not None:  # may be a write in progress, so check again under the lock
-            with store.unchanging(server):
+            with store.write_lock(server):
                 if (wrong := _mismatch(store, server)) is not None:
                     found.append(difference(server, wrong.message, wrong.hint, _changes(store, server)))
     return found
 
 
-def mend(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
+def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
     """Repair the differences that `verify` finds; return them with `mended`: True if the server's files now agree.
 
     An unrepaired difference has a `hint` for a person: files of a newer mcpfactory, events that cannot be read, files
@@ -221,7 +221,7 @@ def _missing(
 
 def _mismatch(store: Store, server: str) -> BrokenServer | None:
     """Return the difference between a server's state file and its history; None if they agree."""
-    return contain(server, partial(_compare, store, server))
+    return isolate_server_errors(server, partial(_compare, store, server))
 
 
 def _compare(store: Store, server: str) -> None:
@@ -286,7 +286,7 @@ def _repair(store: Store, server: str) -> list[str]:
 def _remove_markers(store: Store, server: str) -> list[str]:
     file, where = store.history_file(server), store.where(server, "history")
     try:
-        lines = read_regular(file, LARGEST).splitlines(keepends=True)
+        lines = read_regular(file, MAX_HISTORY_BYTES).splitlines(keepends=True)
         kept = [line for line in lines if not line.startswith(CONFLICT_MARKERS)]
         if kept != lines:
             replace_file(file, b"".join(kept))

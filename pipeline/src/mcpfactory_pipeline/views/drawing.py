@@ -25,7 +25,7 @@ from mcpfactory_pipeline.views.graph import (
     workspace_places,
 )
 from mcpfactory_pipeline.views.inbox import InboxReader
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, contain
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, isolate_server_errors
 
 _Link = Callable[[str], str]
 
@@ -355,9 +355,9 @@ def read_picture(workspace: Workspace, server: str = "", *, clock: Clock = utc_n
         places = server_places(row, reader.of(known, row, state), reader.stages, reader.channels)
         return to_svg(places, f"Pipeline of {server}")
     found: list[Position] = []
-    servers, broken = workspace.survey(None)
+    servers, broken = workspace.load_servers(None)
     for one in servers:
-        positions = contain(one.name, partial(_positions, reader, one))
+        positions = isolate_server_errors(one.name, partial(_positions, reader, one))
         found += positions if isinstance(positions, tuple) else ()
     nodes = graph_of(reader.stages, None, reader.channels)
     return to_svg(workspace_places(nodes, found, len(servers) + len(broken)), f"Pipeline of {workspace.name}")

@@ -66,7 +66,7 @@ def find_drift(
         state: its state.
         inputs: the current inputs of its stages.
         refresh: also read the document's URL again.
-        seen: the latest result of `look_again`.
+        seen: the latest result of `refresh_adopted_drift`.
     """
     if state.retired:
         return []
@@ -76,18 +76,18 @@ def find_drift(
     return [*found, *(drift for drift in seen if drift not in found)]
 
 
-def look_again(server: WorkspaceServer) -> list[Drift]:
+def refresh_adopted_drift(server: WorkspaceServer) -> list[Drift]:
     """Check an adopted server for changes, record those that stop it (`known_drift`), and return all.
 
     If the source does not respond, the known drift is kept.
     """
     if server.adopted is None:
         return []
-    from mcpfactory_pipeline.adoption.drift_check import note_seen, watch  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.adoption.drift_check import check_drift, record_known_drift  # noqa: PLC0415 - heavy
 
-    seen = watch(server)
+    seen = check_drift(server)
     with suppress(OSError):  # readers without write permission still get the result
-        note_seen(server, seen)
+        record_known_drift(server, seen)
     return [Drift(one.kind, one.message, one.means, one.command) for one in seen]
 
 

@@ -14,9 +14,9 @@ from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord
 from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.decisions.channel_review import ChannelReview, pending_candidate
 from mcpfactory_pipeline.decisions.drift import drift_blockers
 from mcpfactory_pipeline.decisions.integrity import orphans
-from mcpfactory_pipeline.decisions.offers import ChannelReview, pending_candidate
 from mcpfactory_pipeline.decisions.precondition import stage_facts
 from mcpfactory_pipeline.decisions.promote import rollback_command
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, shown_items
@@ -30,12 +30,12 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import decisions_about, failing_since, in_channel_since, last_time, soaked_since
 from mcpfactory_pipeline.state.verify import head_histories
-from mcpfactory_pipeline.views.advice import Adviser
 from mcpfactory_pipeline.views.status import status_row
+from mcpfactory_pipeline.views.suggestions import SuggestionValidator
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.waivers import expiring, uncovering
-from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, contain
+from mcpfactory_pipeline.workspace.waivers import expiring, uncovered_reason
+from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, isolate_server_errors
 
 
 def ready_since(
@@ -143,12 +143,12 @@ def read_inbox(
     """
     reader = InboxReader.open(workspace, stages=stages, clock=clock)
     items: list[InboxItem] = []
-    servers, broken = workspace.survey(names)
+    servers, broken = workspace.load_servers(names)
     items += [_broken_item(one) for one in broken]
     items += [] if names else gone_items(workspace)
     for done, server in enumerate(servers):
         count(done, len(servers))
-        found = contain(server.name, partial(reader.read, server, refresh=refresh))
+        found = isolate_server_errors(server.name, partial(reader.read, server, refresh=refresh))
         items += [_broken_item(found)] if isinstance(found, BrokenServer) else found
     return in_order(items)
 
@@ -238,11 +238,11 @@ class InboxReader:
         for item in self._waiting(server, row, state):
             yield item if item.kind in _SURE else self._tried(item, adviser)
 
-    def adviser(self, row: Mapping[str, Any], state: ServerState) -> Adviser:
+    def adviser(self, row: Mapping[str, Any], state: ServerState) -> SuggestionValidator:
         """Return the validator of commands for the server of a `status_row`."""
-        return Adviser(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
+        return SuggestionValidator(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
-    def _tried(self, item: InboxItem, adviser: Adviser) -> InboxItem:
+    def _tried(self, item: InboxItem, adviser: SuggestionValidator) -> InboxItem:
         """Return the item with a command that succeeds, and the error of the original command, if it was refused."""
         command, refused = adviser.validate_suggestion(item.command)
         if refused is None:
@@ -433,7 +433,7 @@ class InboxReader:
         days = min(_RENEWED, self.workspace.settings.waivers.max_days) if ending else 0
         offer = offered_now(read_known_drift(server.folder, server.adopted)) if ending else ""
         for waiver, left in ending:
-            if waiver.rule == DRIFT_RULE and (not offer or uncovering(waiver, offer)):
+            if waiver.rule == DRIFT_RULE and (not offer or uncovered_reason(waiver, offer)):
                 continue  # the waiver excuses nothing
             what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
             when = "ends today" if left == 0 else f"ends in {pluralize(left, 'day')}" if left > 0 else "has ended"

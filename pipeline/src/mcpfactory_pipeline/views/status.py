@@ -9,13 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError, StageError
-from mcpfactory_pipeline.base.files import open_own
-from mcpfactory_pipeline.base.locks import stages_at_work
+from mcpfactory_pipeline.base.files import open_below
+from mcpfactory_pipeline.base.locks import running_stages
+from mcpfactory_pipeline.decisions.channel_review import pending_candidate
 from mcpfactory_pipeline.decisions.decision import choose_candidate
 from mcpfactory_pipeline.decisions.drift import Drift
-from mcpfactory_pipeline.decisions.offers import pending_candidate
 from mcpfactory_pipeline.decisions.precondition import channel_facts
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
@@ -25,10 +25,10 @@ from mcpfactory_pipeline.run.runner import log_file, server_plan
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState, StageRecord, extend
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.drift import find_drift, look_again
+from mcpfactory_pipeline.views.drift import find_drift, refresh_adopted_drift
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, contain
+from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, isolate_server_errors
 
 
 def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
@@ -36,7 +36,7 @@ def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
 
     A server whose `mcpfactory.toml` cannot be used has a `problem`.
     """
-    servers, broken = workspace.survey()
+    servers, broken = workspace.load_servers()
     rows: list[dict[str, Any]] = [
         _listed(server.folder, template=server.template, tools=_tools(server), source=server.source)
         for server in servers
@@ -70,7 +70,7 @@ def status(
     Before each server, `count` is called with the number of servers read and their total.
     """
     stages, store = workspace_stages(workspace), Store(workspace)
-    servers, broken = workspace.survey(names)
+    servers, broken = workspace.load_servers(names)
     rows = []
     for done, server in enumerate(servers):
         count(done, len(servers))
@@ -101,10 +101,10 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
     workspace.server(server)
     known = [one.name for one in workspace_stages(workspace)]
     if stage not in known:
-        raise NotFoundError(f"unknown stage {stage!r}", hint=listed(stage, known, "stages"))
+        raise NotFoundError(f"unknown stage {stage!r}", hint=did_you_mean(stage, known, "stages"))
     file = log_file(workspace, server, stage)
     try:
-        with io.TextIOWrapper(open_own(file, workspace.artifacts), encoding="utf-8", errors="replace") as text:
+        with io.TextIOWrapper(open_below(file, workspace.artifacts), encoding="utf-8", errors="replace") as text:
             return text.read()
     except OSError as error:
         raise NotFoundError(
@@ -137,12 +137,14 @@ def status_row(
 
     If the run of a stage died, the row shows it as interrupted; the state does so after the next run has recorded it.
     """
-    at_work = stages_at_work(store.locks, server.name)
+    at_work = running_stages(store.locks, server.name)
 
     def read() -> tuple[dict[str, Any], ServerState]:
         state, channels = store.state(server.name), read_channels(workspace)
         now = extend(state, store.crashed_stages(server.name))
-        seen = look_again(server) if refresh and not state.retired else []  # before the inputs, which include drift
+        seen = (
+            refresh_adopted_drift(server) if refresh and not state.retired else []
+        )  # before the inputs, which include drift
         inputs = read_inputs(stages, InputReader(server, now))
         steps = server_plan(workspace, server, stages, now, inputs=inputs)
         known = {stage.name: stage for stage in stages}
@@ -150,7 +152,7 @@ def status_row(
         drift = find_drift(workspace, server, state, inputs, refresh=refresh, seen=seen)
         return _row(state, channels, cells, drift), state
 
-    found = contain(server.name, read)
+    found = isolate_server_errors(server.name, read)
     row, state = (broken_row(found), ServerState(server.name)) if isinstance(found, BrokenServer) else found
     half = store.half_written(server.name)
     return {**row, "running": next(iter(at_work), None), "at_work": list(at_work), "half_written": half}, state

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.files import replace_file, why_damaged
+from mcpfactory_pipeline.base.files import parse_error_reason, replace_file
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 
@@ -105,7 +105,7 @@ def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[KnownDrift,
         return ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
-            f"{folder.name}/{FILE} cannot be read: {why_damaged(error)}",
+            f"{folder.name}/{FILE} cannot be read: {parse_error_reason(error)}",
             hint=f"mcpfactory inbox --refresh {folder.name} writes it again",
         ) from error
 

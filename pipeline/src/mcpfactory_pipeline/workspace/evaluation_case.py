@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from mcpfactory_codegen.ir import Problems
+from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.read.parse import ParseError, parse
 from mcpfactory_pipeline.base.errors import ConfigError
 
@@ -84,7 +84,7 @@ def read_cases(folder: Path) -> tuple[EvaluationCase, ...]:
 
 def _read(file: Path) -> list[EvaluationCase]:
     try:
-        data, _ = parse(file.read_bytes(), Problems())
+        data, _ = parse(file.read_bytes(), ProblemCollector())
     except (OSError, ParseError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
     if not isinstance(data, dict) or set(data) != {"cases"}:

@@ -18,7 +18,7 @@ from mcpfactory_codegen.settings import Names, OneOf, Settings, Strings, refuse
 from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
 from mcpfactory_pipeline.isolation.levels import AUTO, LEVELS, REQUIRED
 from mcpfactory_pipeline.workspace.policy import DEFAULT, ChannelPolicy, Memory, Number, StageSettings, in_order
-from mcpfactory_runtime.server.generated.catalogue import MODES
+from mcpfactory_runtime.server.generated.catalog import MODES
 from mcpfactory_runtime.urls import split_web_url
 
 

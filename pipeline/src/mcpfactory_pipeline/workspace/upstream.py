@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.naming.variables import variable_prefix
-from mcpfactory_codegen.servers.report import published
+from mcpfactory_codegen.servers.report import read_published_names
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.oauth.model import OAuthError
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.auth import unset_variables
 from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme, ServerAddress
-from mcpfactory_runtime.upstream.secrets import SHARED, Settings, holds
+from mcpfactory_runtime.upstream.secrets import SHARED, Settings, is_set
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, has_environment_grant, has_login
 from mcpfactory_runtime.urls import describe_private, host_port_of
@@ -26,15 +26,15 @@ from mcpfactory_runtime.urls import describe_private, host_port_of
 class ApiAddress:
     """An address that the server calls.
 
-    `url` is "" if the API's address is unknown. `said_by` is the variable that it comes from, "" for the document.
-    `nature` describes why it is private, "" if it is public. `works` is False if every call to it fails; `hint` then
+    `url` is "" if the API's address is unknown. `set_by` is the variable that it comes from, "" for the document.
+    `private_kind` describes why it is private, "" if it is public. `is_usable` is False if every call to it fails; `hint` then
     gives the remedy, also if a person moved the API's root and not this address.
     """
 
     url: str
-    said_by: str
-    nature: str
-    works: bool
+    set_by: str
+    private_kind: str
+    is_usable: bool
     message: str
     hint: str = ""
 
@@ -55,7 +55,7 @@ def api_addresses(
     addresses = Addresses(
         settings, data["base_url"], [ServerAddress(one["name"], one["url"]) for one in data.get("servers", ())]
     )
-    unmoved = {one.name for one in addresses.unmoved()}
+    unmoved = {one.name for one in addresses.unchanged_servers()}
     found = []
     root = [] if data.get("rootless") else [("", "the API is")]
     for name, whose in [*root, *((one["name"], _whose(one)) for one in beside)]:
@@ -151,7 +151,7 @@ def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) 
         if scheme.kind != "oauth2" or not unset:
             return f"{' and '.join(unset)} not set" if unset else ""
         grants = {flow.grant for flow in scheme.flows}
-        if grants & {"clientCredentials", "discovery"} and all(holds(name, environ) for name in scheme.variables[1:]):
+        if grants & {"clientCredentials", "discovery"} and all(is_set(name, environ) for name in scheme.variables[1:]):
             return ""
         if has_environment_grant(scheme, environ):
             return ""
@@ -168,7 +168,7 @@ def _way(server: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> str
     grants = {flow.grant for flow in scheme.flows}
     ways = []
     if grants & set(LOGIN_GRANTS):
-        first = "" if holds(client_id, environ) else f"export {client_id}=… and "
+        first = "" if is_set(client_id, environ) else f"export {client_id}=… and "
         ways.append(f"{first}run `mcpfactory login {server}`")
     if grants & {"clientCredentials", "discovery"}:
         ways.append(f"export {client_id}=… {client_secret}=…")
@@ -189,7 +189,7 @@ def address_variable(server: WorkspaceServer) -> str:
 
 def server_prefix(server: WorkspaceServer) -> str:
     """Return the prefix of a server's variables; existing servers keep theirs, because people have set them."""
-    return published(server.folder).prefix or variable_prefix(server.name)
+    return read_published_names(server.folder).prefix or variable_prefix(server.name)
 
 
 def refuse_shared(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:

@@ -28,14 +28,14 @@ from pydantic import Field
 from mcpfactory_codegen.settings import Settings
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.base.text import LONGEST_REASON
+from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offer_words
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.workspace import read_file
 
 FILE: Final = "waivers.toml"
-SOON: Final = 14  # days before its end that the inbox starts to list a waiver
-Text = Annotated[str, Field(pattern=r"\S", max_length=LONGEST_REASON)]
+EXPIRES_SOON_DAYS: Final = 14  # days before its end that the inbox starts to list a waiver
+Text = Annotated[str, Field(pattern=r"\S", max_length=MAX_REASON_LENGTH)]
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
 
@@ -72,7 +72,7 @@ class WaiverFile(Settings):
     waivers: tuple[Waiver, ...] = Field(default=(), strict=False, description="write [[waivers]] before each waiver")
 
 
-def uncovering(waiver: Waiver, offer: str) -> str:
+def uncovered_reason(waiver: Waiver, offer: str) -> str:
     """Return the reason why a waiver does not cover `offer`; "" if it can.
 
     `offer` is the hash of the version that replaced the adopted one, "" if none did.
@@ -101,7 +101,7 @@ def refused_waivers(
             refused[waiver] = f"{waiver.person} may not waive: {', '.join(policy.by)} may"
         elif (days := waiver.days_left(today)) > policy.max_days:
             refused[waiver] = f"it ends in {days} days, {policy.max_days} are allowed"
-        elif reason := uncovering(waiver, offer):
+        elif reason := uncovered_reason(waiver, offer):
             refused[waiver] = reason
     allowed = [waiver for waiver in valid if waiver not in refused]
     if len(allowed) > policy.limit:
@@ -125,7 +125,7 @@ def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
 
 
 def expiring(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
-    """Return the waivers of the server in `folder` that end within `SOON` days, and those that have ended: each with its days left.
+    """Return the waivers of the server in `folder` that end within `EXPIRES_SOON_DAYS` days, and those that have ended: each with its days left.
 
     The first to end is the first.
 
@@ -134,7 +134,9 @@ def expiring(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int
     """
     today = clock().date()
     left = [(waiver, waiver.days_left(today)) for waiver in read_waivers(folder)]
-    return tuple(sorted((one for one in left if one[1] <= SOON), key=lambda one: (one[1], one[0].rule, one[0].tool)))
+    return tuple(
+        sorted((one for one in left if one[1] <= EXPIRES_SOON_DAYS), key=lambda one: (one[1], one[0].rule, one[0].tool))
+    )
 
 
 def add_waiver(folder: Path, waiver: Waiver) -> Path:

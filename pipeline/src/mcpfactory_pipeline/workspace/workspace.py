@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 
 from mcpfactory_codegen.servers.config import Adopted, ApiConfig, ServerConfig
 from mcpfactory_codegen.settings import Settings, SettingsError, load_text, parse_toml, read_settings
-from mcpfactory_codegen.text import listed, nearest
+from mcpfactory_codegen.text import closest_match, did_you_mean
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, WorkspaceError
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 
@@ -37,7 +37,7 @@ class BrokenServer:
     hint: str
 
 
-def contain(name: str, work: Callable[[], Result]) -> Result | BrokenServer:
+def isolate_server_errors(name: str, work: Callable[[], Result]) -> Result | BrokenServer:
     """Return the result of work on one server, or the error, of any type, that broke it."""
     try:
         return work()
@@ -133,7 +133,7 @@ class Workspace:
                 if "workspace" in config:
                     settings = read_file(WorkspaceSettings, file)
                     return cls(folder, settings.workspace.name or folder.name, settings)
-                if "server" not in config and (key := nearest("workspace", config)):
+                if "server" not in config and (key := closest_match("workspace", config)):
                     mistyped = mistyped or f"; did {file} mean [workspace] by [{key}]?"
         raise WorkspaceError(
             f"{start} is not in a workspace: no {CONFIG} with a [workspace] table here or above",
@@ -151,10 +151,10 @@ class Workspace:
         return self.pipeline / "artifacts"
 
     def servers(self) -> list[WorkspaceServer]:
-        """Return the servers in `servers/` with a valid `mcpfactory.toml`, by name; `survey` also returns others."""
-        return self.survey()[0]
+        """Return the servers in `servers/` with a valid `mcpfactory.toml`, by name; `load_servers` also returns others."""
+        return self.load_servers()[0]
 
-    def survey(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
+    def load_servers(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
         """Return the named servers, or all, without repetition: those that can be used, and those that cannot, with the reason.
 
         Raises:
@@ -191,7 +191,7 @@ class Workspace:
         if not self.has_folder(name) and name not in (known := self.names()):
             raise NotFoundError(
                 f"workspace {self.name} has no server {name!r}",
-                hint=listed(name, known, "servers") if known else "mcpfactory new makes one",
+                hint=did_you_mean(name, known, "servers") if known else "mcpfactory new makes one",
             )
         return _read_server(folder)
 
@@ -284,7 +284,7 @@ def _config_errors() -> Iterator[None]:
         raise ConfigError(str(error), hint=error.hint) from error
 
 
-MODEL_PROGRAM: Final = "tests/upstream.py"
+API_MODEL_PROGRAM: Final = "tests/upstream.py"
 _EVALUATION: Final = re.compile(r"evals/[^/]+\.ya?ml")
 _NO_MODEL: Final = re.compile(r"tests/(_generated/.*|(.*/)?(test_[^/]*|[^/]*_test|conftest)\.py)")
 
@@ -294,13 +294,13 @@ def is_evaluation(path: str) -> bool:
     return _EVALUATION.fullmatch(path) is not None
 
 
-def model_files(paths: Iterable[str]) -> list[str]:
+def api_model_files(paths: Iterable[str]) -> list[str]:
     """Return the files that the model can use; empty without a model.
 
     These are the files below `tests/`, except tests and generated files.
     """
     found = [path for path in paths if path.startswith("tests/") and not _NO_MODEL.fullmatch(path)]
-    return found if MODEL_PROGRAM in found else []
+    return found if API_MODEL_PROGRAM in found else []
 
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")

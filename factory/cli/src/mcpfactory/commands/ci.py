@@ -14,7 +14,7 @@ from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider,
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.delivery.ci.fold import Folded, RefusedShardResult
+    from mcpfactory_pipeline.delivery.ci.fold import FoldedServer, RefusedShardResult
     from mcpfactory_pipeline.delivery.ci.providers import CiFile
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -98,19 +98,19 @@ def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
 
 
 def _check(workspace: Workspace, written: CiFile, again: str) -> None:
-    """Exit with NO if the file, or the wheels that its jobs install, are out of date."""
+    """Exit with NEGATIVE if the file, or the wheels that its jobs install, are out of date."""
     from mcpfactory_pipeline.delivery.ci.origin import read_origin, stale_wheels
     from mcpfactory_pipeline.delivery.ci.providers import is_fresh
 
     if not is_fresh(workspace, written):
-        output.fail(f"{written.place} is out of date for this workspace and version", again, Exit.NO)
+        output.fail(f"{written.place} is out of date for this workspace and version", again, Exit.NEGATIVE)
     origin = read_origin(workspace.settings)
     if origin and (stale := stale_wheels(workspace.root, origin)):
-        output.fail(str(stale), stale.hint, Exit.NO)
+        output.fail(str(stale), stale.hint, Exit.NEGATIVE)
 
 
 def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
-    """Exit with NO if a pull request or a push makes forbidden changes to histories.
+    """Exit with NEGATIVE if a pull request or a push makes forbidden changes to histories.
 
     Jobs record events, and people make decisions on the branch.
     """
@@ -119,15 +119,15 @@ def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
     if found := refusals(workspace, base, pushed=pushed):
         for one in found[:-1]:
             output.error(one.message, one.hint)
-        output.fail(found[-1].message, found[-1].hint, Exit.NO)
+        output.fail(found[-1].message, found[-1].hint, Exit.NEGATIVE)
 
 
 def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
-    from mcpfactory_pipeline.delivery.ci.origin import in_words, read_origin, unconfigured_project
+    from mcpfactory_pipeline.delivery.ci.origin import describe_origin, read_origin, unconfigured_project
 
     origin = read_origin(workspace.settings)
     if origin and chosen:
-        output.note(f"jobs install mcpfactory from {in_words(origin)}")
+        output.note(f"jobs install mcpfactory from {describe_origin(origin)}")
     if origin and (rest := unconfigured_project(workspace.root, origin)):
         output.note(f"{rest}; hint: {rest.hint}")
     if origin and workspace.settings.ci.install:
@@ -187,7 +187,7 @@ def run(
     The results come from the memory of the process that ran the stages. The exit code is that of
     `mcpfactory pipeline run`, or 5 if a file was changed after it was recorded.
     """
-    from mcpfactory.commands.pipeline import exit_of_run, warn_of_isolation
+    from mcpfactory.commands.pipeline import run_exit_code, warn_of_isolation
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
     from mcpfactory_pipeline.delivery.ci.fold import read_run
@@ -196,7 +196,7 @@ def run(
     from mcpfactory_pipeline.run.run import run_pipeline
 
     workspace = workspace_in()
-    reporter = make_reporter("live" if output.read_by_person(sys.stdout) else "plain")
+    reporter = make_reporter("live" if output.is_interactive(sys.stdout) else "plain")
     adopt_orphans()
     outcome = run_pipeline(
         workspace,
@@ -211,7 +211,7 @@ def run(
     packed = bundle.pack_run(workspace, folder, outcome.recorded)
     for server in packed:
         output.note(f"{server.server}: {server.files} files, {server.bytes} bytes in {folder}")
-    raise typer.Exit(exit_of_run(outcome))
+    raise typer.Exit(run_exit_code(outcome))
 
 
 @app.command()
@@ -229,7 +229,7 @@ def pack(
 
     workspace = workspace_in()
     folder.mkdir(parents=True, exist_ok=True)
-    packed = bundle.pack(workspace, folder, [server.name for server in workspace.survey(names)[0]])
+    packed = bundle.pack(workspace, folder, [server.name for server in workspace.load_servers(names)[0]])
     for server in packed:
         output.line(f"{server.server}: {pluralize(server.files, 'file')}, {server.bytes} bytes")
     output.note(f"{pluralize(len(packed), 'server')} packed")
@@ -271,7 +271,7 @@ def fold(
         )
     workspace, run = workspace_in(), read_run(run_id)
     shard_results = assigned_results(folders, assigned) if assigned else named_results(folders, [server])
-    found, refused = fold.fold_in(workspace, shard_results, run, released=released, branch=branch)
+    found, refused = fold.fold_results(workspace, shard_results, run, released=released, branch=branch)
     if found:
         restore(workspace, [one.server for one in found], rebuild=False)
     if summary is not None:
@@ -279,10 +279,10 @@ def fold(
             stream.write(fold.summary(found, refused))
     _print_folded(found, refused)
     if refused:
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
-def _print_folded(found: list[Folded], refused: list[RefusedShardResult]) -> None:
+def _print_folded(found: list[FoldedServer], refused: list[RefusedShardResult]) -> None:
     from mcpfactory_pipeline.base.text import pluralize
 
     for server in found:

@@ -52,7 +52,7 @@ def doctor(names: Names = None, as_json: AsJson = False) -> None:
             if diagnosis.hint:
                 output.line(f"        hint: {diagnosis.hint}")
     if any(diagnosis.level == "error" for diagnosis in found):
-        raise typer.Exit(Exit.BROKEN)
+        raise typer.Exit(Exit.SYSTEM_ERROR)
 
 
 def _check_machine() -> Iterator[Diagnosis]:
@@ -86,7 +86,7 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
         yield Diagnosis.of("warning" if isinstance(error, WorkspaceError) else "error", "workspace", error)
         return
     yield _check_isolation(workspace)
-    servers, broken = workspace.survey(names)
+    servers, broken = workspace.load_servers(names)
     yield Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers")
     yield from _check_origin(workspace)
     yield from _check_variables(workspace)
@@ -125,12 +125,12 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.delivery.ci.origin import (
         FOLDER,
-        own_wheels,
+        factory_wheels,
         read_origin,
         stale_wheels,
         unconfigured_project,
     )
-    from mcpfactory_pipeline.lifecycle.setup import ignored
+    from mcpfactory_pipeline.maintenance.setup import ignored
 
     try:
         origin = read_origin(workspace.settings)
@@ -142,7 +142,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
     problems = [stale_wheels(workspace.root, origin), unconfigured_project(workspace.root, origin)]
     warnings = [Diagnosis.of("warning", "factory", problem) for problem in problems if problem]
     yield from warnings
-    wheels = own_wheels(workspace.root / origin.place) if origin.kind == FOLDER else []
+    wheels = factory_wheels(workspace.root / origin.place) if origin.kind == FOLDER else []
     if lost := ignored(workspace.root, [wheel.relative_to(workspace.root).as_posix() for wheel in wheels]):
         yield Diagnosis("warning", "factory", f"git ignores {lost[0]}", f"git add --force {' '.join(lost)}")
     if not warnings and not lost:
@@ -160,7 +160,7 @@ def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
     except ConfigError as error:
         yield Diagnosis.of("warning", "workspace", error)
     hint = "run each in its own environment, or rename one: mcpfactory rename"
-    for names, variables in shared_variables(workspace.survey()[0]).items():
+    for names, variables in shared_variables(workspace.load_servers()[0]).items():
         yield Diagnosis("warning", "workspace", f"{' and '.join(names)} both read {', '.join(variables)}", hint)
 
 
@@ -213,7 +213,7 @@ def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
         return
     if address := data.get("address"):
         for one in api_addresses(address, os.environ, server=server.name):
-            yield Diagnosis("ok" if one.works and not one.hint else "warning", server.name, one.message, one.hint)
+            yield Diagnosis("ok" if one.is_usable and not one.hint else "warning", server.name, one.message, one.hint)
     schemes = scheme_statuses(server.name, data["credentials"], os.environ) if data else []
     if not schemes:
         yield Diagnosis("ok", server.name, "needs no credentials")

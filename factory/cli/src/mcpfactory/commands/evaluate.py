@@ -18,7 +18,7 @@ from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.evaluation.evaluation import Evaluation
-    from mcpfactory_pipeline.checks.evaluation.judgement import Attempt
+    from mcpfactory_pipeline.checks.evaluation.judgment import Attempt
     from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
     from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -94,7 +94,7 @@ class EvaluationRequest:
 
     @property
     def modes(self) -> list[str]:
-        """Return how the tools are presented to the model, each once."""
+        """Return the modes in which the tools are shown to the model, each once."""
         return list(dict.fromkeys(self.mode or _MODES[:1]))
 
     @property
@@ -103,16 +103,16 @@ class EvaluationRequest:
         return self.profile or ["full"]
 
 
-def ask_model(
+def evaluate_model(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
 ) -> ModelReport:
     """Ask the model every case in every setting and return its report. Show progress meanwhile."""
     from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.checks.evaluation.ask import AskOptions, ask_cases
     from mcpfactory_pipeline.checks.evaluation.cases import LISTS
-    from mcpfactory_pipeline.checks.evaluation.judgement import Setting
+    from mcpfactory_pipeline.checks.evaluation.judgment import Setting
     from mcpfactory_pipeline.checks.evaluation.model import find_endpoint
     from mcpfactory_pipeline.checks.evaluation.model_report import read_prices
+    from mcpfactory_pipeline.checks.evaluation.model_runs import ModelRunOptions, ask_cases
     from mcpfactory_pipeline.workspace.settings import EndpointSettings
 
     known = workspace.settings.pipeline.evaluation.endpoints.get(request.model, EndpointSettings())
@@ -130,7 +130,7 @@ def ask_model(
     settings = [
         Setting(profile, mode, words) for profile in request.profiles for mode in request.modes for words in lists
     ]
-    options = AskOptions(settings, request.repeat, prices=prices, max_cost=request.max_cost)
+    options = ModelRunOptions(settings, request.repeat, prices=prices, max_cost=request.max_cost)
     total, passed, done, spent = len(cases) * len(settings) * request.repeat, 0, 0, 0.0
     with progress(quiet=request.as_json) as step:
 
@@ -147,7 +147,7 @@ def ask_model(
 
 def show_report(server: WorkspaceServer, report: ModelReport, request: EvaluationRequest) -> None:
     """Print or store the report; exit with 1 if it is not good enough, with 7 if it is incomplete."""
-    from mcpfactory_pipeline.checks.evaluation.recorded import against_rows, load_report, write_report
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import against_rows, load_report, write_report
 
     earlier = load_report(request.baseline) if request.baseline else None
     if request.report:
@@ -172,25 +172,25 @@ def show_report(server: WorkspaceServer, report: ModelReport, request: Evaluatio
         why = silent[-1] if silent else f"--max-cost {request.max_cost:g} is reached: raise it, or lower --repeat"
         output.error(f"incomplete report: {missing} questions have no answer", why)
     if low or missing:
-        raise typer.Exit(Exit.NO if low else Exit.NOT_SHOWN)
+        raise typer.Exit(Exit.NEGATIVE if low else Exit.INCOMPLETE)
 
 
 def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
-    from mcpfactory_pipeline.checks.evaluation import recorded
+    from mcpfactory_pipeline.checks.evaluation import evaluation_reports
 
-    output.table(recorded.SETTING_HEADER, recorded.setting_rows(report))
+    output.table(evaluation_reports.SETTING_HEADER, evaluation_reports.setting_rows(report))
     for setting in report.settings:
         output.line()
         output.line(setting.title)
-        output.table(recorded.CASE_HEADER, recorded.model_case_rows(report, setting))
-        mistaken = [row for row in recorded.confusion_rows(report, setting) if row[1] != "the same"]
+        output.table(evaluation_reports.CASE_HEADER, evaluation_reports.model_case_rows(report, setting))
+        mistaken = [row for row in evaluation_reports.confusion_rows(report, setting) if row[1] != "the same"]
         if mistaken:
             output.line()
-            output.table(recorded.CONFUSION_HEADER, mistaken)
-        if wrong := recorded.wrong_rows(report, setting):
+            output.table(evaluation_reports.CONFUSION_HEADER, mistaken)
+        if wrong := evaluation_reports.wrong_rows(report, setting):
             output.line()
-            output.table(recorded.WRONG_HEADER, wrong)
-        for case, verdict, faults in recorded.failure_rows(report, setting):
+            output.table(evaluation_reports.WRONG_HEADER, wrong)
+        for case, verdict, faults in evaluation_reports.failure_rows(report, setting):
             output.line(f"{case}: {verdict}: {faults}")
     if compared:
         output.line()
@@ -202,7 +202,7 @@ def show_worth(
 ) -> None:
     """Print the worth of each case, by a model or the search index; exit with 1 if a case is worthless."""
     from mcpfactory_pipeline.checks.evaluation.cases import LISTS, found_worth, model_worth
-    from mcpfactory_pipeline.checks.evaluation.offer import server_tools
+    from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
 
     if request.model and (request.modes != ["full"] or len(request.profiles) > 1):
         output.fail(
@@ -212,7 +212,7 @@ def show_worth(
         )
     report = None
     if request.model:
-        report = ask_model(workspace, server, cases, request)
+        report = evaluate_model(workspace, server, cases, request)
         found = model_worth(cases, report)
     else:
         with progress(quiet=request.as_json) as step:
@@ -231,14 +231,14 @@ def show_worth(
             f"worthless cases: {', '.join(worthless)}",
             "use words that match only the right tool, and do not quote its name",
         )
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
 def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
     """Print the tools that were confused or compete, with their descriptions."""
     from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs
-    from mcpfactory_pipeline.checks.evaluation.offer import server_tools
-    from mcpfactory_pipeline.checks.evaluation.recorded import read_reports
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_reports
+    from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
 
     with progress(quiet=as_json) as step:
         step(f"the tools of {server.name}")
@@ -266,8 +266,8 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
     """Write proposed cases to a separate file next to the evaluated ones, and print its path."""
     from mcpfactory_pipeline.base.files import replace_file
     from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
-    from mcpfactory_pipeline.checks.evaluation.offer import server_tools
-    from mcpfactory_pipeline.checks.evaluation.recorded import PROPOSALS, read_reports
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import PROPOSALS, read_reports
+    from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
     from mcpfactory_pipeline.workspace.evaluation_case import read_cases
 
     with progress(quiet=as_json) as step:
@@ -321,7 +321,7 @@ def _evaluate(request: EvaluationRequest) -> None:
     if request.check_cases:
         show_worth(workspace, server, cases, request)
     elif request.model:
-        show_report(server, ask_model(workspace, server, cases, request), request)
+        show_report(server, evaluate_model(workspace, server, cases, request), request)
     else:
         _show(server, _without_model(server, cases, request), request)
 
@@ -359,7 +359,7 @@ def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], req
 
 def _show(server: WorkspaceServer, found: Evaluation, request: EvaluationRequest) -> None:
     from mcpfactory_pipeline.base.files import replace_file
-    from mcpfactory_pipeline.checks.evaluation.recorded import markdown_page
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import markdown_page
 
     if request.report:
         replace_file(server.folder / _PAGE, markdown_page(found).encode())
@@ -374,12 +374,12 @@ def _show(server: WorkspaceServer, found: Evaluation, request: EvaluationRequest
             f"questions in mode {' and '.join(low)}"
         )
     if found.faults or low:
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
 def _print_evaluation(found: Evaluation) -> None:
-    from mcpfactory_pipeline.checks.evaluation.offer import WITHIN
-    from mcpfactory_pipeline.checks.evaluation.recorded import case_rows, found_rows
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import case_rows, found_rows
+    from mcpfactory_pipeline.checks.evaluation.offered_tools import WITHIN
 
     output.table(("case", *(f"place ({mode})" for mode in found.lists), "calls"), case_rows(found))
     output.line()

@@ -8,7 +8,7 @@ import typer
 
 from mcpfactory import output
 from mcpfactory.options import AsJson, Names, Refresh, Show, workspace_in
-from mcpfactory.output import counting
+from mcpfactory.output import count_progress
 
 _SHOWN: Final = 20
 _FIRST: Final = (
@@ -42,9 +42,9 @@ def inbox(
     from mcpfactory_pipeline.views.inbox import read_inbox
 
     if notify:
-        from mcpfactory_pipeline.views.waiting import tell_waiting
+        from mcpfactory_pipeline.views.inbox_notifications import notify_inbox_items
 
-        told = tell_waiting(workspace_in(), names or None)
+        told = notify_inbox_items(workspace_in(), names or None)
         if as_json:
             output.data([item.to_json() for item in told])
         elif told:
@@ -53,7 +53,7 @@ def inbox(
             output.line("no notifications were sent")
         return
     workspace = workspace_in()
-    with counting() as count:
+    with count_progress() as count:
         items = _with_clients(read_inbox(workspace, names or None, refresh=refresh, count=count), workspace)
     if as_json:
         output.data([item.to_json() for item in items])
@@ -70,7 +70,7 @@ def greet() -> bool:
         workspace = workspace_in()
     except WorkspaceError:
         return False
-    with counting() as count:
+    with count_progress() as count:
         items = _with_clients(read_inbox(workspace, count=count), workspace)
     _print(items, 5)
     commands = next_commands(items) if items or workspace.servers() else _FIRST
@@ -84,9 +84,9 @@ def greet() -> bool:
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
     """Return the inbox items; those about a drifted adopted server also name the user's clients that have it."""
     from mcpfactory_pipeline.delivery.clients.files import this_machine
-    from mcpfactory_pipeline.views.waiting import name_holders
+    from mcpfactory_pipeline.views.inbox_notifications import add_affected_clients
 
-    return name_holders(items, workspace, this_machine(os.environ), Path.cwd())
+    return add_affected_clients(items, workspace, this_machine(os.environ), Path.cwd())
 
 
 def _print(items: list[Any], limit: int) -> None:

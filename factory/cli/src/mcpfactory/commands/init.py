@@ -15,7 +15,7 @@ from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.delivery.ci.origin import Origin
-    from mcpfactory_pipeline.lifecycle.setup import Setup
+    from mcpfactory_pipeline.maintenance.setup import WorkspaceSetup
 
 
 def init(
@@ -31,8 +31,8 @@ def init(
 
     A workspace is a repository: `git init` runs if the folder is in none. Existing files stay unchanged.
     """
-    from mcpfactory_pipeline.delivery.ci.origin import in_words
-    from mcpfactory_pipeline.lifecycle.setup import apply_setup, ignored, read_setup
+    from mcpfactory_pipeline.delivery.ci.origin import describe_origin
+    from mcpfactory_pipeline.maintenance.setup import apply_setup, ignored, read_setup
 
     folder_given, folder = folder, folder.resolve()
     setup = read_setup(folder, origin=_chosen_origin(folder, factory))
@@ -54,7 +54,7 @@ def init(
         output.note(f"git ignores {', '.join(lost)}")
         output.note(f"hint: git add --force {' '.join(lost)}")
     if setup.origin:
-        output.note(f"jobs install mcpfactory from {in_words(setup.origin)}")
+        output.note(f"jobs install mcpfactory from {describe_origin(setup.origin)}")
     there = f"cd {folder_given} && " if folder != Path.cwd() else ""
     output.note(f"next: {there}mcpfactory new --from-openapi FILE")
 
@@ -69,7 +69,7 @@ def _chosen_origin(folder: Path, factory: str) -> Origin | None:
     return None if known and not factory else choose_origin(factory)
 
 
-def _confirm_setup(setup: Setup, *, as_json: bool) -> None:
+def _confirm_setup(setup: WorkspaceSetup, *, as_json: bool) -> None:
     """Show the planned changes to a folder with unrelated files, and continue only if the user confirms."""
     shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -81,16 +81,16 @@ def _confirm_setup(setup: Setup, *, as_json: bool) -> None:
     _show_setup(setup, as_json=False)
     if not typer.confirm(f"{setup.folder} contains unrelated files, which are not changed. Continue?"):
         output.note("nothing was changed")
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
-def _setup_json(setup: Setup) -> dict[str, Any]:
+def _setup_json(setup: WorkspaceSetup) -> dict[str, Any]:
     origin = str(setup.origin) if setup.origin else None
     changes = [change.to_json() for change in setup.changes]
     return {"workspace": None, "path": str(setup.folder), "factory": origin, "changes": changes}
 
 
-def _show_setup(setup: Setup, *, as_json: bool) -> None:
+def _show_setup(setup: WorkspaceSetup, *, as_json: bool) -> None:
     if as_json:
         output.data(_setup_json(setup))
         return

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from mcpfactory import complete, output
-from mcpfactory.groups import Place, lazy_group
+from mcpfactory import completion, output
+from mcpfactory.groups import CommandEntry, lazy_group
 from mcpfactory.operations import command_of
 from mcpfactory.options import AsJson, DryRun, Name, Names, Show, workspace_in
-from mcpfactory.output import counting
+from mcpfactory.output import count_progress
 from mcpfactory_pipeline.operations.operation import OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.plan.plan import PlanStep
@@ -23,21 +23,21 @@ from mcpfactory_runtime.errors import Exit
 _HERE: Final = "mcpfactory.commands.pipeline"
 _DECISIONS: Final = "mcpfactory_pipeline.operations.decisions"
 COMMANDS: Final = {
-    "plan": Place("Run", f"{_HERE}:plan", "Show the stages to run and why; run nothing"),
-    "run": Place("Run", f"{_HERE}:run", "Run the stages that are not up to date"),
-    "status": Place("Run", f"{_HERE}:status", "Show stages, candidate and channels of every server"),
-    "history": Place("Run", f"{_HERE}:history", "Show the events of a server, newest last"),
-    "promote": Place("Decide", f"{_DECISIONS}:Promote", "Move a candidate into a channel if its policy allows it"),
-    "approve": Place("Decide", f"{_DECISIONS}:Approve", "Approve a candidate for a channel, or an approval stage"),
-    "reject": Place("Decide", f"{_DECISIONS}:Reject", "Reject a candidate for a channel, or an approval stage"),
-    "rollback": Place("Decide", f"{_DECISIONS}:Rollback", "Move a channel back to an older candidate and hold it"),
-    "hold": Place("Decide", f"{_DECISIONS}:Hold", "Hold a channel until the hold is lifted"),
-    "unhold": Place("Decide", f"{_DECISIONS}:Unhold", "Lift the hold of a channel"),
-    "retire": Place("Decide", f"{_DECISIONS}:Retire", "Remove a server from one channel, or retire it"),
-    "revive": Place("Decide", f"{_DECISIONS}:Revive", "Undo the retirement of a server"),
-    "verify": Place("Repair", f"{_HERE}:verify", "Compare state files with their histories"),
-    "restore": Place("Repair", f"{_HERE}:restore", "Restore the channel folders from the recorded state"),
-    "prune": Place("Repair", f"{_HERE}:prune", "Delete files of candidates that are no longer kept"),
+    "plan": CommandEntry("Run", f"{_HERE}:plan", "Show the stages to run and why; run nothing"),
+    "run": CommandEntry("Run", f"{_HERE}:run", "Run the stages that are not up to date"),
+    "status": CommandEntry("Run", f"{_HERE}:status", "Show stages, candidate and channels of every server"),
+    "history": CommandEntry("Run", f"{_HERE}:history", "Show the events of a server, newest last"),
+    "promote": CommandEntry("Decide", f"{_DECISIONS}:Promote", "Move a candidate into a channel if its policy allows it"),
+    "approve": CommandEntry("Decide", f"{_DECISIONS}:Approve", "Approve a candidate for a channel, or an approval stage"),
+    "reject": CommandEntry("Decide", f"{_DECISIONS}:Reject", "Reject a candidate for a channel, or an approval stage"),
+    "rollback": CommandEntry("Decide", f"{_DECISIONS}:Rollback", "Move a channel back to an older candidate and hold it"),
+    "hold": CommandEntry("Decide", f"{_DECISIONS}:Hold", "Hold a channel until the hold is lifted"),
+    "unhold": CommandEntry("Decide", f"{_DECISIONS}:Unhold", "Lift the hold of a channel"),
+    "retire": CommandEntry("Decide", f"{_DECISIONS}:Retire", "Remove a server from one channel, or retire it"),
+    "revive": CommandEntry("Decide", f"{_DECISIONS}:Revive", "Undo the retirement of a server"),
+    "verify": CommandEntry("Repair", f"{_HERE}:verify", "Compare state files with their histories"),
+    "restore": CommandEntry("Repair", f"{_HERE}:restore", "Restore the channel folders from the recorded state"),
+    "prune": CommandEntry("Repair", f"{_HERE}:prune", "Delete files of candidates that are no longer kept"),
 }  # fmt: skip
 
 app = typer.Typer(
@@ -66,7 +66,7 @@ def _plan(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
     else:
         _print_plan(steps)
     if any(step.verdict == "broken" for step in steps):
-        raise typer.Exit(Exit.BROKEN)
+        raise typer.Exit(Exit.SYSTEM_ERROR)
 
 
 def _print_plan(steps: Sequence[PlanStep]) -> None:
@@ -88,15 +88,15 @@ def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
         _plan(wanted, context, as_json=as_json)
         return
     from mcpfactory_pipeline.reporting import make_reporter
-    from mcpfactory_pipeline.views.waiting import tell_waiting
+    from mcpfactory_pipeline.views.inbox_notifications import notify_inbox_items
 
-    reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
+    reporter = make_reporter("json" if as_json else "live" if output.is_interactive(sys.stdout) else "plain")
     outcome = wanted.carry_out(replace(context, reporter=reporter))
     warn_of_isolation(context.workspace, outcome)
-    tell_waiting(context.workspace, list(outcome.servers))
+    notify_inbox_items(context.workspace, list(outcome.servers))
     if not as_json:
         _note_waiting(context.workspace, list(outcome.servers))
-    raise typer.Exit(exit_of_run(outcome))
+    raise typer.Exit(run_exit_code(outcome))
 
 
 run = command_of(Run, perform=_run)
@@ -123,13 +123,13 @@ def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
         output.hint('isolation = "required" in [pipeline] refuses such runs; mcpfactory doctor shows what is missing')
 
 
-def exit_of_run(outcome: Any) -> Exit:
+def run_exit_code(outcome: Any) -> Exit:
     """Return the exit code of a command that ran the pipeline."""
     if outcome.interrupted:
         return Exit.INTERRUPTED
     if outcome.errored:
-        return Exit.BROKEN
-    return Exit.NO if outcome.failed else Exit.OK
+        return Exit.SYSTEM_ERROR
+    return Exit.NEGATIVE if outcome.failed else Exit.OK
 
 
 def status(
@@ -154,7 +154,7 @@ def status(
     if graph:
         _draw(workspace_in(), names or [], graph)
         return
-    with counting() as count:
+    with count_progress() as count:
         rows = read_status(workspace_in(), names or None, count=count)
     if as_json:
         output.data(rows)
@@ -196,7 +196,7 @@ def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
 def history(
     name: Name,
     stage: Annotated[
-        str, typer.Argument(metavar="[STAGE]", help="Stage whose output to print", autocompletion=complete.stages)
+        str, typer.Argument(metavar="[STAGE]", help="Stage whose output to print", autocompletion=completion.stages)
     ] = "",
     show: Show = 20,
     as_json: AsJson = False,
@@ -243,7 +243,7 @@ def verify(
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.decisions.integrity import served_faults, signature_faults
     from mcpfactory_pipeline.state.store import Store
-    from mcpfactory_pipeline.state.verify import mend as repair_states
+    from mcpfactory_pipeline.state.verify import repair as repair_states
     from mcpfactory_pipeline.state.verify import verify as compare
 
     workspace = workspace_in()
@@ -263,7 +263,7 @@ def verify(
         verdict = verdict if left else "state matches history"
         output.note(f"{len(found) - len(left)} repaired; {verdict}" if repair and found else verdict)
     if left:
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
 _SHOWN_CHANGES: Final = 20
@@ -314,7 +314,7 @@ def restore(
         if not found:
             output.note("no server is in a channel")
     if missing:
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
 def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import completion, output
 from mcpfactory.options import AsJson, Name, Names, Provider, check_provider, workspace_in
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.channels.contract import Contract
-    from mcpfactory_pipeline.delivery.releases.plan import Proposal
+    from mcpfactory_pipeline.delivery.releases.plan import ReleaseProposal
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
@@ -39,7 +39,7 @@ def plan(names: Names = None, as_json: AsJson = False) -> None:
         if dirty:
             output.note(f"{len(dirty)} files have uncommitted changes: commit them before `mcpfactory release apply`")
     if any(one.status == "refused" for one in found):
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
 @app.command("apply")
@@ -78,7 +78,7 @@ def note(
         typer.Option(
             metavar="KIND",
             help="Kind of change: added, changed, fixed, removed or security",
-            autocompletion=complete.kinds,
+            autocompletion=completion.kinds,
         ),
     ] = "changed",
     as_json: AsJson = False,
@@ -129,7 +129,7 @@ def _read(server: WorkspaceServer) -> Contract:
     return asyncio.run(source_contract(server))
 
 
-def _show(found: list[Proposal]) -> None:
+def _show(found: list[ReleaseProposal]) -> None:
     if not found:
         output.line("nothing to release")
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import completion, output
 from mcpfactory.options import AsJson, Channel, Demo, Host, Http, Mode, Name, Port, Root, workspace_in
 from mcpfactory_runtime.errors import Exit
 from mcpfactory_runtime.schemas.walk import properties_of, required_of
@@ -112,7 +112,7 @@ def _run_own_command(name: str, *arguments: str) -> NoReturn:
 
 def call(
     name: Name,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Tool to call", autocompletion=complete.tools)],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Tool to call", autocompletion=completion.tools)],
     arg: Annotated[
         list[str] | None,
         typer.Option(
@@ -147,7 +147,7 @@ def call(
         for block in result.get("content", []):
             output.line(_block_text(block))
     if result.get("isError"):
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
 class _TypedArguments(NamedTuple):
@@ -186,7 +186,7 @@ def _warn_of_drift(space: Any, server: Any) -> None:
 async def _call(
     server: Any, offer: dict[str, str], tool: str, typed: _TypedArguments, timeout: float
 ) -> dict[str, Any]:
-    from mcpfactory_codegen.text import nearest
+    from mcpfactory_codegen.text import closest_match
     from mcpfactory_pipeline.launch.command import find_tool_failure
     from mcpfactory_pipeline.launch.connection import connect_server
     from mcpfactory_pipeline.workspace.coverage import inspection_report
@@ -197,7 +197,7 @@ async def _call(
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
             contained = (known for known in sorted(tools) if len(tool) >= _MIN_LENGTH and tool.lower() in known.lower())
-            near = [name for name in dict.fromkeys([nearest(tool, tools), *contained]) if name][:_MAX_SUGGESTIONS]
+            near = [name for name in dict.fromkeys([closest_match(tool, tools), *contained]) if name][:_MAX_SUGGESTIONS]
             start = "" if inspection_report(server.folder) else " --start"
             guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
             output.fail(
@@ -211,7 +211,7 @@ async def _call(
         try:
             result: dict[str, Any] = await client.call_tool(tool, arguments)
         except McpError as error:
-            output.fail(f"{server.name} returned error {error.code}: {error}", code=Exit.NO)
+            output.fail(f"{server.name} returned error {error.code}: {error}", code=Exit.NEGATIVE)
     for line in client.stderr.splitlines():
         if line.startswith(_WARNING):  # for example about an API address
             output.warning(line.removeprefix(_WARNING))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import completion, output
 from mcpfactory.options import Host, Http, Port, Root, workspace_in
 from mcpfactory_runtime.errors import Exit
 
@@ -31,7 +31,7 @@ def serve(
         typer.Option(
             metavar="NAME",
             help="Serve the tools of these servers at one endpoint instead of the factory (repeatable, or NAME,NAME…)",
-            autocompletion=complete.servers,
+            autocompletion=completion.servers,
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Serve the tools of all servers in the workspace")] = False,
@@ -71,7 +71,7 @@ def serve(
     found = workspace_in(workspace)
     place = HttpAddress(host, port, token, public_url) if http else None
     if gateway:
-        for one in found.survey()[1] if all_ else ():
+        for one in found.load_servers()[1] if all_ else ():
             output.warning(f"skipped {one.name}: {one.message}")
             output.note(f"hint: {one.hint}")
         options = {"search": search, "private": not http, "unset": secret_variables(place)}

@@ -176,7 +176,7 @@ def diff(
         output.print_changes(found.changes)
         _print_version(found)
     if not found.kept:
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
 def _print_version(found: Any) -> None:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import completion, output
 from mcpfactory.options import AsJson, workspace_in
 from mcpfactory.output import progress
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 if TYPE_CHECKING:
-    from mcpfactory_codegen.servers.answers import TemplateVariant
-    from mcpfactory_codegen.servers.build import Created
+    from mcpfactory_codegen.servers.generation import CreatedServer
     from mcpfactory_codegen.servers.scaffold import ServerTemplate
+    from mcpfactory_codegen.servers.template_answers import TemplateVariant
 
 app = typer.Typer(help="Manage server templates: shipped, folder, git or package.")
 
@@ -49,7 +49,7 @@ Source = Annotated[
     typer.Argument(
         metavar="TEMPLATE",
         help="Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
-        autocompletion=complete.templates,
+        autocompletion=completion.templates,
     ),
 ]
 
@@ -148,8 +148,8 @@ def check(source: Source, as_json: AsJson = False) -> None:
 
     Make a server with the defaults and with each choice, and lint, type-check, test and validate it.
     """
-    from mcpfactory_codegen.servers.answers import questions, variants
     from mcpfactory_codegen.servers.scaffold import find_template
+    from mcpfactory_codegen.servers.template_answers import questions, variants
 
     template = find_template(source)
     if template.origin:
@@ -173,16 +173,16 @@ def check(source: Source, as_json: AsJson = False) -> None:
         )
         output.line(f"{template.name}: {len(tried)} variants, {'all good' if good else 'not good'}")
     if not good:
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
 def _described(template: ServerTemplate) -> dict[str, Any]:
     """Return the properties of a template as plain data; its files are those created with the default answers."""
-    from mcpfactory_codegen.servers.answers import questions, refused_settings
+    from mcpfactory_codegen.servers.template_answers import questions, unsafe_settings
 
     asked = [one for one in questions(template) if not one.hidden and one.name not in _TOLD]
     files: list[str] = []
-    refused = list(refused_settings(template))
+    refused = list(unsafe_settings(template))
     if not refused:
         with TemporaryDirectory(prefix="mcpfactory-show-") as folder:
             try:
@@ -204,7 +204,7 @@ def _described(template: ServerTemplate) -> dict[str, Any]:
     }
 
 
-def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> Created:
+def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> CreatedServer:
     """Return a server of the template, below `servers/` of a folder; it gets a small document if it needs one."""
     from mcpfactory_codegen.servers.create import create_server
 

@@ -64,7 +64,7 @@ def run_declared(
     else:
         _print_outcomes(found)
     if any(one.faults for one in found) or all(one.skipped for one in found):
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
 def _print_outcomes(found: Sequence[DeclaredOutcome]) -> None:

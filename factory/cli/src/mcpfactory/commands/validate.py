@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import completion, output
 from mcpfactory.options import AsJson, workspace_in
 from mcpfactory_runtime.errors import Exit
 
@@ -74,7 +74,8 @@ _Explain = Annotated[
 
 def validate(
     name: Annotated[
-        str, typer.Argument(help="Server in this workspace, validated from its source", autocompletion=complete.servers)
+        str,
+        typer.Argument(help="Server in this workspace, validated from its source", autocompletion=completion.servers),
     ] = "",
     command: Annotated[str, typer.Option(metavar="COMMAND", help="Command that starts an MCP server on stdio")] = "",
     url: Annotated[str, typer.Option(help="URL of an MCP server over Streamable HTTP")] = "",
@@ -124,9 +125,9 @@ def validate(
     if name:
         _report_start_failure(report)
     if report.verdict == "not shown" and not name and policy != "promotion":
-        raise typer.Exit(Exit.NOT_SHOWN)
+        raise typer.Exit(Exit.INCOMPLETE)
     if not report.passed:
-        raise typer.Exit(Exit.NO)
+        raise typer.Exit(Exit.NEGATIVE)
 
 
 def _check_words(name: str, policy: str, *, foreign: bool) -> None:
@@ -166,14 +167,14 @@ def _report_start_failure(report: Report) -> None:
     """End the command if the server's own code failed at start, because that explains all findings."""
     from mcpfactory_pipeline.launch.command import read_failure
 
-    starts = [finding for finding in report.findings if finding.rule == "startup.starts"]
+    starts = [finding for finding in report.findings if finding.rule == "process.starts"]
     failure = next(filter(None, (read_failure(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None)
     if failure is not None:
-        output.fail(str(failure), failure.hint, Exit.SERVER)
+        output.fail(str(failure), failure.hint, Exit.SERVER_ERROR)
 
 
 def _limits(words: Sequence[str]) -> dict[str, float]:
-    from mcpfactory_pipeline.plan.gates import COSTS
+    from mcpfactory_pipeline.plan.gates import COST_GATES
 
     found: dict[str, float] = {}
     for word in words:
@@ -182,9 +183,9 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
             found[name] = float(number)
         except ValueError:
             found[name] = -1
-        if name not in COSTS or not 0 <= found[name] < float("inf"):
+        if name not in COST_GATES or not 0 <= found[name] < float("inf"):
             output.fail(
-                f"--limit {word} is invalid: give one of {', '.join(COSTS)} with a number",
+                f"--limit {word} is invalid: give one of {', '.join(COST_GATES)} with a number",
                 "--limit max_start_ms=500",
                 Exit.USAGE,
             )
@@ -206,9 +207,9 @@ async def _examine(*words: Any, **options: Any) -> Report:
 async def _judge(
     name: str, command: str, url: str, foreign: dict[str, Any], *, timeout: float, **options: Any
 ) -> Report:
-    from mcpfactory_pipeline.checks.examine import validate
     from mcpfactory_pipeline.checks.exchange import ValidationTarget
-    from mcpfactory_pipeline.checks.source import validate_source
+    from mcpfactory_pipeline.checks.source_validation import validate_source
+    from mcpfactory_pipeline.checks.validation import validate
 
     if name:
         return await validate_source(workspace_in(), name, timeout=timeout, **options)
@@ -275,6 +276,8 @@ def _write_reports(report: Report, destinations: _Destinations) -> None:
             path.write_text(text, encoding="utf-8")
         except OSError as error:
             output.fail(
-                f"cannot write {path}: {error.strerror}", "give a file in a folder that you can write to", Exit.BROKEN
+                f"cannot write {path}: {error.strerror}",
+                "give a file in a folder that you can write to",
+                Exit.SYSTEM_ERROR,
             )
         output.note(f"wrote {path}")

@@ -25,20 +25,20 @@ from typing import Any, Final
 
 from mcpfactory_codegen.cases.expected import expected_request
 from mcpfactory_codegen.describe.tools import ApiTool
-from mcpfactory_codegen.effects import effect_of, is_certain, is_idempotent
+from mcpfactory_codegen.effects import effect_of, is_certainly_read_only, is_idempotent
 from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import compact, json_lines
-from mcpfactory_runtime.schemas.sample import NOTHING, invalid_values, neighbors, sample, two_items
+from mcpfactory_runtime.schemas.sample import NOTHING, alternative_values, invalid_values, sample, two_items
 from mcpfactory_runtime.schemas.validation import ArgumentValidator, compile_schema
 from mcpfactory_runtime.schemas.values import ArgumentError
 from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, resolve
 from mcpfactory_runtime.types import Json
-from mcpfactory_runtime.upstream.secrets import stand_in
+from mcpfactory_runtime.upstream.secrets import redirect_variables
 
-MOST_EACH: Final = 10  # refused calls of one tool, and answers of one tool
-MOST: Final = 12_000  # tests of one server; beyond, every tool has fewer
+MAX_CASES_PER_TOOL: Final = 10  # refused calls of one tool, and answers of one tool
+MAX_CASES: Final = 12_000  # tests of one server; beyond, every tool has fewer
 _SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+\Z")
 _JSON: Final = re.compile(r"application/([\w.+-]+\+)?json\Z")
 _ENCODED: Final = (
@@ -125,12 +125,12 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     """`{"tool", "arguments", "request", "response", "variants", "refused", "answers"}` for every tool that can be tested."""
     operations = api.by_key()
     # else three tests each are too many already, and what else there is would be cut again
-    more = 4 * len(tools) < 3 * MOST
+    more = 4 * len(tools) < 3 * MAX_CASES
     callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
     for key in ("refused", "answers", "variants"):  # in this order they can be done without
-        for most in range(MOST_EACH, -1, -1):
-            if most < MOST_EACH and count(built) <= MOST:
+        for most in range(MAX_CASES_PER_TOOL, -1, -1):
+            if most < MAX_CASES_PER_TOOL and count(built) <= MAX_CASES:
                 break
             for case in built:
                 case[key] = case[key][:most]
@@ -187,7 +187,7 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
                 response = _response(one)
                 case: Json = {"tool": one.tool.name, "arguments": arguments, "request": request, "response": response}
                 if (
-                    not is_certain(one.operation.method, one.operation.path)
+                    not is_certainly_read_only(one.operation.method, one.operation.path)
                     and effect_of(one.operation).kind == "reads"
                 ):
                     case["reads"] = True
@@ -281,7 +281,7 @@ def _distinct(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
             if isinstance(value, list):
                 values = _first_taken(one, values, item.slot, two_items(value, item.schema, root))
             elif compact(value) in seen:
-                steps = (new for step in range(1, _STEPS) for new in neighbors(value, item.schema, root, step))
+                steps = (new for step in range(1, _STEPS) for new in alternative_values(value, item.schema, root, step))
                 fresh = (new for new in steps if compact(new) not in seen and _fits_place(item, new))
                 values = _first_taken(one, values, item.slot, fresh)
         seen.add(compact(values[item.slot]))
@@ -457,7 +457,7 @@ def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *
     head: Json = {"environment": sorted(variable for variables in names.variables.values() for variable in variables)}
     head |= {"address": f"{names.prefix}_BASE_URL", "base_url": api.base_url}
     if api.own_servers:
-        head["servers"] = dict(stand_in(names.prefix, [one.name for one in api.own_servers], ""))
+        head["servers"] = dict(redirect_variables(names.prefix, [one.name for one in api.own_servers], ""))
     head["untested"] = untested(built, tools)
     return {
         "tests/_generated/__init__.py": _INIT,

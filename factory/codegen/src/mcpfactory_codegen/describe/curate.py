@@ -27,7 +27,7 @@ from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reach
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed:
+class RenamedTools:
     """The new names, and what remains to be done: the decisions by operation key, their arguments by their new names.
 
     `uncurated` has the name that each tool with a decision has without it.
@@ -40,7 +40,7 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True)
-class Curated:
+class CuratedTools:
     """The tools that are shown; `hidden` are the keys of the operations of the others."""
 
     tools: tuple[ApiTool, ...]
@@ -48,7 +48,7 @@ class Curated:
     problems: tuple[Problem, ...] = ()
 
 
-def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> Renamed:
+def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> RenamedTools:
     """Give tools and arguments the names that the user chose; report invalid or taken names as problems."""
     problems: list[Problem] = []
     keys = {named.tool: key for key, named in names.operations.items()}
@@ -72,7 +72,7 @@ def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> Renamed:
         }
         decisions[key] = one.model_copy(update={"arguments": moved, "merge": merge})
         problems += found
-    return Renamed(replace(names, operations=operations), decisions, uncurated, tuple(problems))
+    return RenamedTools(replace(names, operations=operations), decisions, uncurated, tuple(problems))
 
 
 def _arguments(
@@ -104,7 +104,7 @@ def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[s
         granted = {key: name for key, name in granted.items() if key not in clashing}
 
 
-def curate(tools: Iterable[ApiTool], renamed: Renamed) -> Curated:
+def curate(tools: Iterable[ApiTool], renamed: RenamedTools) -> CuratedTools:
     """Apply the remaining curation: titles, descriptions, defaults and hidden arguments."""
     shown: list[ApiTool] = []
     hidden: list[str] = []
@@ -119,7 +119,7 @@ def curate(tools: Iterable[ApiTool], renamed: Renamed) -> Curated:
             done, found = _decided(tool, decision, f"tools.{renamed.uncurated[tool.key]}.arguments")
             shown.append(done)
             problems += found
-    return Curated(tuple(shown), tuple(hidden), tuple(problems))
+    return CuratedTools(tuple(shown), tuple(hidden), tuple(problems))
 
 
 def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool, list[Problem]]:
@@ -262,7 +262,7 @@ _SHARE: Final = 0.9  # a group of nearly everything divides nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ToolGroup:
     """Tools that belong together, what they cost, and what to type to have only them."""
 
     name: str
@@ -271,7 +271,7 @@ class Group:
     flag: str
 
 
-def suggest(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[Group, ...]:
+def suggest(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[ToolGroup, ...]:
     """Return the largest groups first; none when all tools together stay within the bound, or nothing divides them.
 
     Groups are the document's tags, where it has some that divide it; otherwise the beginnings of its paths.
@@ -296,14 +296,16 @@ def _groups(
     cost: Mapping[str, int],
     names: Callable[[ApiOperation], Iterable[str]],
     flag: Callable[[str], str],
-) -> list[Group]:
+) -> list[ToolGroup]:
     count: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
     for operation in operations:
         for name in names(operation):
             count[name] += 1
             tokens[name] += cost[operation.key]
-    found = [Group(name, count[name], tokens[name], flag(name)) for name in count if count[name] < _SHARE * len(cost)]
+    found = [
+        ToolGroup(name, count[name], tokens[name], flag(name)) for name in count if count[name] < _SHARE * len(cost)
+    ]
     return sorted(found, key=lambda group: (-group.tokens, group.name))
 
 

@@ -14,7 +14,7 @@ from itertools import takewhile
 from operator import eq
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.credentials import squashed
+from mcpfactory_codegen.credentials import normalize_name
 from mcpfactory_codegen.effects import effect_of
 from mcpfactory_codegen.inputs import Input, Inputs
 from mcpfactory_codegen.ir import Api, ApiOperation
@@ -63,14 +63,14 @@ _DEPTH: Final = 3
 _MOST: Final = 300  # members of a response that are read
 
 
-def recognise(
+def recognize_paging(
     operation: ApiOperation, given: Inputs, named: OperationNames, api: Api, answer: Callable[[], Mapping[str, Any]]
 ) -> tuple[Paging | None, str]:
     """Return the operation's paging, or None, and a note about anything ambiguous ("" if clear).
 
     `answer` returns the response in the plain form of `outputs`; it is called only if needed.
     """
-    found = {squashed(item.name): item for item in given.items if item.place in _PLACES and item.name}
+    found = {normalize_name(item.name): item for item in given.items if item.place in _PLACES and item.name}
     candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
     if not candidates:
         return None, ""
@@ -144,12 +144,12 @@ class _AnswerMembers:
             path, plain, one = waiting.popleft()
             for name, inner in properties_of(one).items():
                 kinds = _kinds(inner)
-                self.members.append(((*path, name), (*plain, squashed(name)), kinds))
+                self.members.append(((*path, name), (*plain, normalize_name(name)), kinds))
                 if "array" in kinds:
                     known = _ITEMS.index(name.lower()) if name.lower() in _ITEMS else len(_ITEMS)
                     lists.append((len(path), known, (*path, name)))
                 elif "object" in kinds and len(path) < depth - 1:
-                    waiting.append(((*path, name), (*plain, squashed(name)), inner))
+                    waiting.append(((*path, name), (*plain, normalize_name(name)), inner))
         top = [one for one in lists if one[0] == min(lists)[0]]
         if self.items is None and top and (min(top)[1] < len(_ITEMS) or len(top) == 1):
             self.items = min(top)[2]
@@ -179,7 +179,7 @@ def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
     place = seen.at(_NEXT) or seen.at(_URLS)
     if not name or not place:
         return None
-    if name in _LAST and squashed(place[-1]) == "cursor":  # both could be the requested page
+    if name in _LAST and normalize_name(place[-1]) == "cursor":  # both could be the requested page
         return None
     return _PagingMatch("cursor", name, place)
 

@@ -51,7 +51,7 @@ _OUTLINED: Final = 12  # required members of a definition that is left open
 _CHOICES: Final = 24
 
 
-class Library:
+class SharedDefinitions:
     """The shared definitions of an API, cleaned once each and shared by every tool that needs them."""
 
     def __init__(self, schemas: dict[str, JsonSchema]) -> None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfactory_codegen.curation import ResponseOptions
-from mcpfactory_codegen.describe.paging import UNCLEAR, recognise
-from mcpfactory_codegen.describe.schemas import Library, Output, Outputs
+from mcpfactory_codegen.describe.paging import UNCLEAR, recognize_paging
+from mcpfactory_codegen.describe.schemas import Output, Outputs, SharedDefinitions
 from mcpfactory_codegen.describe.values import only_value
 from mcpfactory_codegen.effects import Effect, annotations_of, effect_of
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
 from mcpfactory_codegen.naming import Names, OperationNames
-from mcpfactory_codegen.text import count_tokens, fit, one_line, singular, words
+from mcpfactory_codegen.text import count_tokens, one_line, shorten_text, singular, words
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     definition,
@@ -126,7 +126,7 @@ def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
 
 def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> Description:
     """Return the tools of an API; an operation whose tool cannot be made costs that operation."""
-    library = Library(api.schemas)
+    library = SharedDefinitions(api.schemas)
     responses = responses or ResponseOptions()
     # What is selected has another shape, so nothing is promised of it.
     outputs = Outputs(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
@@ -171,7 +171,7 @@ def _cut(operation: ApiOperation, cut: tuple[str, ...]) -> Problem:
 
 
 def _tool(
-    operation: ApiOperation, api: Api, named: OperationNames, library: Library, outputs: Outputs
+    operation: ApiOperation, api: Api, named: OperationNames, library: SharedDefinitions, outputs: Outputs
 ) -> tuple[ApiTool, list[Problem]]:
     operation_inputs = inputs(operation, api)
     fixed = _fixed(operation_inputs, api.schemas)
@@ -179,7 +179,7 @@ def _tool(
     schema, cut = library.close(_input_schema(asked, named, library))
     effect = effect_of(operation)
     doubtful = _doubtful(operation, effect)
-    paging, unclear = recognise(operation, operation_inputs, named, api, lambda: outputs.shape(operation))
+    paging, unclear = recognize_paging(operation, operation_inputs, named, api, lambda: outputs.shape(operation))
     tool = ApiTool(
         key=operation.key,
         name=named.tool,
@@ -214,7 +214,7 @@ def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tup
     return {slot: value for slot, value in values.items() if value is not None}
 
 
-def _input_schema(items: Sequence[Input], named: OperationNames, library: Library) -> dict[str, Any]:
+def _input_schema(items: Sequence[Input], named: OperationNames, library: SharedDefinitions) -> dict[str, Any]:
     ordered = sorted(items, key=lambda item: not item.required)  # stable: the document's order within each half
     schema: dict[str, Any] = {
         "type": "object",
@@ -227,7 +227,7 @@ def _input_schema(items: Sequence[Input], named: OperationNames, library: Librar
     return schema
 
 
-def _property(item: Input, library: Library) -> JsonSchema:
+def _property(item: Input, library: SharedDefinitions) -> JsonSchema:
     if item.encoding is not None and item.encoding.file:
         return _file(item, library)
     cleaned = library.clean(item.schema, 0)
@@ -243,13 +243,13 @@ def _property(item: Input, library: Library) -> JsonSchema:
     return cleaned
 
 
-def _is_described(schema: dict[str, Any], library: Library) -> bool:
+def _is_described(schema: dict[str, Any], library: SharedDefinitions) -> bool:
     name = definition(schema.get("$ref"))
     target = library.definition(name) if name else {}
     return "description" in schema or (isinstance(target, dict) and "description" in target)
 
 
-def _file(item: Input, library: Library) -> dict[str, Any]:
+def _file(item: Input, library: SharedDefinitions) -> dict[str, Any]:
     cleaned = library.clean(item.schema, 0)
     own = cleaned if isinstance(cleaned, dict) else {}
     text = " ".join(filter(None, (one_line(item.description or str(own.get("description", "")), 300), _FILE_NOTE)))
@@ -270,7 +270,7 @@ def _description(operation: ApiOperation, operation_inputs: Inputs, named: Opera
     tail = "\n".join(notes)
     room = _DESCRIPTION - len(tail) - 1 if tail else _DESCRIPTION
     summary = one_line(operation.summary, 300)
-    text = fit(operation.description, max(room - len(summary) - 2, 80))
+    text = shorten_text(operation.description, max(room - len(summary) - 2, 80))
     if summary and text.lower().startswith(summary.lower().rstrip(".")):
         summary = ""
     if summary and summary[-1] not in ".!?…":
@@ -307,7 +307,7 @@ _OPEN: Final = frozenset({"properties", "additionalProperties", "patternProperti
 """Keywords that constrain a value; combinators do as well."""
 
 
-def hardships_of(tool: ApiTool, operation: ApiOperation) -> list[str]:
+def tool_difficulties(tool: ApiTool, operation: ApiOperation) -> list[str]:
     """Return the codes of a tool's difficulties, as in `report.json`: `undescribed`, `free-form`, `nested`."""
     schema = tool.input_schema
     needed = [properties_of(schema)[name] for name in required_of(schema)]

@@ -52,7 +52,7 @@ def path_of(text: str) -> tuple[str | int, ...] | None:
     return tuple(keys) if keys and isinstance(keys[0], str) else None
 
 
-def checked(
+def check_workflows(
     configs: Mapping[str, WorkflowConfig], tools: Sequence[ApiTool]
 ) -> tuple[tuple[Workflow, ...], tuple[Problem, ...]]:
     """Return the workflows that can be made with these tools; what is wrong with the others is a problem for each."""

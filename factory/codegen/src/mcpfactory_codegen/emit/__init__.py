@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.describe.workflows import EACH, Workflow, path_of
-from mcpfactory_codegen.effects import READING, effect_of, is_idempotent
+from mcpfactory_codegen.effects import SAFE_METHODS, effect_of, is_idempotent
 from mcpfactory_codegen.emit.python import annotation, call, docstring, literal, sequence
 from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import (
@@ -25,7 +25,7 @@ from mcpfactory_codegen.ir import (
     split_label,
 )
 from mcpfactory_codegen.naming import Names, OperationNames
-from mcpfactory_codegen.text import fit, json_lines, one_line
+from mcpfactory_codegen.text import json_lines, one_line, shorten_text
 from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, required_of
 from mcpfactory_runtime.server.results import MAX_TEXT
 from mcpfactory_runtime.upstream.encoding import is_json, media_type
@@ -156,7 +156,7 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
         "name": options.server,
         "version": options.version,
         "title": one_line(api.title, 100) or options.server,
-        "instructions": fit(api.description, _INSTRUCTIONS),
+        "instructions": shorten_text(api.description, _INSTRUCTIONS),
     }
     listed = [{**tool.listed(), "handler": tool.handler, "operation": split_label(tool.key)[1]} for tool in tools]
     if options.workflows:
@@ -273,7 +273,7 @@ def _uses(text: str, name: str) -> bool:
 
 
 _JSON: Final = "application/json"
-_REPEATED: Final = READING | {"PUT", "DELETE"}
+_REPEATED: Final = SAFE_METHODS | {"PUT", "DELETE"}
 """Methods that the runtime retries by default (RFC 9110 §9.2.2)."""
 
 

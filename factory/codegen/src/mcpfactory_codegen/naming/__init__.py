@@ -26,7 +26,7 @@ from mcpfactory_codegen.inputs import inputs, name_arguments
 from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming.tools import TOOL_LIMIT, name_tools
 from mcpfactory_codegen.naming.variables import name_variables, variable_prefix
-from mcpfactory_codegen.text import VERSION, digest, identifier, settle, shorten, snake, words
+from mcpfactory_codegen.text import VERSION, choose_unique_names, digest, identifier, shorten, snake_case, words
 
 # Names that mean something else inside a generated module.
 _RESERVED_FUNCTIONS: Final = frozenset(
@@ -68,8 +68,8 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     """
     # The first operation of each identity: a second one cannot be called apart from it.
     operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]
-    tools = name_labelled_tools(operations, pinned or {})
-    modules = name_labelled_modules(operations)
+    tools = name_labeled_tools(operations, pinned or {})
+    modules = name_labeled_modules(operations)
     functions = _functions(tools, modules)
     named = {}
     for operation in operations:
@@ -81,7 +81,7 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
             constant=_constant(functions[key]),
             arguments=name_arguments(inputs(operation, api).items, [_constant(functions[key])]),
         )
-    server = server or snake(api.title).replace("_", "-") or "api"
+    server = server or snake_case(api.title).replace("_", "-") or "api"
     prefix = prefix or variable_prefix(server)
     return Names(server, named, name_variables(api.security_schemes, server, prefix), prefix)
 
@@ -106,11 +106,11 @@ def _constant(function: str) -> str:
 
 # --- modules: one a group of operations, by first tag or else by first word of the path ---
 #
-# A group of more than `MOST_OPERATIONS` is divided by the next words of its paths, and where those do not tell enough apart by
+# A group of more than `MAX_OPERATIONS_PER_MODULE` is divided by the next words of its paths, and where those do not tell enough apart by
 # digests of method and path, so that a module stays readable and no operation moves because of the order.
 
 
-MOST_OPERATIONS: Final = 60
+MAX_OPERATIONS_PER_MODULE: Final = 60
 _MODULE_LIMIT: Final = 48
 _DEPTH: Final = 6
 # names that Windows reserves
@@ -148,7 +148,7 @@ def _literal(path: str) -> list[str]:
 def _divide(
     group: str, operations: list[ApiOperation], depth: int, modules: dict[str, str], others: frozenset[str]
 ) -> None:
-    if len(operations) <= MOST_OPERATIONS:
+    if len(operations) <= MAX_OPERATIONS_PER_MODULE:
         modules |= {operation.key: group for operation in operations}
         return
     parts: dict[str, list[ApiOperation]] = defaultdict(list)
@@ -164,7 +164,7 @@ def _divide(
         name = group if redundant else _module(f"{group} {word}")
         if name != group and name in others:
             name = _module(f"{group} {word} {digest(group + '/' + word, 6)}")
-        if len(parts) == 1 or (name == group and len(parts[word]) > MOST_OPERATIONS):
+        if len(parts) == 1 or (name == group and len(parts[word]) > MAX_OPERATIONS_PER_MODULE):
             _divide(group, parts[word], depth + 1, modules, others)
         else:
             _divide(name, parts[word], depth + 1, modules, others)
@@ -176,7 +176,7 @@ def _divide(
 _LABELLED_MODULE_LIMIT: Final = 64
 
 
-def name_labelled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
+def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
     """Return the tool name of every operation, by its key, as `name_tools` for each document; unique over all of them."""
     plain = _each(operations, lambda some: name_tools(some, pinned))
     labels = {operation.key: operation.label for operation in operations}
@@ -192,7 +192,9 @@ def name_labelled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str,
     # A name that two documents share without pinning is ambiguous, even if one of them was renamed long ago.
     wanted = Counter(name.lower() for name in _each(operations, lambda some: name_tools(some, {})).values())
     taken |= {name for name, claims in wanted.items() if claims > 1}
-    return names | settle({key: _candidates(key, labels[key], plain[key]) for key in plain if key not in names}, taken)
+    return names | choose_unique_names(
+        {key: _candidates(key, labels[key], plain[key]) for key in plain if key not in names}, taken
+    )
 
 
 def _fitted(parts: Sequence[str], kept: int) -> str:
@@ -212,7 +214,7 @@ def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
         yield shorten(parts, TOOL_LIMIT - length - 1, key) + "_" + digest(key, length)
 
 
-def name_labelled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
+def name_labeled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
     """Return the module of every operation, by its key, as `name_modules` for each document, with the label in front."""
     labels = {operation.key: operation.label for operation in operations}
     plain = _each(operations, name_modules)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mcpfactory_codegen.effects import ACTIONS, BARE, VERBS, base_of
+from mcpfactory_codegen.effects import ACTION_VERBS, GENERIC_VERBS, VERBS, base_of
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.text import VERSION, plural, singular, word_group, word_pairs, words
 
@@ -119,7 +119,7 @@ def _phrase(
     if method == "GET" and not many:
         verb = "get"
     verb = _agreed(verb, said, many=many)
-    if method == "POST" and kind(verb) != "read":
+    if method == "POST" and verb_kind(verb) != "read":
         last = (*last[:-1], singular(last[-1]))
     return verb, [*before, last]
 
@@ -133,12 +133,12 @@ def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, 
         return False
     if "#" in operation.path:
         return last[0] in VERBS
-    return last[0] in (READING if method == "GET" else ACTIONS)
+    return last[0] in (READING if method == "GET" else ACTION_VERBS)
 
 
 def _agreed(verb: str, said: tuple[str, ...], *, many: bool) -> str:
     """Return the method's verb, or the summary's verb if the two are of different kinds."""
-    if not said or kind(verb) in {kind(one) for one in said}:
+    if not said or verb_kind(verb) in {verb_kind(one) for one in said}:
         return verb
     if verb == "set" and "create" in said:
         return verb  # PUT creates or replaces
@@ -194,7 +194,7 @@ def id_words(operation: ApiOperation) -> IdWords:
 
 
 def _is_bare(parts: tuple[str, ...]) -> bool:
-    return len(parts) == 1 and parts[0] in BARE
+    return len(parts) == 1 and parts[0] in GENERIC_VERBS
 
 
 def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
@@ -259,7 +259,7 @@ _NORMAL: Final = word_pairs("normal-verbs")
 _WRITTEN: Final = re.compile(r"^(\[[^\]]*\]|\([^)]*\)|[\W\d_])+")
 
 
-def kind(verb: str) -> str:
+def verb_kind(verb: str) -> str:
     """Return the kind of a verb: read, create, update or delete; any other verb is a separate kind."""
     return _KIND_OF.get(verb, verb)
 
@@ -282,7 +282,7 @@ def summary_verb(summary: str, *, reading: bool) -> tuple[str, ...]:
     if reading and verb == "request":
         return ()
     pointed = len(said) > 1 and said[1] in _POINTERS
-    done = not reading and verb in ACTIONS and len(said) > 1 and said[1] not in _NOUN_BEFORE
+    done = not reading and verb in ACTION_VERBS and len(said) > 1 and said[1] not in _NOUN_BEFORE
     if not (inflected or verb in _CERTAIN or pointed or done):
         return ()
     if verb == "list" and said[1:2] == ("of",):

@@ -41,7 +41,7 @@ def may_be_tool(name: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Claimant:
+class _UnnamedOperation:
     """Operation that needs a name: its forms, plainest first, the index of the current one, and the words that it keeps."""
 
     key: str
@@ -51,7 +51,7 @@ class _Claimant:
     at: int = 0
     kept: frozenset[str] = frozenset()
 
-    def proposal(self, common: Commonness) -> str:
+    def proposal(self, common: WordFrequency) -> str:
         if self.at < len(self.forms):
             return shortened(self.forms[self.at], TOOL_LIMIT, self.key, common, self.kept)
         number = self.at - len(self.forms)
@@ -91,7 +91,7 @@ def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) ->
             names[operation.key] = name
             holders[name.lower()] = words(name)
     claimants = {operation.key: _claimant(operation) for operation in ordered}
-    common = Commonness.of(claimant.forms[0] for claimant in claimants.values())
+    common = WordFrequency.of(claimant.forms[0] for claimant in claimants.values())
     waiting = [claimant for key, claimant in claimants.items() if key not in names]
     while waiting:
         waiting = _phase(waiting, names, holders, common)
@@ -99,12 +99,12 @@ def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) ->
 
 
 def _phase(
-    waiting: list[_Claimant], names: dict[str, str], holders: dict[str, tuple[str, ...]], common: Commonness
-) -> list[_Claimant]:
-    claims: dict[str, list[_Claimant]] = defaultdict(list)
+    waiting: list[_UnnamedOperation], names: dict[str, str], holders: dict[str, tuple[str, ...]], common: WordFrequency
+) -> list[_UnnamedOperation]:
+    claims: dict[str, list[_UnnamedOperation]] = defaultdict(list)
     for claimant in waiting:
         claims[claimant.proposal(common)].append(claimant)
-    left: list[_Claimant] = []
+    left: list[_UnnamedOperation] = []
     for name, group in claims.items():
         winner = None if name in holders else _winner(group)
         rivals = [*_forms(group), *([holders[name]] if name in holders else [])]
@@ -122,11 +122,11 @@ def _phase(
     return left
 
 
-def _forms(group: Sequence[_Claimant]) -> list[tuple[str, ...]]:
+def _forms(group: Sequence[_UnnamedOperation]) -> list[tuple[str, ...]]:
     return [claimant.forms[min(claimant.at, len(claimant.forms) - 1)] for claimant in group]
 
 
-def _winner(group: Sequence[_Claimant]) -> _Claimant | None:
+def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
     """Return the claimant that gets the name that all proposed; None if undecided."""
     if len(group) == 1:
         return group[0]
@@ -138,14 +138,14 @@ def _winner(group: Sequence[_Claimant]) -> _Claimant | None:
     return plainest[0] if len(plainest) == 1 else None
 
 
-def _claimant(operation: ApiOperation) -> _Claimant:
+def _claimant(operation: ApiOperation) -> _UnnamedOperation:
     said = id_words(operation)
     # The words derived from method and path are useful as well: keep their nouns while there is room.
     path = path_words(operation, TOOL_LIMIT) if operation.operation_id else path_words(operation)
     literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
     every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}
     forms = list(dict.fromkeys(_forms_of(operation, said, path)))
-    return _Claimant(operation.key, forms, (said.whole, (path.verb, *path.written)), frozenset(every))
+    return _UnnamedOperation(operation.key, forms, (said.whole, (path.verb, *path.written)), frozenset(every))
 
 
 def _forms_of(operation: ApiOperation, said: IdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
@@ -213,14 +213,14 @@ _ENOUGH: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Commonness:
+class WordFrequency:
     """Number of an API's operations that contain each word, and the `total` number of operations."""
 
     counts: Counter[str]
     total: int
 
     @classmethod
-    def of(cls, names: Iterable[Sequence[str]]) -> Commonness:
+    def of(cls, names: Iterable[Sequence[str]]) -> WordFrequency:
         """Count each word once a name, in the singular."""
         every = list(names)
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))
@@ -235,7 +235,7 @@ class Commonness:
 
 
 def shortened(
-    parts: Sequence[str], limit: int, key: str, common: Commonness, kept: Collection[str] = frozenset()
+    parts: Sequence[str], limit: int, key: str, common: WordFrequency, kept: Collection[str] = frozenset()
 ) -> str:
     """Return words joined by `_`, at most `limit` characters.
 
@@ -243,7 +243,7 @@ def shortened(
     """
     middle = limit // 2  # with more words than characters, those in between would be dropped in any case
     words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
-    work = _Cut(words, limit, common, frozenset(kept))
+    work = _NameShortener(words, limit, common, frozenset(kept))
     for step in (work.everywhere, work.phrases, work.abbreviate, work.little, work.repeated, work.commonest):
         if work.fits():
             break
@@ -258,12 +258,12 @@ def _usual(word: str) -> str:
     return short + "s" if short and not short.endswith("s") else short
 
 
-class _Cut:
+class _NameShortener:
     """The words of one name, and which of them are left out."""
 
     __slots__ = ("common", "kept", "limit", "out", "parts", "shown")
 
-    def __init__(self, parts: list[str], limit: int, common: Commonness, kept: frozenset[str]) -> None:
+    def __init__(self, parts: list[str], limit: int, common: WordFrequency, kept: frozenset[str]) -> None:
         self.parts = parts
         self.shown = list(parts)
         self.limit = limit

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from mcpfactory_codegen.ir import Api, ApiSecurityScheme
-from mcpfactory_codegen.text import digests, settle, word_group, words
+from mcpfactory_codegen.text import choose_unique_names, unique_suffixes, word_group, words
 from mcpfactory_runtime.upstream.operation import ServerAddress
 
 _NAMESPACE: Final = "MCPF"  # MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
@@ -84,7 +84,7 @@ def _stems(scheme: ApiSecurityScheme, server: str) -> Iterator[str]:
     telling = [word for word in every if word not in _EMPTY_WORDS | set(words(server))]
     yield "_".join(telling)
     yield "_".join(every)
-    yield from digests("_".join(every), scheme.name, 6)
+    yield from unique_suffixes("_".join(every), scheme.name, 6)
 
 
 def _literal(scheme: ApiSecurityScheme, prefix: str) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def name_servers(urls: Collection[str], root: str) -> tuple[ServerAddress, ...]:
 
     A name consists of short words of the host and path that distinguish the URL from the root and the others.
     """
-    names = settle({url: _candidates(url, root) for url in sorted(urls)}, set())
+    names = choose_unique_names({url: _candidates(url, root) for url in sorted(urls)}, set())
     return tuple(sorted((ServerAddress(name, url) for url, name in names.items()), key=lambda one: one.name))
 
 
@@ -223,7 +223,7 @@ def _candidates(url: str, root: str) -> Iterator[str]:
     every = [*labels, *([ours.port] if ours.port else []), *ours.path]
     yield _name(every)
     yield _name([ours.scheme, *every])
-    yield from digests(_name(labels) or "server", url, 6)
+    yield from unique_suffixes(_name(labels) or "server", url, 6)
 
 
 def _name(parts: Sequence[str]) -> str:

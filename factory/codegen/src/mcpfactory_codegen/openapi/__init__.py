@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import MARK_PREFIXES, Api, ApiOperation, Problems, Response, Skipped
+from mcpfactory_codegen.ir import MARK_PREFIXES, Api, ApiOperation, ProblemCollector, Response, Skipped
 from mcpfactory_codegen.openapi.content import read_body, read_responses
+from mcpfactory_codegen.openapi.context import SPEC_VERSIONS, Node, ReaderContext, UnusableOperationError, spec_version
 from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
-from mcpfactory_codegen.openapi.reading import SPEC_VERSIONS, BrokenError, Node, Reading, spec_version
 from mcpfactory_codegen.openapi.references import Location, References, UnresolvedError
 from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import own_server, report_rootless, root_servers, settle_servers
-from mcpfactory_codegen.openapi.sharing import Visibility
+from mcpfactory_codegen.openapi.shared_schemas import Visibility
 from mcpfactory_codegen.openapi.translate import Schemas
 from mcpfactory_codegen.read.document import Document, Part
-from mcpfactory_codegen.sources import Source, recognise
+from mcpfactory_codegen.sources import DocumentKind, recognize
 from mcpfactory_codegen.sources.translation import Translation, table, text
 
 
@@ -32,7 +32,7 @@ def read_api(document: Document) -> Api:
     Each operation of the document is either in `operations` or in `skipped`. Pointers of problems are JSON pointers
     into the document; those into another of its files are written `file#pointer`.
     """
-    problems = Problems()
+    problems = ProblemCollector()
     problems.extend(document.problems)
     spec = spec_version(document.data, problems)
     if spec is None:
@@ -42,7 +42,7 @@ def read_api(document: Document) -> Api:
     raws.extend(overlay.raw for overlay in document.overlays.values())
     visibility = Visibility(references, iter(raws))
     schemas = Schemas(spec, references, visibility, problems)
-    reading = Reading(document, spec, references, problems, schemas.translate)
+    reading = ReaderContext(document, spec, references, problems, schemas.translate)
     root = reading.root
     info = _info(root.at("info"))
     servers = root_servers(root)
@@ -62,7 +62,7 @@ def read_api(document: Document) -> Api:
             root.at(key).report("webhooks-ignored", message)
     shared = schemas.shared()
     for location, message in references.repaired:
-        problems.add("reference-mended", str(location.down("$ref")), message, "correct the reference")
+        problems.add("reference-repaired", str(location.down("$ref")), message, "correct the reference")
     return Api(
         title=info["title"] or _title(document),
         version=info["version"],
@@ -124,7 +124,7 @@ class WrittenOperation(NamedTuple):
 
 
 def read_operations(
-    reading: Reading, security: Security, servers: tuple[str, ...]
+    reading: ReaderContext, security: Security, servers: tuple[str, ...]
 ) -> tuple[list[ApiOperation], list[Skipped]]:
     """Return the operations below `paths`, in the order of the document, and the skipped ones."""
     operations: list[ApiOperation] = []
@@ -141,15 +141,17 @@ def read_operations(
         name, location = _id(node), node.location
         try:
             if (first := taken.setdefault(f"{method} {path}", location)) != location:
-                raise BrokenError("operation-duplicate", location, f"{method} {path} is already defined at {first}")
+                raise UnusableOperationError(
+                    "operation-duplicate", location, f"{method} {path} is already defined at {first}"
+                )
             operation = _read(security, servers, written)
-        except BrokenError as error:
+        except UnusableOperationError as error:
             message = f"{method} {path} was left out: {error}"
             reading.problems.add(error.code, str(error.location), message, error.hint)
             skipped.append(Skipped(method, path, name, str(location), str(error)))
         except Exception as error:  # noqa: BLE001  # an unexpected document costs only one operation
             message = f"{method} {path} was left out: reading it failed ({type(error).__name__}: {str(error)[:200]})"
-            node.report("operation-unreadable", message, "this is a fault of mcpfactory; please report it")
+            node.report("operation-internal-error", message, "this is a fault of mcpfactory; please report it")
             skipped.append(Skipped(method, path, name, str(location), f"reading it failed ({type(error).__name__})"))
         else:
             operations.append(operation)
@@ -282,7 +284,7 @@ def _path(path: str, found: list[Node], identity: Node) -> str:
     elif re.search(r"[{}\s]", re.sub(r"\{[^{}]*\}", "", path)):
         odd = f"the path {path[:200]!r} holds a single brace or white space; sent encoded"
     if odd:
-        identity.report("path-odd", odd, "write the path as the API has it, parameters as {name}")
+        identity.report("path-unusual-syntax", odd, "write the path as the API has it, parameters as {name}")
     return plain
 
 
@@ -303,12 +305,12 @@ def _resolved(written: Node) -> Node:
         try:
             operation = written.follow()
         except UnresolvedError as error:
-            raise BrokenError(error.code, written.location, str(error), error.hint) from None
+            raise UnusableOperationError(error.code, written.location, str(error), error.hint) from None
         message = "an operation has to be written out, not referred to; the reference was followed"
         written.report("operation-reference", message)
     if not isinstance(operation.value, dict):
         hint = "write an object with `responses`"
-        raise BrokenError("operation-invalid", operation.location, "it is not an object", hint)
+        raise UnusableOperationError("operation-invalid", operation.location, "it is not an object", hint)
     return operation
 
 
@@ -330,13 +332,13 @@ def read_source(document: Document) -> Api:
 
 
 def _translation(document: Document) -> Translation | None:
-    source = recognise(document.data)
+    source = recognize(document.data)
     return source.translate(document.data) if source is not None and source.translate is not None else None
 
 
-def kind_of(document: Document) -> Source:
+def kind_of(document: Document) -> DocumentKind:
     """Return the kind of a document."""
-    source = recognise(document.data)
+    source = recognize(document.data)
     assert source is not None, "load() refuses other kinds"
     return source
 

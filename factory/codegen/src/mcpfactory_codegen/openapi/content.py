@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import MISLABELED, ApiBody, Encoding, JsonSchema, Response
 from mcpfactory_codegen.openapi import swagger2
-from mcpfactory_codegen.openapi.reading import BrokenError, Direction, Node
+from mcpfactory_codegen.openapi.context import Direction, Node, UnusableOperationError
 from mcpfactory_codegen.openapi.references import UnresolvedError
 from mcpfactory_codegen.openapi.xml import as_xml, has_structure, xml_lists
 from mcpfactory_runtime.upstream.encoding import JSON_LINES, is_json, is_xml, media_type
@@ -160,10 +160,10 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
         body = written.follow()
     except UnresolvedError as error:
         message = f"its request body is missing: {error}"
-        raise BrokenError(error.code, written.location, message, error.hint) from None
+        raise UnusableOperationError(error.code, written.location, message, error.hint) from None
     if not isinstance(body.value, dict):
         message = "its request body is not an object"
-        raise BrokenError("body-invalid", body.location, message, "write `content` with a media type")
+        raise UnusableOperationError("body-invalid", body.location, message, "write `content` with a media type")
     body = body.flags("required")
     media = _shortened(body) or choose(body.at("content"))
     if media is None:
@@ -200,7 +200,7 @@ def _sendable(body: ApiBody, schema: Node) -> ApiBody:
         text: JsonSchema = {"type": "string", "description": f"The body as {kind[:80]}."}
         body = replace(body, schema=text, encoding={}, example=None)
     message = f"{kind[:80]!r} cannot carry {'a list' if is_list else 'an object'}; {sent}"
-    schema.report("body-media", message, "name the media type that the API reads")
+    schema.report("body-media-type", message, "name the media type that the API reads")
     return body
 
 
@@ -224,7 +224,7 @@ def _concrete(media: Media) -> str:
     if concrete == "application/json" and media.node.at("schema").is_file():
         concrete = "application/octet-stream"
     message = f"{media.content_type!r} stands for any media type; {concrete} is sent"
-    media.node.report("body-media", message, "name one")
+    media.node.report("body-media-type", message, "name one")
     return concrete
 
 

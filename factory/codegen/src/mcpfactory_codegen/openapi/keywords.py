@@ -139,8 +139,8 @@ def _expression(value: str) -> str:
     """Return a regular expression that readers in Python can use too; ECMA-262 has a few constructs that `re` has not."""
     if len(value) > 5000:
         raise ValueError("it is longer than 5000 characters")
-    if any(int(count) > MOST for count in _REPEATED.findall(value)):
-        raise ValueError(f"it repeats an expression more than {MOST:,} times")
+    if any(int(count) > MAX_BOUND for count in _REPEATED.findall(value)):
+        raise ValueError(f"it repeats an expression more than {MAX_BOUND:,} times")
     literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript slashes are only delimiters
     if literal is not None and "i" in literal[2]:
         raise ValueError("it ignores case, which a schema pattern cannot express")
@@ -351,7 +351,7 @@ def _show(value: Any) -> str:
 # --- bounds that no value satisfies: they would make the tool impossible to call ---
 
 
-MOST: Final = 1_000_000
+MAX_BOUND: Final = 1_000_000
 """Characters, items or properties that a schema may ask for at least: no call carries more."""
 _PAIRS: Final = (
     ("minLength", "maxLength"),
@@ -368,9 +368,9 @@ def keep_satisfiable(out: dict[str, Any], report: Report) -> None:
         least, most = out.get(low), out.get(high)
         if least is None:
             continue
-        if low != "minimum" and least > MOST:
+        if low != "minimum" and least > MAX_BOUND:
             del out[low]
-            report("schema-bounds", low, f"{low} asks for more than {MOST:,}, which no call carries; dropped")
+            report("schema-bounds", low, f"{low} asks for more than {MAX_BOUND:,}, which no call carries; dropped")
         elif most is not None and least > most:
             del out[low], out[high]
             report("schema-bounds", low, f"{low} is more than {high}, so no value is left; both were dropped")

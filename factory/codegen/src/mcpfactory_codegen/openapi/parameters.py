@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_codegen.ir import ApiParameter, JsonSchema
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.content import choose, read_media
-from mcpfactory_codegen.openapi.reading import BrokenError, Node
+from mcpfactory_codegen.openapi.context import Node, UnusableOperationError
 from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, unusable_header
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
@@ -104,7 +104,7 @@ def _read(node: Node) -> ApiParameter | None:
     if where == "header" and (reason := unusable_header(name)):
         if node.value.get("required") is True:
             message = f"it requires the header {name[:80]!r}, which {reason}"
-            raise BrokenError("parameter-header", node.location, message)
+            raise UnusableOperationError("parameter-header", node.location, message)
         node.report("parameter-header", f"the header {name[:80]!r} {reason}; left out")
         return None
     node = swagger2.parameter(node) if node.reading.spec.shape == "2" else _normalized_style(node)
@@ -165,7 +165,7 @@ def _fit_template(parameters: list[ApiParameter], path: str, operation: Node) ->
     if "" in names:
         message = f"the path {path[:200]!r} has empty braces"
         hint = "write the name of the parameter between the braces"
-        raise BrokenError("path-invalid", operation.location, message, hint)
+        raise UnusableOperationError("path-invalid", operation.location, message, hint)
     declared = {parameter.name for parameter in parameters if parameter.place == "path"}
     missing = [name for name in names if name not in declared]
     fitting: list[ApiParameter] = []
@@ -189,7 +189,7 @@ def _fit_template(parameters: list[ApiParameter], path: str, operation: Node) ->
             moved = dataclasses.replace(given, place="path", required=True, style="", explode=None)
             fitting[fitting.index(given)] = moved
             message = f"the parameter {name[:80]!r} is in the path, not in the query as it says; taken for the path's"
-            operation.report("parameter-place", message, "write `in: path`")
+            operation.report("parameter-location", message, "write `in: path`")
     for name in missing:
         message = f"the path has {{{name[:80]}}}, which no parameter describes; added as text"
         operation.report("parameter-undeclared", message, "declare it with `in: path`")
@@ -233,7 +233,7 @@ def _normalized(node: Node, path: str, key: str) -> Node:
         done["in"] = _PLACES.get(where.lower(), where.lower())
     if done["in"] != where:
         said = "says no place" if where is None else f"is in {str(where)[:40]!r}"
-        node.report("parameter-place", f"the parameter {name[:80]!r} {said}; read as {done['in']}")
+        node.report("parameter-location", f"the parameter {name[:80]!r} {said}; read as {done['in']}")
     return node.holding(done).flags("required", "deprecated", "explode", "allowReserved", "allowEmptyValue")
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from mcpfactory_codegen.ir import ApiSecurityScheme
 from mcpfactory_codegen.openapi import swagger2
-from mcpfactory_codegen.openapi.reading import Node, Reading
+from mcpfactory_codegen.openapi.context import Node, ReaderContext
 from mcpfactory_codegen.openapi.references import Location, UnresolvedError
 from mcpfactory_codegen.sources.translation import table
 from mcpfactory_runtime.upstream.operation import OAuthFlow
@@ -31,7 +31,7 @@ _NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
 class Security:
     """The security schemes of a document, and the meaning of its `security` lists."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: ReaderContext) -> None:
         self._reading = reading
         self._schemes: dict[str, ApiSecurityScheme | None] = {}
         self._origins: dict[str, frozenset[str]] = {}
@@ -210,7 +210,7 @@ def _reduce(name: str, scheme: Node) -> ApiSecurityScheme | None:
         return ApiSecurityScheme(name, "bearer", **common, note=note)
     if kind in ("oauth2", "openIdConnect"):
         flows = read_flows(node)
-        note = f"{_NAMES[kind]}: {ways(flows)}"
+        note = f"{_NAMES[kind]}: {describe_flows(flows)}"
         return ApiSecurityScheme(name, "oauth2" if flows else "bearer", **common, note=note, flows=flows)
     if kind == "http" and way == "basic":
         return ApiSecurityScheme(name, "basic", **common)
@@ -237,7 +237,7 @@ def _joined(one: ApiSecurityScheme, other: ApiSecurityScheme) -> ApiSecuritySche
     return replace(
         one,
         kind="oauth2" if flows else "bearer",
-        note=f"{_NAMES['oauth2']}: {ways(flows)}",
+        note=f"{_NAMES['oauth2']}: {describe_flows(flows)}",
         flows=flows,
         description=one.description or other.description,
         links=one.links or other.links,
@@ -297,7 +297,7 @@ def read_scopes(node: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in items if isinstance(one, str) and _SCOPE.fullmatch(one)))[:_SCOPES]
 
 
-def ways(flows: Iterable[OAuthFlow]) -> str:
+def describe_flows(flows: Iterable[OAuthFlow]) -> str:
     """Return the flows as readable text."""
     return " or ".join(_WAYS[flow.grant] for flow in flows) or "an access token made elsewhere is sent as bearer"
 

@@ -17,7 +17,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.naming.variables import is_loopback, is_mock, is_same_server, is_sandbox, name_servers
 from mcpfactory_codegen.openapi import swagger2
-from mcpfactory_codegen.openapi.reading import Node
+from mcpfactory_codegen.openapi.context import Node
 from mcpfactory_runtime.upstream.operation import ServerAddress
 
 _HINT: Final = "set the BASE_URL variable of the server where it runs, or write an absolute URL into `servers`"
@@ -65,7 +65,7 @@ def report_rootless(root: Node, assumed: str) -> None:
     message = "the document does not say at which address the API is"
     if assumed:
         message += f"; taken to be {assumed[:200]}, as most operations say"
-    root.report("server-none", message, _HINT)
+    root.report("server-missing", message, _HINT)
 
 
 def own_server(owners: tuple[Node, ...], roots: tuple[str, ...]) -> str:

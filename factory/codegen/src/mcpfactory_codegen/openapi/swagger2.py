@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from mcpfactory_codegen.openapi.reading import Node
+from mcpfactory_codegen.openapi.context import Node
 from mcpfactory_runtime.upstream.operation import QueryStyle
 
 _IN_PARAMETER: Final = frozenset(

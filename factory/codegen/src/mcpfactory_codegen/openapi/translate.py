@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import JsonSchema, Problems
+from mcpfactory_codegen.ir import JsonSchema, ProblemCollector
+from mcpfactory_codegen.openapi.context import Direction, SpecVersion
 from mcpfactory_codegen.openapi.keywords import (
     ANNOTATIONS,
     DROPPED,
@@ -26,19 +27,18 @@ from mcpfactory_codegen.openapi.keywords import (
     older_drafts,
     spread_enum,
 )
-from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError, composed
-from mcpfactory_codegen.openapi.sharing import SchemaNames, SharedSchemas, Visibility, break_cycles
+from mcpfactory_codegen.openapi.shared_schemas import SchemaNames, SharedSchemas, Visibility, break_cycles
 from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, reference_to
 
 
-class Closing:
+class ClosedObjectOpener:
     """Opener of closed objects to which other parts of the same value add properties, for one document.
 
     `siblings`: keywords next to a `$ref` count.
     """
 
-    def __init__(self, references: References, problems: Problems, *, siblings: bool) -> None:
+    def __init__(self, references: References, problems: ProblemCollector, *, siblings: bool) -> None:
         self._references = references
         self._problems = problems
         self._siblings = siblings
@@ -76,7 +76,7 @@ class Closing:
             f"`additionalProperties: false` would refuse {', '.join(more)[:200]}, which the same value has; dropped"
         )
         hint = "write `unevaluatedProperties: false` around the composition (3.1), or list all properties here"
-        self._problems.add("schema-closed", str(location.down("additionalProperties")), message, hint)
+        self._problems.add("schema-closed-object", str(location.down("additionalProperties")), message, hint)
 
     def _applied(self, whole: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
         """Yield the objects that apply to the value, through references and the lists of these keywords; each once."""
@@ -122,7 +122,7 @@ _BUDGET: Final = 6_000_000
 Object = dict[str, Any]
 
 
-class Spot(NamedTuple):
+class TranslationContext(NamedTuple):
     """Current position of the translator: location, direction, and constraints from the enclosing schemas."""
 
     location: Location
@@ -131,20 +131,22 @@ class Spot(NamedTuple):
     hidden: frozenset[str] = frozenset()
     """Properties that an enclosing `allOf` hides: they cannot be required."""
 
-    def down(self, *tokens: str | int) -> Spot:
+    def down(self, *tokens: str | int) -> TranslationContext:
         """Return the spot of a schema written inside this one."""
-        return Spot(self.location.down(*tokens), self.direction, self.depth + 1)
+        return TranslationContext(self.location.down(*tokens), self.direction, self.depth + 1)
 
 
 class Schemas:
     """Translates the schemas of one document."""
 
-    def __init__(self, spec: SpecVersion, references: References, visibility: Visibility, problems: Problems) -> None:
+    def __init__(
+        self, spec: SpecVersion, references: References, visibility: Visibility, problems: ProblemCollector
+    ) -> None:
         self._spec = spec
         self._references = references
         self._visibility = visibility
         self._problems = problems
-        self._closing = Closing(references, problems, siblings=spec.siblings)
+        self._closing = ClosedObjectOpener(references, problems, siblings=spec.siblings)
         self._left = _BUDGET
         self._inline: dict[tuple[Location, Direction], JsonSchema] = {}
         try:
@@ -158,7 +160,7 @@ class Schemas:
         """Return the schema of a parameter, body or response. One location gives one (shared, not to be changed) result."""
         key = (location, direction)
         if key not in self._inline:
-            self._inline[key] = self._schema(node, Spot(location, direction))
+            self._inline[key] = self._schema(node, TranslationContext(location, direction))
         return self._inline[key]
 
     def shared(self) -> dict[str, JsonSchema]:
@@ -166,7 +168,7 @@ class Schemas:
         shared: dict[str, JsonSchema] = {}
         while self._named.waiting:
             name, target, direction = self._named.waiting.pop()
-            shared[name] = self._schema(target.node, Spot(target.location, direction))
+            shared[name] = self._schema(target.node, TranslationContext(target.location, direction))
         break_cycles(shared, lambda name: self._names.variant_of(name, "base"), self._report_cycle)
         return dict(sorted(shared.items()))
 
@@ -178,7 +180,7 @@ class Schemas:
         hint = "write out one of the schemas instead of referring to it"
         self._problems.add("schema-cycle", str(location), message, hint)
 
-    def _schema(self, node: Any, spot: Spot) -> JsonSchema:
+    def _schema(self, node: Any, spot: TranslationContext) -> JsonSchema:
         if isinstance(node, bool):
             return node
         if isinstance(node, str) and node.lower() in {"true", "false", *TYPES}:
@@ -202,7 +204,7 @@ class Schemas:
     def _report(self, code: str, location: Location, message: str, hint: str = "") -> None:
         self._problems.add(code, str(location), message, hint)
 
-    def _within_bounds(self, spot: Spot) -> bool:
+    def _within_bounds(self, spot: TranslationContext) -> bool:
         self._left -= 1
         if self._left < 0:
             message = "the schemas of this document reach into each other too often; from here on anything is accepted"
@@ -211,11 +213,11 @@ class Schemas:
             return False
         if spot.depth > _DEEP:
             message = f"the schema is nested deeper than {_DEEP} levels; anything is accepted below"
-            self._report("schema-deep", spot.location, message, "give the inner schemas names")
+            self._report("schema-too-deep", spot.location, message, "give the inner schemas names")
             return False
         return True
 
-    def _reference(self, node: Object, keyword: str, spot: Spot) -> JsonSchema:
+    def _reference(self, node: Object, keyword: str, spot: TranslationContext) -> JsonSchema:
         beside = {key: value for key, value in node.items() if key != keyword}
         result: Object = {}
         try:
@@ -261,7 +263,7 @@ class Schemas:
             message = f"{', '.join(lost)[:200]} beside a $ref does not count in this version and was dropped"
             self._report("reference-siblings", location, message, "put the reference and the rest into an allOf")
 
-    def _object(self, node: Object, spot: Spot) -> Object:
+    def _object(self, node: Object, spot: TranslationContext) -> Object:
         if spot.direction and "allOf" in node:
             hidden = spot.hidden | self._visibility.hidden_in(node, spot.location, spot.direction)
             spot = spot._replace(hidden=hidden)
@@ -314,13 +316,13 @@ class Schemas:
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
                 self._report(code, location.down(key), f"{key!r} was dropped: {error}")
 
-    def _subschema(self, out: Object, key: str, value: Any, spot: Spot) -> None:
+    def _subschema(self, out: Object, key: str, value: Any, spot: TranslationContext) -> None:
         if key == "items" and isinstance(value, list):  # a tuple of drafts before 2020-12
             self._list(out, "prefixItems", value, spot.down(key))
         elif value is not None or key == "not":
             out[key] = self._schema(value, spot.down(key))
 
-    def _list(self, out: Object, key: str, value: Any, spot: Spot) -> None:
+    def _list(self, out: Object, key: str, value: Any, spot: TranslationContext) -> None:
         if isinstance(value, list) and value:
             out[key] = [
                 self._schema(one, spot._replace(location=spot.location.down(index))) for index, one in enumerate(value)
@@ -328,7 +330,7 @@ class Schemas:
         elif value not in (None, []):
             self._report("schema-keyword", spot.location, f"{key!r} was dropped: it has to be a list of schemas")
 
-    def _map(self, out: Object, key: str, value: Any, spot: Spot) -> None:
+    def _map(self, out: Object, key: str, value: Any, spot: TranslationContext) -> None:
         at = spot.down(key)
         value, location = self._references.mapping(value, at.location)
         if location != at.location:
@@ -349,7 +351,7 @@ class Schemas:
                 continue
             schemas[name] = self._schema(one, inner)
 
-    def _required(self, out: Object, node: Object, spot: Spot) -> None:
+    def _required(self, out: Object, node: Object, spot: TranslationContext) -> None:
         self._required_elsewhere(out, node, spot.location)
         required = out.get("required")
         if not required or not spot.direction:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import ApiBody
-from mcpfactory_codegen.openapi.reading import Node
+from mcpfactory_codegen.openapi.context import Node
 from mcpfactory_codegen.openapi.references import Location, UnresolvedError
 from mcpfactory_codegen.sources.translation import text
 from mcpfactory_runtime.schemas.walk import unescape

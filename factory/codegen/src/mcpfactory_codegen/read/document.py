@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
-from mcpfactory_codegen.ir import Problem, Problems
+from mcpfactory_codegen.ir import Problem, ProblemCollector
 from mcpfactory_codegen.read.parse import Format, ParseError, parse
-from mcpfactory_codegen.sources import SOURCES, recognise
+from mcpfactory_codegen.sources import SOURCES, recognize
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 from mcpfactory_runtime.urls import (
@@ -223,7 +223,7 @@ def load(
         DocumentError: not found, not JSON or YAML, not an object, too big, or of a kind unknown to `sources`.
     """
     _log.info("read %s", source)
-    return _Loading(_Origin(source, root, allowed_hosts), max_bytes).document()
+    return _Loading(_PartLoader(source, root, allowed_hosts), max_bytes).document()
 
 
 def join_reference(base: str, reference: str) -> str:
@@ -250,7 +250,7 @@ class _RefusedError(Exception):
     """Error for a part that will not be read; the text gives the reason."""
 
 
-class _Origin:
+class _PartLoader:
     """Reads the parts of one document: files below one folder, and URLs on allowed hosts."""
 
     def __init__(self, source: str | Path, root: Path | None, allowed_hosts: Collection[str]) -> None:
@@ -319,10 +319,10 @@ def _read(path: Path, max_bytes: int) -> bytes:
 class _Loading:
     """One document during loading, and the parts found so far."""
 
-    def __init__(self, origin: _Origin, max_bytes: int) -> None:
+    def __init__(self, origin: _PartLoader, max_bytes: int) -> None:
         self._origin = origin
         self._left = max_bytes
-        self._problems = Problems()
+        self._problems = ProblemCollector()
         self._parts: dict[str, Part] = {}
         self._refused: dict[str, str] = {}
 
@@ -338,9 +338,9 @@ class _Loading:
             kind = "a list" if isinstance(data, list) else "a single value"
             message = f"{origin.source} is not an API document: it contains {kind}, not an object"
             raise DocumentError(message, "check that it is the right file")
-        if recognise(data) is None and isinstance(data.get("paths"), dict):
+        if recognize(data) is None and isinstance(data.get("paths"), dict):
             data = {**_assumed(data, self._problems), **data}
-        source = recognise(data)
+        source = recognize(data)
         if source is None:
             known = ", ".join(one.noun for one in SOURCES)
             hint = f"check that it is the right file; supported formats: {known}; convert others (RAML, WSDL) first"
@@ -382,7 +382,7 @@ class _Loading:
         return True
 
 
-def _assumed(data: dict[str, Any], problems: Problems) -> dict[str, str]:
+def _assumed(data: dict[str, Any], problems: ProblemCollector) -> dict[str, str]:
     """Return the version field of a document that has paths but no version, by keywords of Swagger 2.0."""
     old = {"definitions", "securityDefinitions", "basePath", "host", "schemes", "consumes", "produces"} & data.keys()
     key, version = ("swagger", "2.0") if old else ("openapi", "3.1.0")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import Problems
+from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.read.document import MAX_BYTES, Document, DocumentError, Part
 from mcpfactory_codegen.read.parse import ParseError, parse
 
@@ -48,7 +48,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
             message = f"the overlay {path} is larger than {MAX_BYTES // 1_000_000} MB"
             raise DocumentError(message, "check that it is the right file")
         raw = path.read_bytes()
-        data, form = parse(raw, Problems(), f"{name}#")
+        data, form = parse(raw, ProblemCollector(), f"{name}#")
     except OSError as error:
         raise DocumentError(f"the overlay {path} cannot be read: {error.strerror}", "check the path") from None
     except ParseError as error:
@@ -63,7 +63,7 @@ def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
     """Return the document with the overlays applied in order; its bytes stay unchanged."""
     if not overlays:
         return document
-    problems = Problems()
+    problems = ProblemCollector()
     problems.extend(document.problems)
     data = _copied(document.data)  # values that YAML aliases share have to change one by one
     for overlay in overlays:
@@ -75,7 +75,7 @@ def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
     return dataclasses.replace(document, data=data, parts=parts, overlays=files, problems=problems.all())
 
 
-def _apply(data: dict[str, Any], overlay: Overlay, problems: Problems) -> dict[str, Any]:
+def _apply(data: dict[str, Any], overlay: Overlay, problems: ProblemCollector) -> dict[str, Any]:
     version = str(overlay.data.get("overlay", ""))
     if not _VERSIONS.match(version):
         message = f"the overlay's version {version!r} is not known; read as 1.1"
@@ -199,7 +199,7 @@ def _copied(node: Any) -> Any:
 # --- JSONPath (RFC 9535) ---
 
 
-MOST_NODES: Final = 200_000  # limit of matches per path
+MAX_MATCHED_NODES: Final = 200_000  # limit of matches per path
 
 
 class PathError(Exception):
@@ -225,8 +225,8 @@ def find(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
             return [((), data)] if path.strip() == "$" else []
         for match in compiled.finditer(data):
             found.append((tuple(match.parts), match.obj))
-            if len(found) > MOST_NODES:
-                raise PathError(f"it selects more than {MOST_NODES:,} nodes", "narrow it")
+            if len(found) > MAX_MATCHED_NODES:
+                raise PathError(f"it selects more than {MAX_MATCHED_NODES:,} nodes", "narrow it")
     except (JSONPathError, RecursionError) as error:
         reason = " ".join(str(error).partition("\n")[0].split())[:200] or type(error).__name__
         raise PathError(f"{path[:200]!r} is not a valid JSONPath: {reason}", "see RFC 9535") from None

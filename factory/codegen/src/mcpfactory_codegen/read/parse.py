@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from mcpfactory_codegen.ir import Problems
+from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.sources import member_of
 from mcpfactory_runtime.schemas.walk import escape
 
@@ -41,7 +41,7 @@ class ParseError(ValueError):
         self.hint = hint
 
 
-def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
+def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, Format]:
     """Return the data and its format. `file` prefixes the pointers of problems.
 
     Raises:
@@ -97,7 +97,7 @@ def without_comments(text: str) -> str:
     return _TRAILING.sub(lambda match: match[0] if match[0][0] == '"' else match[1], plain)
 
 
-def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
+def _parse_json(text: str, raw: bytes, problems: ProblemCollector, file: str) -> Any:
     repeated: list[tuple[dict[str, Any], set[str]]] = []
 
     def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -153,7 +153,9 @@ def _check_bounds(data: Any) -> None:
     raise _too_deep()
 
 
-def _report_repeated(data: Any, repeated: list[tuple[dict[str, Any], set[str]]], problems: Problems, file: str) -> None:
+def _report_repeated(
+    data: Any, repeated: list[tuple[dict[str, Any], set[str]]], problems: ProblemCollector, file: str
+) -> None:
     keys = {id(node): names for node, names in repeated}
     stack: list[tuple[Any, str]] = [(data, "")]
     while stack:
@@ -166,11 +168,11 @@ def _report_repeated(data: Any, repeated: list[tuple[dict[str, Any], set[str]]],
             stack.extend((value, f"{pointer}/{index}") for index, value in enumerate(node))
 
 
-def _duplicate(problems: Problems, pointer: str, key: str) -> None:
+def _duplicate(problems: ProblemCollector, pointer: str, key: str) -> None:
     problems.add("document-duplicate-key", pointer, f"the key {key!r} appears twice here; the last one is used")
 
 
-def _without_surrogates(data: Any, problems: Problems, file: str) -> Any:
+def _without_surrogates(data: Any, problems: ProblemCollector, file: str) -> Any:
     """Replace lone surrogates, which JSON can escape but UTF-8 cannot encode."""
 
     def clean(node: Any, pointer: str) -> Any:
@@ -204,7 +206,7 @@ _OPEN: Final = object()  # value of an anchor whose container is incomplete
 class _Yaml:
     """Parser events → data."""
 
-    def __init__(self, text: str, problems: Problems, file: str) -> None:
+    def __init__(self, text: str, problems: ProblemCollector, file: str) -> None:
         self._text = text
         self._problems = problems
         self._file = file
@@ -221,7 +223,7 @@ class _Yaml:
                 documents += isinstance(event, yaml.DocumentStartEvent)
                 if documents > 1:
                     message = "the file contains several YAML documents; only the first one is read"
-                    self._problems.add("document-many", self._file, message)
+                    self._problems.add("document-multiple", self._file, message)
                     break
                 if isinstance(event, yaml.ScalarEvent):
                     self._scalar(event)

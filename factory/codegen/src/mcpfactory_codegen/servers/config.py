@@ -23,10 +23,10 @@ from mcpfactory_codegen.settings import (
     quoted,
     read_settings,
     refuse,
-    written,
+    to_toml,
 )
-from mcpfactory_codegen.text import unknown_field
-from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
+from mcpfactory_codegen.text import unknown_key
+from mcpfactory_runtime.server.generated.catalog import DIALECTS, MODES
 
 NAME: Final = re.compile(r"[a-z][a-z0-9-]*\Z")
 LABEL: Final = re.compile(r"[a-z][a-z0-9-]{0,29}\Z")
@@ -170,7 +170,7 @@ class Adopted(Settings):
     def _of_kind(self) -> Self:
         kind = KINDS[self.kind]
         given = dict.fromkeys(self.model_fields_set)
-        if found := unknown_field(given, ("kind", *kind.required, *kind.optional), f"kind {self.kind}"):
+        if found := unknown_key(given, ("kind", *kind.required, *kind.optional), f"kind {self.kind}"):
             raise refuse(*found)
         if missing := [name for name in kind.required if not getattr(self, name)]:
             raise refuse(f"{missing[0]} is missing, and {self.kind} needs it", "mcpfactory adopt writes it")
@@ -342,7 +342,7 @@ def render_config(config: ServerConfig) -> str:
     lines += render_apis(config.apis)
     decided = [(key, value) for key, value in config.credentials if value]
     if decided:
-        lines += ["", "[credentials]", *(f"{key} = {written(value)}" for key, value in decided)]
+        lines += ["", "[credentials]", *(f"{key} = {to_toml(value)}" for key, value in decided)]
     if config.names:
         lines += ["", "[names]"]
         lines += [f"{quoted(key)} = {quoted(value)}" for key, value in sorted(config.names.items())]
@@ -355,5 +355,5 @@ def render_apis(apis: Sequence[ApiConfig]) -> list[str]:
     for api in apis:
         lines += ["", "[[api]]" if len(apis) > 1 or api.label else "[api]"]
         rows = ((key, getattr(api, key)) for key in _API_KEYS)
-        lines += [f"{key} = {written(value)}" for key, value in rows if value or key in _ALWAYS]
+        lines += [f"{key} = {to_toml(value)}" for key, value in rows if value or key in _ALWAYS]
     return lines

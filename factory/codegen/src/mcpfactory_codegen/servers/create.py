@@ -19,26 +19,11 @@ from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.openapi import title_of
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
-from mcpfactory_codegen.servers.build import (
-    FIRST_VERSION,
-    Created,
-    CreateError,
-    Notify,
-    as_create_errors,
-    from_template,
-    generate,
-    no_notice,
-    package_of,
-    refuse_empty,
-    server_name,
-    stated_version,
-    tampered,
-)
 from mcpfactory_codegen.servers.config import Answer, ApiConfig, ServerConfig, ServerTable, read_config
 from mcpfactory_codegen.servers.documents import (
     ApiSource,
     Sources,
-    as_kept,
+    as_stored,
     choose_labels,
     document_files,
     private_source,
@@ -46,10 +31,25 @@ from mcpfactory_codegen.servers.documents import (
     sources_of,
     stored_documents,
 )
-from mcpfactory_codegen.servers.report import Published, published
-from mcpfactory_codegen.servers.scaffold import find_template, kept_source
-from mcpfactory_codegen.servers.tree import Plan
-from mcpfactory_codegen.text import snake
+from mcpfactory_codegen.servers.generation import (
+    FIRST_VERSION,
+    CreatedServer,
+    CreateError,
+    Notify,
+    as_create_errors,
+    edited_file_problems,
+    from_template,
+    generate,
+    no_notice,
+    package_of,
+    require_tools,
+    server_name,
+    stated_version,
+)
+from mcpfactory_codegen.servers.report import PublishedNames, read_published_names
+from mcpfactory_codegen.servers.scaffold import find_template, stored_source
+from mcpfactory_codegen.servers.server_files import FilePlan
+from mcpfactory_codegen.text import snake_case
 
 _OPENAPI: Final = "openapi"
 
@@ -69,7 +69,7 @@ def create_server(
     permit: bool = False,
     dry_run: bool = False,
     notify: Notify = no_notice,
-) -> Created:
+) -> CreatedServer:
     """Create the server `folder/<name>` from API documents (`source`: path or URL) or from a template.
 
     Args:
@@ -104,16 +104,16 @@ def create_server(
         table = ServerTable(
             name=name,
             package=package_of(name),
-            template=kept_source(found, folder / name),
+            template=stored_source(found, folder / name),
             mode=mode if taken else "",
         )
         config = ServerConfig(server=table, answers=dict(answers or {}), apis=tuple(one.api for one in taken))
         if taken:
             private = {one.api.label: private_source(one.api.source) for one in taken} if permit else {}
             documents = {one.api.label: one.document for one in taken}
-            new = Published()
+            new = PublishedNames()
             built = generate(config, documents, new, FIRST_VERSION, scaffold=found, sources=private, notify=notify)
-            refuse_empty(built, config, "the document" if len(taken) == 1 else "the documents")
+            require_tools(built, config, "the document" if len(taken) == 1 else "the documents")
             files = {path: content for one in taken for path, content in one.files.items()}
             built = replace(built, document=files)
         else:
@@ -128,10 +128,10 @@ def create_server(
         return built if dry_run else _written(built)
 
 
-def regenerate(folder: Path) -> Created:
+def regenerate(folder: Path) -> CreatedServer:
     """Rewrite the machine-owned files in a server's directory, from its configuration and its API document.
 
-    Published tool names are kept. Machine-owned files that were edited are reported (`file-tampered`) and rewritten.
+    Published tool names are kept. Machine-owned files that were edited are reported (`file-edited`) and rewritten.
     A server without a document is left unchanged.
 
     Raises:
@@ -140,19 +140,19 @@ def regenerate(folder: Path) -> Created:
     with as_create_errors():
         config = read_config(folder)
         if not config.document:
-            return Created(server=config.name, path=folder)
+            return CreatedServer(server=config.name, path=folder)
         documents = stored_documents(folder, config)
-        built = generate(config, documents, published(folder), stated_version(folder, config))
-        refuse_empty(built, config, config.document)
-        plan = Plan(folder)
+        built = generate(config, documents, read_published_names(folder), stated_version(folder, config))
+        require_tools(built, config, config.document)
+        plan = FilePlan(folder)
         plan.replace_machine(built.machine)
         plan.apply()
-    problems = (*built.problems, *tampered(plan.ordered))
+    problems = (*built.problems, *edited_file_problems(plan.ordered))
     return replace(built, server=config.name, path=folder, problems=problems, steps=plan.ordered)
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class _NewDocument:
     """A document of a new server: its configuration entry, the document as stored, and the files to write."""
 
     api: ApiConfig
@@ -169,7 +169,7 @@ def _refused(problems: Sequence[Problem]) -> CreateError:
 
 def _taken(
     sources: Sequence[ApiSource], overlays: Sequence[ApiSource], wanted: ApiConfig, notify: Notify
-) -> list[_Taken]:
+) -> list[_NewDocument]:
     """Return the documents of a new server; `wanted` has the settings that apply to each."""
     loaded = []
     for one in sources:
@@ -187,11 +187,11 @@ def _taken(
     return [_take(document, label, paths[label], wanted) for document, label in zip(loaded, labels, strict=True)]
 
 
-def _take(loaded: Document, label: str, overlays: Sequence[Path], wanted: ApiConfig) -> _Taken:
+def _take(loaded: Document, label: str, overlays: Sequence[Path], wanted: ApiConfig) -> _NewDocument:
     paths = _overlay_paths(overlays, label)
     read = {target: load_overlay(path, target) for target, path in paths.items()}
     layout = document_files(loaded, label)
-    document = apply_overlays(as_kept(loaded, layout), tuple(read.values()))
+    document = apply_overlays(as_stored(loaded, layout), tuple(read.values()))
     api = wanted.model_copy(
         update={
             "label": label,
@@ -201,7 +201,7 @@ def _take(loaded: Document, label: str, overlays: Sequence[Path], wanted: ApiCon
             "credentials": wanted.credentials if label else "",
         }
     )
-    return _Taken(api, document, {**layout.files, **{target: one.part.raw for target, one in read.items()}})
+    return _NewDocument(api, document, {**layout.files, **{target: one.part.raw for target, one in read.items()}})
 
 
 def _overlays_by_label(overlays: Sequence[ApiSource], labels: Sequence[str]) -> dict[str, list[Path]]:
@@ -220,21 +220,21 @@ def _overlay_paths(overlays: Sequence[Path], label: str) -> dict[str, Path]:
     paths: dict[str, Path] = {}
     folder = f"api/{label}/overlays" if label else "api/overlays"
     for path in overlays:
-        stem, number = f"{snake(path.stem) or 'overlay'}", 1
+        stem, number = f"{snake_case(path.stem) or 'overlay'}", 1
         while (target := f"{folder}/{stem}{'' if number == 1 else f'-{number}'}{path.suffix.lower()}") in paths:
             number += 1
         paths[target] = path
     return paths
 
 
-def _written(built: Created) -> Created:
+def _written(built: CreatedServer) -> CreatedServer:
     """Write to a temporary directory, then move it: the target is complete or absent."""
     target = built.path
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         beside.chmod(0o755)  # mkdtemp makes it private
-        plan = Plan(beside)
+        plan = FilePlan(beside)
         for path, raw in built.document.items():
             plan.put(path, raw, "document")
         for path, text in built.person.items():

@@ -14,18 +14,18 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from mcpfactory_codegen.combine import alike, combine, labelled
+from mcpfactory_codegen.combine import add_label, combine, equal_schemes
 from mcpfactory_codegen.credentials import NO_OPTIONS, bind_credentials
 from mcpfactory_codegen.curation import CredentialOptions, Selection
 from mcpfactory_codegen.ir import Api, Problem, split_label
 from mcpfactory_codegen.openapi import kind_of, read_source
 from mcpfactory_codegen.read.document import Document, DocumentError, load
-from mcpfactory_codegen.read.lines import located
+from mcpfactory_codegen.read.line_numbers import add_line_numbers
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
 from mcpfactory_codegen.select import select
-from mcpfactory_codegen.servers import tree
+from mcpfactory_codegen.servers import server_files
 from mcpfactory_codegen.servers.config import LABEL, SHARED_CREDENTIALS, ApiConfig, ServerConfig, render_apis
-from mcpfactory_codegen.settings import CONFIG, SettingsError, written
+from mcpfactory_codegen.settings import CONFIG, SettingsError, to_toml
 from mcpfactory_codegen.text import VERSION, clean, words
 from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
 
@@ -77,7 +77,7 @@ def _edited(text: str, header: re.Match[str], now: Mapping[str, Any], apis: Sequ
     end = following.start() if following else len(text)
     table = text[start:end]
     for key, value in _changed(now, api).items() if api is not None else ():
-        line = f"{key} = {written(value)}\n"
+        line = f"{key} = {to_toml(value)}\n"
         found = re.search(rf"^{key}[ \t]*=[^\n]*\n?", table, re.M)
         table = table[: found.start()] + line + table[found.end() :] if found else line + table
     opening = header[0]
@@ -105,7 +105,7 @@ def _check(text: str, apis: Sequence[ApiConfig]) -> None:
     for api in apis:
         if _is_missing(tables, api):
             where = f'the [[api]] with label = "{api.label}"' if api.label else "[api]"
-            lines = " and ".join(f"{key} = {written(value)}" for key, value in _changed({}, api).items())
+            lines = " and ".join(f"{key} = {to_toml(value)}" for key, value in _changed({}, api).items())
             raise SettingsError(f"{CONFIG}: {where} could not be updated", f"write {lines} below [api]")
 
 
@@ -205,10 +205,10 @@ def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[lis
 
 
 @dataclass(frozen=True, slots=True)
-class Apis:
+class CombinedApi:
     """The documents of a server as one API.
 
-    `alike` are equal security schemes of several documents that have separate credentials. By label, `operations`
+    `equal_schemes` are equal security schemes of several documents that have separate credentials. By label, `operations`
     counts those of each document and `bases` has its declared base URL.
     """
 
@@ -220,18 +220,18 @@ class Apis:
 
 def read_documents(
     apis: Sequence[ApiConfig], documents: Mapping[str, Document], credentials: CredentialOptions = NO_OPTIONS
-) -> Apis:
+) -> CombinedApi:
     """Return the selected operations of the documents, by label, without credential parameters."""
     read = {one.label: bind_credentials(read_source(documents[one.label]), credentials) for one in apis}
-    read = {label: labelled(api, label) for label, api in read.items()}
+    read = {label: add_label(api, label) for label, api in read.items()}
     chosen = {one.label: select(read[one.label], one) for one in apis}
     if len(apis) > 1:
         chosen = _without_matched(apis, chosen)
     shared = [one.label for one in apis if one.credentials == SHARED_CREDENTIALS]
-    return Apis(
+    return CombinedApi(
         api=combine(chosen, shared),
         operations={label: len(api.operations) + len(api.skipped) for label, api in read.items()},
-        alike=alike(chosen, shared) if len(apis) > 1 else (),
+        alike=equal_schemes(chosen, shared) if len(apis) > 1 else (),
         bases={label: api.base_url for label, api in read.items()},
     )
 
@@ -263,16 +263,16 @@ def _pointers(api: ApiConfig) -> set[str]:
     return {f"{name.removesuffix('s').replace('_', '-')}={term}" for name, terms in chosen.items() for term in terms}
 
 
-def located_in(documents: Mapping[str, Document], problems: Sequence[Problem]) -> tuple[Problem, ...]:
+def locate_problems(documents: Mapping[str, Document], problems: Sequence[Problem]) -> tuple[Problem, ...]:
     """Return the problems with the lines at which they stand in their documents."""
     if set(documents) == {""}:
-        return located(documents[""], problems)
+        return add_line_numbers(documents[""], problems)
     found = list(problems)
     for label, document in documents.items():
         split = {index: split_label(one.pointer) for index, one in enumerate(problems)}
         places = [index for index, (own, _) in split.items() if own == label]
         inside = [replace(problems[index], pointer=split[index][1]) if label else problems[index] for index in places]
-        for index, one in zip(places, located(document, inside), strict=True):
+        for index, one in zip(places, add_line_numbers(document, inside), strict=True):
             found[index] = replace(problems[index], line=one.line)
     return tuple(found)
 
@@ -308,7 +308,7 @@ def document_files(document: Document, label: str = "") -> DocumentFiles:
     return DocumentFiles(targets[document.main], {targets[key]: part.raw for key, part in document.parts.items()})
 
 
-def as_kept(document: Document, layout: DocumentFiles) -> Document:
+def as_stored(document: Document, layout: DocumentFiles) -> Document:
     """Return the document as it will be read from the server's folder, so that making it now and making it again give the same.
 
     Files of a document are called by their URLs where it is fetched and by their places where it is kept; a document in one
@@ -321,7 +321,7 @@ def as_kept(document: Document, layout: DocumentFiles) -> Document:
         return document
     with TemporaryDirectory(prefix="mcpfactory-document-") as folder:
         for target, content in layout.files.items():
-            file = tree.locate(Path(folder), target)  # a file's address may have `..` in disguise
+            file = server_files.locate(Path(folder), target)  # a file's address may have `..` in disguise
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         first = PurePosixPath(layout.main).parts[0]
@@ -401,7 +401,7 @@ def private_source(source: str) -> str:
     return "" if all(is_public(str(one[4][0])) for one in found) else source
 
 
-def permitted(source: str, base_url: str) -> tuple[str, ...]:
+def permitted_host(source: str, base_url: str) -> tuple[str, ...]:
     """Return the host and port of an API's base URL, when the document came from there (see `private_source`)."""
     source_host, api_host = host_port_of(source), host_port_of(base_url)
     # localhost is 127.0.0.1, at the same port

@@ -33,7 +33,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Hardship:
+class ToolDifficulty:
     """A difficulty for models: the number of tools that have it, and a message about the worst one."""
 
     code: str
@@ -42,7 +42,7 @@ class Hardship:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SuggestedDecision:
     """A decision, and the command or line of `mcpfactory.toml` to type for it."""
 
     code: str
@@ -65,8 +65,8 @@ class Overview:
     left_out: Mapping[str, int]
     credentials: tuple[str, ...]
     addresses: tuple[str, ...]
-    hard: tuple[Hardship, ...]
-    decisions: tuple[Choice, ...]
+    hard: tuple[ToolDifficulty, ...]
+    decisions: tuple[SuggestedDecision, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the overview as plain data."""
@@ -134,13 +134,16 @@ def _amount(code: str, tool: Json) -> int:
     return special[code] if code in special else int(code in tool.get("hard", ()))
 
 
-def _hardships(tools: Sequence[Json]) -> Iterator[tuple[float, Hardship]]:
+def _hardships(tools: Sequence[Json]) -> Iterator[tuple[float, ToolDifficulty]]:
     for code, (weight, said) in _HARD_TEXTS.items():
         found = [(amount, tool["name"]) for tool in tools if (amount := _amount(code, tool))]
         if found:
             most, name = max(found, key=lambda one: one[0])
             message = f"{_count(len(found), 'tool')} {said.format(name=name, most=most)}"
-            yield weight * len(found), Hardship(code, len(found), message if len(found) > 1 else _singular(message))
+            yield (
+                weight * len(found),
+                ToolDifficulty(code, len(found), message if len(found) > 1 else _singular(message)),
+            )
 
 
 def _singular(message: str) -> str:
@@ -154,14 +157,16 @@ def _singular(message: str) -> str:
 # --- decisions: rules, most important first ---
 
 
-def _no_address(server: str, report: Json) -> Choice | None:
+def _no_address(server: str, report: Json) -> SuggestedDecision | None:
     variable = f"{(report.get('address') or {}).get('prefix', '')}_BASE_URL"
     if not any(row["name"] == variable and row["required"] for row in report.get("environment", ())):
         return None
-    return Choice("address", "where the API lives: its document does not say", f"export {variable}=https://…")
+    return SuggestedDecision(
+        "address", "where the API lives: its document does not say", f"export {variable}=https://…"
+    )
 
 
-def _private_address(server: str, report: Json) -> Choice | None:
+def _private_address(server: str, report: Json) -> SuggestedDecision | None:
     address = report.get("address") or {}
     url = address.get("base_url", "")
     place = host_port_of(url)
@@ -170,16 +175,16 @@ def _private_address(server: str, report: Json) -> Choice | None:
         return None
     message = f"whether {url} is meant: it is {describe_private(url)}"
     table = "in its [[api]]" if address.get("several") else "below [api]"
-    return Choice("private-address", message, f'allow_private = ["{place}"]   # {table}')
+    return SuggestedDecision("private-address", message, f'allow_private = ["{place}"]   # {table}')
 
 
-def _secrets_of_people(server: str, report: Json) -> Choice | None:
+def _secrets_of_people(server: str, report: Json) -> SuggestedDecision | None:
     asking = [(tool["name"], secrets[0]) for tool in report["tools"] if (secrets := [*_secrets(tool)])]
     if not asking:
         return None
     name, secret = asking[0]
     message = f"whether a model should receive secrets of people: {_count(len(asking), 'tool')}, {name} takes {secret}"
-    return Choice("secrets", message, f"[tools.{name}] hide = true")
+    return SuggestedDecision("secrets", message, f"[tools.{name}] hide = true")
 
 
 def _secrets(tool: Json) -> Iterator[str]:
@@ -196,7 +201,7 @@ def _secrets(tool: Json) -> Iterator[str]:
             yield name
 
 
-def _too_many_tokens(server: str, report: Json) -> Choice | None:
+def _too_many_tokens(server: str, report: Json) -> SuggestedDecision | None:
     offered = report.get("offer") or {}
     shown = (offered.get("profiles") or {}).get(offered.get("profile", "full"), {})
     tokens = shown.get("tokens", sum(tool["tokens"] for tool in report["tools"]))
@@ -205,40 +210,46 @@ def _too_many_tokens(server: str, report: Json) -> Choice | None:
     message = f"whether a model reads {tokens:,} tokens of tools, or searches them"
     ways = ['mode = "search"   # below [server]']
     ways += [f"{ways[0]}; or new with {group['flag']}" for group in report.get("groups", ())]
-    return Choice("tokens", message, next((way for way in ways[1:] if len(way) <= _WIDTH - _INDENT), ways[0]))
+    return SuggestedDecision(
+        "tokens", message, next((way for way in ways[1:] if len(way) <= _WIDTH - _INDENT), ways[0])
+    )
 
 
-def _credentials_to_give(server: str, report: Json) -> Choice | None:
+def _credentials_to_give(server: str, report: Json) -> SuggestedDecision | None:
     wanted = [row["name"] for row in report.get("environment", ()) if row["required"] and row.get("secret", True)]
     if wanted:
-        return Choice("credentials", f"which credentials it gets: {_list(wanted, 2)}", f"export {wanted[0]}=…")
+        return SuggestedDecision(
+            "credentials", f"which credentials it gets: {_list(wanted, 2)}", f"export {wanted[0]}=…"
+        )
     schemes = (report.get("credentials") or {}).get("schemes", ())
     if flows := [one for one in schemes if one.get("flows")]:
-        return Choice("credentials", f"who logs in, by {flows[0]['name']}", f"mcpfactory login {server}")
+        return SuggestedDecision("credentials", f"who logs in, by {flows[0]['name']}", f"mcpfactory login {server}")
     if schemes:
         variables = [variable for scheme in schemes for variable in scheme["variables"]]
-        return Choice("credentials", f"which credentials it gets: {_list(variables, 2)}", f"export {variables[0]}=…")
+        return SuggestedDecision(
+            "credentials", f"which credentials it gets: {_list(variables, 2)}", f"export {variables[0]}=…"
+        )
     return None
 
 
-def _read_only(server: str, report: Json) -> Choice | None:
+def _read_only(server: str, report: Json) -> SuggestedDecision | None:
     destroying = [tool["name"] for tool in report["tools"] if tool.get("effect") == "destroys"]
     if not destroying or (report.get("offer") or {}).get("profile", "full") != "full":
         return None
     message = f"whether a model may destroy: {_count(len(destroying), 'tool')}, such as {destroying[0]}"
-    return Choice("read-only", message, 'profile = "read-only"   # below [server]')
+    return SuggestedDecision("read-only", message, 'profile = "read-only"   # below [server]')
 
 
-def _refused_operations(server: str, report: Json) -> Choice | None:
-    codes = {"operation-invalid", "operation-no-tool", "operation-unreadable"}
+def _refused_operations(server: str, report: Json) -> SuggestedDecision | None:
+    codes = {"operation-invalid", "operation-no-tool", "operation-internal-error"}
     lost = [one for one in report.get("problems", ()) if one["code"] in codes]
     if not lost:
         return None
     message = f"whether the document is mended: {_count(len(lost), 'operation')} could not be made"
-    return Choice("left-out", message, f"mcpfactory inspect {server}")
+    return SuggestedDecision("left-out", message, f"mcpfactory inspect {server}")
 
 
-_RULES: Final[tuple[Callable[[str, Json], Choice | None], ...]] = (
+_RULES: Final[tuple[Callable[[str, Json], SuggestedDecision | None], ...]] = (
     _no_address,
     _private_address,
     _secrets_of_people,

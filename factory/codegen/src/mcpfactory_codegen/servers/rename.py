@@ -22,9 +22,11 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
 
-from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.servers.build import (
-    Created,
+from mcpfactory_codegen.servers import server_files
+from mcpfactory_codegen.servers.config import ServerConfig, parse_config, read_config
+from mcpfactory_codegen.servers.documents import stored_documents
+from mcpfactory_codegen.servers.generation import (
+    CreatedServer,
     CreateError,
     Notify,
     as_create_errors,
@@ -36,12 +38,10 @@ from mcpfactory_codegen.servers.build import (
     server_name,
     stated_version,
 )
-from mcpfactory_codegen.servers.config import ServerConfig, parse_config, read_config
-from mcpfactory_codegen.servers.documents import stored_documents
-from mcpfactory_codegen.servers.report import REPORT, published, read_report, variables_of
+from mcpfactory_codegen.servers.report import REPORT, read_published_names, read_report, variables_of
 from mcpfactory_codegen.servers.scaffold import find_template
+from mcpfactory_codegen.servers.server_files import Lock, LockEntry, fingerprint, merge
 from mcpfactory_codegen.servers.templates import TemplateSourceError
-from mcpfactory_codegen.servers.tree import Lock, LockEntry, fingerprint, merge
 from mcpfactory_codegen.settings import CONFIG
 from mcpfactory_codegen.sources.translation import table
 from mcpfactory_codegen.text import words
@@ -56,7 +56,7 @@ _MOST_BYTES: Final = 1_000_000  # larger files are not handwritten
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class NameMention:
     """A line with the old name."""
 
     path: str
@@ -71,7 +71,7 @@ class Renaming:
     old: ServerConfig
     new: ServerConfig
     changed: tuple[str, ...] = ()
-    mentions: tuple[Mention, ...] = ()
+    mentions: tuple[NameMention, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     changes: Mapping[str, bytes | None] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
@@ -151,7 +151,7 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
             old, new = (target / "src" / one.package for one in (renaming.old, renaming.new))
             if old != new and old.is_dir():
                 old.rename(new)
-            tree.apply(target, renaming.changes, renaming.lock)
+            server_files.apply(target, renaming.changes, renaming.lock)
             target.chmod(0o755)  # mkdtemp makes it private
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
@@ -159,15 +159,15 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
     return target
 
 
-def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> Created:
+def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> CreatedServer:
     """Return the server as generated now under a name, without person-owned files if its template is missing."""
     version = stated_version(folder, old)
     if not old.document:
         try:
             return from_template(config, find_template(config.template, folder))
         except TemplateSourceError:
-            return Created()
-    known, documents = published(folder), stored_documents(folder, old)
+            return CreatedServer()
+    known, documents = read_published_names(folder), stored_documents(folder, old)
     if config != old:
         known = replace(known, prefix="")
     make = partial(generate, config, documents, known, version)
@@ -177,7 +177,7 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
         return make()
 
 
-def _machines(lock: Lock, names: _Names, after: Created) -> tuple[dict[str, bytes | None], dict[str, LockEntry]]:
+def _machines(lock: Lock, names: _Names, after: CreatedServer) -> tuple[dict[str, bytes | None], dict[str, LockEntry]]:
     """Return the changes of machine-owned files, and the lock entries of all files that are not person-owned."""
     changes: dict[str, bytes | None] = {path: text.encode() for path, text in after.machine.items()}
     entries = {path: LockEntry("machine", fingerprint(text.encode())) for path, text in after.machine.items()}
@@ -190,7 +190,7 @@ def _machines(lock: Lock, names: _Names, after: Created) -> tuple[dict[str, byte
 
 
 @dataclass(frozen=True, slots=True)
-class _Persons:
+class _UserFiles:
     """The person's files: `texts` of those that change, `kept` of all others, by their new paths."""
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -198,8 +198,8 @@ class _Persons:
     entries: dict[str, LockEntry] = field(default_factory=dict)
 
 
-def _persons(folder: Path, lock: Lock, names: _Names, before: Created, after: Created) -> _Persons:
-    done = _Persons()
+def _persons(folder: Path, lock: Lock, names: _Names, before: CreatedServer, after: CreatedServer) -> _UserFiles:
+    done = _UserFiles()
     ours = {path for path, entry in lock.files.items() if entry.owner != "person"}
     for path, text in _texts(folder):
         if path in ours:
@@ -218,7 +218,7 @@ def _persons(folder: Path, lock: Lock, names: _Names, before: Created, after: Cr
     return done
 
 
-def _renamed(names: _Names, before: Created, after: Created, path: str, text: str) -> str:
+def _renamed(names: _Names, before: CreatedServer, after: CreatedServer, path: str, text: str) -> str:
     """Return a person-owned text under the new name, merged with the template's differences unless they conflict."""
     base, theirs = before.person.get(path), after.person.get(names.path(path))
     if base is not None and theirs is not None and base != theirs:
@@ -262,17 +262,17 @@ def _texts(folder: Path) -> Iterator[tuple[str, str]]:
             continue
 
 
-def _mentions(names: _Names, persons: _Persons) -> Iterator[Mention]:
+def _mentions(names: _Names, persons: _UserFiles) -> Iterator[NameMention]:
     pattern = names.mention()
     for path, text in sorted({**persons.kept, **persons.texts}.items()):
         if _PAST.match(Path(path).stem):
             continue
         for number, line in enumerate(text.splitlines(), 1):
             if pattern.search(line):
-                yield Mention(path, number, line.strip()[:200])
+                yield NameMention(path, number, line.strip()[:200])
 
 
-def _variables(folder: Path, after: Created) -> dict[str, str]:
+def _variables(folder: Path, after: CreatedServer) -> dict[str, str]:
     """Return the new name of each variable that the server reads; equal servers have them in one order."""
     reports = read_report(folder), json.loads(after.machine.get(REPORT, "{}"))
     pairs = zip(*map(_read_variables, reports), strict=False)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
-from mcpfactory_codegen.describe.tools import ApiTool, hardships_of
+from mcpfactory_codegen.describe.tools import ApiTool, tool_difficulties
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation_key
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.naming.variables import environment_parts
 from mcpfactory_codegen.servers.diff import CHANGES, Change
-from mcpfactory_codegen.sources.translation import entries, given, table
+from mcpfactory_codegen.sources.translation import entries, table, without_empty
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.secrets import server_setting
 
@@ -76,11 +76,11 @@ def _tool(tool: ApiTool, operation: ApiOperation) -> dict[str, Any]:
         "name": tool.name,
         "operation": _named(operation),
         "arguments": {name: {"in": bound.place, "name": bound.name} for name, bound in tool.bindings.items()},
-        **given(fixed=dict(tool.fixed)),
+        **without_empty(fixed=dict(tool.fixed)),
         "tokens": tool.tokens,
         "effect": _effect(tool.annotations),
-        **given(
-            hard=hardships_of(tool, operation),
+        **without_empty(
+            hard=tool_difficulties(tool, operation),
             paging={"kind": tool.paging.kind, "argument": tool.paging.argument} if tool.paging else None,
             output=f"no output schema: {tool.output.reason}" if tool.output.reason else "",
         ),
@@ -216,7 +216,7 @@ def _compact(value: Any) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Published:
+class PublishedNames:
     """Published names of a server, from its report, which stay the same on regeneration.
 
     `names` has the tool name of each operation by its key, before the user's renaming or hiding. `servers` has the
@@ -247,20 +247,20 @@ def variables_of(report: Mapping[str, Any]) -> list[str]:
     return [str(row["name"]) for _, row in entries(report, "environment") if "name" in row]
 
 
-def published(folder: Path) -> Published:
+def read_published_names(folder: Path) -> PublishedNames:
     """Return the published names of the server in a directory; empty without a readable report."""
     data = read_report(folder)
     try:
         names = {reported_key(tool["operation"]): str(tool["name"]) for tool in data["tools"] if tool["operation"]}
         names |= {str(key): str(name) for key, name in data.get("names", {}).items()}
     except (KeyError, TypeError, AttributeError):
-        return Published()
+        return PublishedNames()
     try:
         address = data["address"]
         servers = {str(one["name"]): str(one["url"]) for one in address["servers"]}
-        return Published(names, servers | {"": str(address.get("base_url", ""))}, str(address["prefix"]))
+        return PublishedNames(names, servers | {"": str(address.get("base_url", ""))}, str(address["prefix"]))
     except (KeyError, TypeError, AttributeError):  # an earlier mcpfactory wrote no addresses
-        return Published(names)
+        return PublishedNames(names)
 
 
 # --- origins that receive a server's credentials, and their changes in an update ---

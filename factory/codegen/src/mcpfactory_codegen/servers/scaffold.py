@@ -23,6 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from mcpfactory_codegen.servers.server_files import fingerprint
 from mcpfactory_codegen.servers.templates import (
     SETTINGS,
     FetchedTemplate,
@@ -32,8 +33,7 @@ from mcpfactory_codegen.servers.templates import (
     fetch_template,
     parse_source,
 )
-from mcpfactory_codegen.servers.tree import fingerprint
-from mcpfactory_codegen.text import nearest
+from mcpfactory_codegen.text import closest_match
 
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
 _MOST_BYTES: Final = 1 << 25  # bytes of all files of a template
@@ -86,7 +86,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
     """Return a template: shipped, by name; from a directory, Git or a package, by its source (`templates.parse_source`).
 
     Args:
-        source: as typed, or as written by `kept_source`.
+        source: as typed, or as written by `stored_source`.
         beside: the server's directory, to which a stored path is relative; None for typed sources.
 
     Raises:
@@ -109,13 +109,13 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
         name = source.removeprefix(_ELSEWHERE)
         message = f"the template {name} is in an unknown folder outside the workspace"
         raise UnknownTemplateError(message, "give its folder: mcpfactory update NAME --template FOLDER")
-    known, close = ", ".join(shipped), nearest(source, shipped)
+    known, close = ", ".join(shipped), closest_match(source, shipped)
     guess = f"did you mean {close!r}? " if close else ""
     hint = f"{guess}use one of {known}, a folder with a {SETTINGS}, git+https://… or package:NAME==VERSION"
     raise UnknownTemplateError(f"unknown template {source!r}", hint)
 
 
-def kept_source(template: ServerTemplate, server: Path) -> str:
+def stored_source(template: ServerTemplate, server: Path) -> str:
     """Return the template source for a server's configuration.
 
     A directory in the workspace is stored as a path relative to the server's, one elsewhere by its name alone.
@@ -176,7 +176,7 @@ def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str,
                 render_here(found.folder, place, data)
             else:
                 _copy(found.folder, Path(folder, "template"))
-                render_apart(Path(folder, "template"), place, data)
+                render_in_subprocess(Path(folder, "template"), place, data)
         except (RenderError, OSError) as error:
             message = f"template {found.name} cannot be rendered: {error}"
             where = found.source if found.origin else found.folder / SETTINGS
@@ -264,7 +264,9 @@ def render_here(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
         raise RenderError(str(error) or type(error).__name__) from None
 
 
-def render_apart(template: Path, folder: Path, data: Mapping[str, Any], seconds: float = RENDER_SECONDS) -> None:
+def render_in_subprocess(
+    template: Path, folder: Path, data: Mapping[str, Any], seconds: float = RENDER_SECONDS
+) -> None:
     """Render an untrusted template in a separate process with limited time and memory.
 
     Raises:

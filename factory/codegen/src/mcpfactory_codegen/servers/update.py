@@ -19,25 +19,12 @@ from typing import Any
 from mcpfactory_codegen.ir import Problem, Skipped
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays
-from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.servers.answers import with_answers, with_template
-from mcpfactory_codegen.servers.build import (
-    Created,
-    CreateError,
-    Notify,
-    as_create_errors,
-    from_template,
-    generate,
-    no_notice,
-    refuse_empty,
-    stated_version,
-    tampered,
-)
+from mcpfactory_codegen.servers import server_files
 from mcpfactory_codegen.servers.config import Answer, ApiConfig, ServerConfig, read_config
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_codegen.servers.documents import (
     Sources,
-    as_kept,
+    as_stored,
     document_files,
     is_url,
     overlays_of,
@@ -47,24 +34,37 @@ from mcpfactory_codegen.servers.documents import (
     stored_document,
     with_apis,
 )
+from mcpfactory_codegen.servers.generation import (
+    CreatedServer,
+    CreateError,
+    Notify,
+    as_create_errors,
+    edited_file_problems,
+    from_template,
+    generate,
+    no_notice,
+    require_tools,
+    stated_version,
+)
 from mcpfactory_codegen.servers.report import (
     ORIGIN_CHANGED,
     REPORT,
     origin_changes,
-    published,
     read_object,
+    read_published_names,
     read_report,
     reported_key,
     variables_of,
 )
-from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, kept_source
-from mcpfactory_codegen.servers.tree import FileStep, Lock, LockEntry, Plan, fingerprint, has_marks, merge
+from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, stored_source
+from mcpfactory_codegen.servers.server_files import FilePlan, FileStep, Lock, LockEntry, fingerprint, has_marks, merge
+from mcpfactory_codegen.servers.template_answers import with_answers, with_template
 from mcpfactory_codegen.settings import CONFIG
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
-class Updated:
+class UpdatedServer:
     """Result of an update or a dry run. `changes` are those that affect callers of the tools.
 
     `address` has the API's URLs, as in the report; `moved` is a text about variables that the server no longer reads,
@@ -99,7 +99,7 @@ def update_server(
     answers: Mapping[str, Answer] | None = None,
     dry_run: bool = False,
     notify: Notify = no_notice,
-) -> Updated:
+) -> UpdatedServer:
     """Regenerate the server in `folder` and merge the result with the user's edits.
 
     Args:
@@ -120,7 +120,7 @@ def update_server(
     """
     with as_create_errors():
         config = read_config(folder)
-        plan = Plan(folder)
+        plan = FilePlan(folder)
         chosen, config = _chosen(folder, config, template, answers or {})
         places = _places(config, source, labels)
         added = _added(config, places)
@@ -141,14 +141,14 @@ def update_server(
             refuse_new_origins(config.name, changes)
         if not dry_run:
             plan.apply(built.template if merged else "")
-    return Updated(
+    return UpdatedServer(
         server=config.name,
         path=folder,
         tools=built.tools,
         operations=built.operations,
         files=plan.ordered,
         changes=changes,
-        problems=(*built.problems, *tampered(plan.ordered)),
+        problems=(*built.problems, *edited_file_problems(plan.ordered)),
         skipped=built.skipped,
         address=built.address,
         moved=f"variables that are no longer read: {', '.join(sorted(gone))}" if gone else "",
@@ -160,7 +160,7 @@ def _chosen(
 ) -> tuple[ServerTemplate, ServerConfig]:
     """Return the template, which `source` can change, and the configuration with it and the answers."""
     template = find_template(source) if source else find_template(config.template, folder)
-    kept = kept_source(template, folder) if source else config.template
+    kept = stored_source(template, folder) if source else config.template
     chosen = config.with_server(template=kept)
     return template, chosen.model_copy(update={"answers": {**config.answers, **answers}})
 
@@ -173,7 +173,7 @@ def _built(
     sources: Mapping[str, str],
     *,
     notify: Notify,
-) -> Created:
+) -> CreatedServer:
     """Return the server as generated from fresh and stored documents; `sources` as for `generate`."""
     if not config.document:
         return from_template(config, template)
@@ -182,18 +182,18 @@ def _built(
         if api.label in documents.fresh:
             fresh = documents.fresh[api.label]
             every[api.label] = apply_overlays(
-                as_kept(fresh, document_files(fresh, api.label)), overlays_of(folder, api)
+                as_stored(fresh, document_files(fresh, api.label)), overlays_of(folder, api)
             )
     built = generate(
         config,
         every,
-        published(folder),
+        read_published_names(folder),
         stated_version(folder, config),
         scaffold=template,
         sources=sources,
         notify=notify,
     )
-    refuse_empty(built, config, config.document)
+    require_tools(built, config, config.document)
     return built
 
 
@@ -220,7 +220,7 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
     for label in labels:
         if label not in known:
             message = f"{config.name} has no API document {label!r}"
-            raise CreateError(message, listed(label, known, "documents") if any(known) else hint, "source")
+            raise CreateError(message, did_you_mean(label, known, "documents") if any(known) else hint, "source")
     places: dict[str, str] = {}
     for one in sources_of(source):
         if not config.document:
@@ -264,7 +264,7 @@ def _source_document(folder: Path, api: ApiConfig, place: str | None) -> Documen
 
 
 def _take_documents(
-    config: ServerConfig, documents: _Documents, plan: Plan, *, renewed: Collection[str]
+    config: ServerConfig, documents: _Documents, plan: FilePlan, *, renewed: Collection[str]
 ) -> ServerConfig:
     """Plan to copy the documents into the folder; return the configuration that names them.
 
@@ -306,8 +306,8 @@ def _files_of(api: ApiConfig, document: Document) -> list[str]:
     return [below + part for part in document.parts]
 
 
-def _take_file(path: str, content: bytes, plan: Plan) -> None:
-    target = tree.locate(plan.folder, path)
+def _take_file(path: str, content: bytes, plan: FilePlan) -> None:
+    target = server_files.locate(plan.folder, path)
     existing = target.read_bytes() if target.is_file() else None
     if existing != content:
         _refuse_edited(target, path, existing, plan.lock)
@@ -316,9 +316,9 @@ def _take_file(path: str, content: bytes, plan: Plan) -> None:
     plan.entries[path] = LockEntry("document", fingerprint(content))
 
 
-def _drop_file(path: str, plan: Plan) -> None:
+def _drop_file(path: str, plan: FilePlan) -> None:
     """Plan to remove a document's file; an edited one becomes person-owned."""
-    target = tree.locate(plan.folder, path)
+    target = server_files.locate(plan.folder, path)
     plan.entries.pop(path)
     if not target.is_file():
         return
@@ -339,14 +339,14 @@ def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lock) 
     raise CreateError(f"{target} {what}, and another document would replace it", hint, "edited")
 
 
-def _merge_persons(config: ServerConfig, built: Created, plan: Plan) -> bool:
+def _merge_persons(config: ServerConfig, built: CreatedServer, plan: FilePlan) -> bool:
     """Plan the person-owned files; return True if all include the template's changes, possibly between conflict marks."""
     complete = True
     before = {path for path, entry in plan.lock.files.items() if entry.owner == "person"}
     for path in sorted((before | built.person.keys()) - {CONFIG}):
         known = plan.lock.files.get(path)
         base = known.pristine if known is not None and known.owner == "person" else None
-        merged = _merged(tree.locate(plan.folder, path), base, built.person.get(path))
+        merged = _merged(server_files.locate(plan.folder, path), base, built.person.get(path))
         plan.steps.append(FileStep(path, merged.action, "person", note=merged.note))
         complete &= merged.action != "conflict" or merged.content is not None
         if merged.content is not None or merged.action == "remove":
@@ -358,9 +358,9 @@ def _merge_persons(config: ServerConfig, built: Created, plan: Plan) -> bool:
     return complete
 
 
-def _configure(config: ServerConfig, built: Created, plan: Plan) -> None:
+def _configure(config: ServerConfig, built: CreatedServer, plan: FilePlan) -> None:
     """Update the documents, the template and the answers in mcpfactory.toml; the rest of the file stays."""
-    ours = tree.locate(plan.folder, CONFIG).read_bytes().decode()
+    ours = server_files.locate(plan.folder, CONFIG).read_bytes().decode()
     known = read_config(plan.folder)
     text = with_apis(ours, built.apis)
     if config.template != known.template:
@@ -378,7 +378,7 @@ def _configure(config: ServerConfig, built: Created, plan: Plan) -> None:
 class _FileMerge:
     """Result of merging a person-owned file: `content` to write unless None, and the `base` of the next merge."""
 
-    action: tree.Action
+    action: server_files.Action
     note: str = ""
     content: bytes | None = None
     base: str | None = None
@@ -433,7 +433,7 @@ def _text(target: Path) -> str | None:
         return None
 
 
-def _changes(folder: Path, config: ServerConfig, built: Created, before: Mapping[str, Any]) -> tuple[Change, ...]:
+def _changes(folder: Path, config: ServerConfig, built: CreatedServer, before: Mapping[str, Any]) -> tuple[Change, ...]:
     """Return the changes for callers; `before` is the report of the current server."""
     path = f"src/{config.package}/_generated/manifest.json"
     if path not in built.machine:

@@ -25,7 +25,7 @@ from mcpfactory_codegen.sources.translation import Translation
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DocumentKind:
     """A kind of document.
 
     `file` is its stem in a server's directory; `counted` names the items counted in it. `translate` is None if no
@@ -45,19 +45,19 @@ class Source:
 
 
 SOURCES: Final = (
-    Source("openapi", "an OpenAPI document", "operations", "openapi", lambda data: "openapi" in data or "swagger" in data),
-    Source("discovery", "a Google discovery document", "methods", "discovery", is_discovery, translate_discovery),
-    Source(
+    DocumentKind("openapi", "an OpenAPI document", "operations", "openapi", lambda data: "openapi" in data or "swagger" in data),
+    DocumentKind("discovery", "a Google discovery document", "methods", "discovery", is_discovery, translate_discovery),
+    DocumentKind(
         "introspection", "the introspection of a GraphQL API", "fields", "introspection",
         is_introspection, translate_introspection,
     ),
-    Source("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
-    Source("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, without_values),
+    DocumentKind("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
+    DocumentKind("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, without_values),
 )  # fmt: skip
 """Kinds in the order in which they are tried."""
 
 
-def recognise(data: Any) -> Source | None:
+def recognize(data: Any) -> DocumentKind | None:
     """Return the kind of a document; None if unknown."""
     if not isinstance(data, dict):
         return None

@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.sources.translation import Draft, Translation, entries, given, pointer_of, table, text, texts
+from mcpfactory_codegen.sources.translation import (
+    OpenApiDraft,
+    Translation,
+    entries,
+    pointer_of,
+    table,
+    text,
+    texts,
+    without_empty,
+)
 
 _GOOGLE: Final = ("googleapis.com", "google.com", "youtube.com")
 _AUTHORIZE: Final = "https://accounts.google.com/o/oauth2/v2/auth"
@@ -23,7 +32,7 @@ _TEMPLATE: Final = re.compile(r"\{([+/#.;?&]?)([^{}]*?)\*?\}")
 _OF_ALL: Final = frozenset({"fields"})
 """Common parameters that a model can use: `fields` makes responses shorter."""
 _PLAIN_PLACES: Final = frozenset({"projects", "locations", "organizations", "folders", "customers", "accounts"})
-_QUIET: Final = frozenset({"path-odd"})  # fragments, and the fixed query of uploads
+_QUIET: Final = frozenset({"path-unusual-syntax"})  # fragments, and the fixed query of uploads
 _NUMBERS: Final = {"integer": int, "number": float}
 
 
@@ -51,7 +60,7 @@ class _Method:
 def translate_discovery(data: dict[str, Any]) -> Translation:
     """Return a discovery document as OpenAPI."""
     title = data.get("title") or data.get("canonicalName") or data.get("name")
-    draft = Draft(title, data.get("version") or data.get("revision"), data.get("description"))
+    draft = OpenApiDraft(title, data.get("version") or data.get("revision"), data.get("description"))
     root = text(data, "rootUrl") or _root_of(text(data, "baseUrl"))
     if root:
         draft.servers.append({"url": root.rstrip("/")})
@@ -80,7 +89,7 @@ def _prefix(data: dict[str, Any]) -> str:
     return f"/{path.strip('/')}" if path.strip("/") else ""
 
 
-def _schemes(draft: Draft, data: dict[str, Any], root: str) -> None:
+def _schemes(draft: OpenApiDraft, data: dict[str, Any], root: str) -> None:
     scopes = table(table(table(data, "auth"), "oauth2"), "scopes")
     host = root.rstrip("/").partition("://")[2].partition("/")[0]
     if scopes and host.endswith(_GOOGLE):
@@ -105,7 +114,7 @@ def _methods(node: dict[str, Any], origin: str = "", resources: tuple[str, ...] 
             yield from _methods(resource, origin + pointer_of("resources", name), (*resources, name))
 
 
-def _add(draft: Draft, data: dict[str, Any], method: _Method, required: dict[str, dict[str, list[str]]]) -> None:
+def _add(draft: OpenApiDraft, data: dict[str, Any], method: _Method, required: dict[str, dict[str, list[str]]]) -> None:
     node = method.node
     verb = text(node, "httpMethod").lower()
     written = text(node, "path") if isinstance(node.get("path"), str) else text(node, "flatPath")
@@ -133,7 +142,7 @@ def _add(draft: Draft, data: dict[str, Any], method: _Method, required: dict[str
     _add_upload(draft, method, operation, verb)
 
 
-def _add_upload(draft: Draft, method: _Method, operation: dict[str, Any], verb: str) -> None:
+def _add_upload(draft: OpenApiDraft, method: _Method, operation: dict[str, Any], verb: str) -> None:
     """Add an operation that uploads the content alone: the same method with another path and the file as its body."""
     upload = table(method.node, "mediaUpload")
     path = text(table(table(upload, "protocols"), "simple"), "path")
@@ -168,7 +177,9 @@ def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, An
         "parameters": _parameters(data, method, path),
         "responses": {"200": answer},
         "security": _security(data, node),
-        **given(description=node.get("description"), deprecated=True if node.get("deprecated") is True else None),
+        **without_empty(
+            description=node.get("description"), deprecated=True if node.get("deprecated") is True else None
+        ),
     }
 
 
@@ -198,7 +209,7 @@ def _parameter(name: str, node: Any, expanded: dict[str, str]) -> dict[str, Any]
     built: dict[str, Any] = {"name": name, "in": place, "schema": schema}
     if isinstance(schema, dict) and schema.pop("deprecated", False):
         built["deprecated"] = True
-    built |= given(description=node.get("description"))
+    built |= without_empty(description=node.get("description"))
     # The API rejects requests without it.
     said = text(node, "description").startswith("Required.") and "default" not in node
     if node.get("required") is True or place == "path" or said:
@@ -258,9 +269,9 @@ def _schema(node: Any) -> Any:
     if isinstance(properties, dict):
         built["properties"] = {name: _schema(one) for name, one in properties.items()}
         needed = [name for name, one in properties.items() if isinstance(one, dict) and one.get("required") is True]
-        built |= given(required=needed)
+        built |= without_empty(required=needed)
     branches = [one["$ref"] for _, one in entries(table(node, "variant"), "map") if isinstance(one.get("$ref"), str)]
-    built |= given(anyOf=[{"$ref": pointer_ref(one)} for one in branches])
+    built |= without_empty(anyOf=[{"$ref": pointer_ref(one)} for one in branches])
     if node.get("repeated") is True:
         described = {key: built.pop(key) for key in ("description", "deprecated") if key in built}
         return {"type": "array", "items": built, **described}

@@ -17,18 +17,18 @@ from urllib.parse import parse_qsl, unquote
 from mcpfactory_codegen.credentials import is_credential, is_secret
 from mcpfactory_codegen.sources.translation import (
     REDACTED,
-    Draft,
+    OpenApiDraft,
     Translation,
     entries,
-    given,
     infer,
     json_value,
     redacted,
     table,
     text,
+    without_empty,
     without_user,
 )
-from mcpfactory_codegen.text import snake
+from mcpfactory_codegen.text import snake_case
 
 _VARIABLE: Final = re.compile(r"\{\{\s*([^{}]{1,100}?)\s*\}\}")
 _LONE: Final = re.compile(r'(?<!["\w}])\{\{\s*([^{}"]{1,100}?)\s*\}\}(?!["\w{])')
@@ -102,7 +102,7 @@ def translate_postman(data: dict[str, Any]) -> Translation:
     origin = "" if node is data else "/collection"
     info = table(node, "info")
     version = info.get("version")
-    draft = Draft(info.get("name"), version if isinstance(version, str) else "", _described(info))
+    draft = OpenApiDraft(info.get("name"), version if isinstance(version, str) else "", _described(info))
     variables = _variables(node)
     found = [*_requests(node, origin, (), node.get("auth"))]
     addresses = [_address(one.node.get("url"), variables) for one in found]
@@ -112,9 +112,9 @@ def translate_postman(data: dict[str, Any]) -> Translation:
         draft.servers.append({"url": root})
     named: dict[str, set[tuple[str, str]]] = {}
     for one, address in zip(found, addresses, strict=True):
-        named.setdefault(snake(one.name), set()).add((text(one.node, "method"), address.path if address else ""))
+        named.setdefault(snake_case(one.name), set()).add((text(one.node, "method"), address.path if address else ""))
     for one, address in zip(found, addresses, strict=True):
-        _add(draft, one, address, root, repeated=len(named[snake(one.name)]) > 1)
+        _add(draft, one, address, root, repeated=len(named[snake_case(one.name)]) > 1)
     return draft.done(frozenset() if root else frozenset({"server-relative"}))
 
 
@@ -144,18 +144,18 @@ def _requests(node: dict[str, Any], origin: str, folders: tuple[str, ...], auth:
             )
 
 
-def _add(draft: Draft, one: _PostmanRequest, address: _Address | None, root: str, *, repeated: bool) -> None:
+def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, root: str, *, repeated: bool) -> None:
     method = text(one.node, "method").upper() or "GET"
-    name = snake(one.name)
+    name = snake_case(one.name)
     if repeated and one.folders:
-        name = snake(f"{one.folders[-1]} {one.name}")
+        name = snake_case(f"{one.folders[-1]} {one.name}")
     if address is None or not _METHOD.match(method):
         reason = "it has no URL" if address is None else "it has no usable method"
         draft.problems.add("operation-invalid", one.origin, f"the request {one.name[:100]!r}: {reason}; left out")
         draft.leave_out(method, "", name, one.origin, reason)
         return
     operation: dict[str, Any] = {
-        **given(operationId=name),
+        **without_empty(operationId=name),
         "summary": one.name,
         "description": _described(one.node) or _described(one.item),
         "tags": [folder for folder in one.folders[-1:] if folder],
@@ -178,7 +178,7 @@ def _add(draft: Draft, one: _PostmanRequest, address: _Address | None, root: str
 
 def _path_parameters(address: _Address) -> Iterator[dict[str, Any]]:
     for name, known in address.parameters.items():
-        about = given(description=_described(known)) | _example(name, known.get("value"))
+        about = without_empty(description=_described(known)) | _example(name, known.get("value"))
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, **about}
 
 
@@ -189,7 +189,7 @@ def _query(address: _Address) -> Iterator[dict[str, Any]]:
         if not name or is_credential("query", name):
             continue
         kind: dict[str, Any] = {"type": "string"}
-        about = given(description=_described(known), required=_is_required(known))
+        about = without_empty(description=_described(known), required=_is_required(known))
         about |= _example(name, known.get("value")) if count == 1 else {}
         yield {"name": name, "in": "query", "schema": {"type": "array", "items": kind} if count > 1 else kind, **about}
 
@@ -201,7 +201,7 @@ def _headers(one: _PostmanRequest) -> Iterator[dict[str, Any]]:
         value = node.get("value")
         fixed = isinstance(value, str) and value and not _VARIABLE.search(value) and node.get("disabled") is not True
         fixed = fixed and REDACTED not in str(value)
-        about = given(description=_described(node), required=True if fixed else _is_required(node))
+        about = without_empty(description=_described(node), required=True if fixed else _is_required(node))
         schema = {"type": "string", "default": value} if fixed else {"type": "string"}
         yield {"name": name, "in": "header", "schema": schema, **about}
 
@@ -376,7 +376,7 @@ def _covered(value: Any) -> Any:
     return redacted(without_user(value)) if "://" in value else f"{lead}{REDACTED}"
 
 
-def _security(draft: Draft, one: _PostmanRequest, address: _Address) -> list[dict[str, list[str]]]:
+def _security(draft: OpenApiDraft, one: _PostmanRequest, address: _Address) -> list[dict[str, list[str]]]:
     """Return a request's security requirements: its auth, and headers and queries with names of credentials."""
     schemes = [_scheme(one.auth)]
     for name, node in _written_headers(one).items():
@@ -397,12 +397,12 @@ def _key(place: str, name: str) -> dict[str, Any]:
     return {"type": "apiKey", "in": place, "name": name}
 
 
-def _named(draft: Draft, scheme: dict[str, Any]) -> str:
+def _named(draft: OpenApiDraft, scheme: dict[str, Any]) -> str:
     """Return the name of a scheme; the same scheme has one name."""
     for name, known in draft.schemes.items():
         if known == scheme:
             return name
-    stem = snake(str(scheme.get("name") or scheme.get("scheme") or scheme["type"])) or "auth"
+    stem = snake_case(str(scheme.get("name") or scheme.get("scheme") or scheme["type"])) or "auth"
     name, number = stem, 2
     while name in draft.schemes:
         name, number = f"{stem}_{number}", number + 1
@@ -501,10 +501,10 @@ def _form(nodes: list[dict[str, Any]]) -> dict[str, Any]:
         if text(node, "type") == "file":
             schema = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
         examples = list(_example(name, node.get("value")).values())
-        schema |= given(description=_described(node), examples=examples)
+        schema |= without_empty(description=_described(node), examples=examples)
         properties[name] = {"type": "array", "items": schema} if name in properties else schema
         required += [name] if _is_required(node) else []
-    return {"type": "object", "properties": properties, **given(required=required)}
+    return {"type": "object", "properties": properties, **without_empty(required=required)}
 
 
 def _responses(item: dict[str, Any]) -> dict[str, Any]:

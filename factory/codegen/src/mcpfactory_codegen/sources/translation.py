@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfactory_codegen.credentials import is_secret
-from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Problems, Skipped
+from mcpfactory_codegen.ir import Api, ApiOperation, Problem, ProblemCollector, Skipped
 from mcpfactory_runtime.schemas.walk import escape, unescape
 
 
@@ -48,7 +48,7 @@ class Translation:
 
         Adds the operations that the translation left out.
         """
-        problems = Problems()
+        problems = ProblemCollector()
         problems.extend((*before, *self.problems))
         for one in api.problems:
             if one.code not in self.quiet:
@@ -88,7 +88,7 @@ def _below(node: Any, token: str) -> Any:
     return None
 
 
-class Draft:
+class OpenApiDraft:
     """An OpenAPI document while it is being written."""
 
     def __init__(self, title: Any, version: Any = "", description: Any = "") -> None:
@@ -97,9 +97,9 @@ class Draft:
         self.schemes: dict[str, Any] = {}
         self.servers: list[dict[str, Any]] = []
         self.origins: dict[str, str] = {}
-        self.problems = Problems()
+        self.problems = ProblemCollector()
         self.skipped: list[Skipped] = []
-        self.info = given(title=title, description=description) | {"version": version or "1"}
+        self.info = without_empty(title=title, description=description) | {"version": version or "1"}
 
     def add(self, method: str, path: str, operation: dict[str, Any], origin: str) -> None:
         """Add an operation; a duplicate is left out, and the existing operation stays unchanged."""
@@ -118,7 +118,7 @@ class Draft:
     def done(self, quiet: frozenset[str] = frozenset(), documents: dict[str, str] | None = None) -> Translation:
         """Return the translation."""
         data = {"openapi": "3.1.0", "info": self.info, "servers": self.servers, "paths": self.paths}
-        data["components"] = given(schemas=self.schemas, securitySchemes=self.schemes)
+        data["components"] = without_empty(schemas=self.schemas, securitySchemes=self.schemes)
         return Translation(data, self.origins, self.problems.all(), tuple(self.skipped), quiet, documents or {})
 
 
@@ -156,7 +156,7 @@ def texts(node: Any, key: str) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
-def given(**fields: Any) -> dict[str, Any]:
+def without_empty(**fields: Any) -> dict[str, Any]:
     """Return the fields that have a value; not those that are None or empty."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 

@@ -25,7 +25,7 @@ from mcpfactory_runtime.client.channel import (
 )
 from mcpfactory_runtime.client.http_messages import SseEvent, SseReader
 from mcpfactory_runtime.client.oauth import OAuth
-from mcpfactory_runtime.errors import why_unreachable
+from mcpfactory_runtime.errors import connection_error_reason
 from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, OAuthError
 from mcpfactory_runtime.protocol.decoding import aiter_decoded
 from mcpfactory_runtime.protocol.errors import McpError
@@ -218,7 +218,7 @@ class _Http(ClientChannel):
     def _unreachable(self, error: Exception, url: str = "") -> ConnectionLostError:
         parts = urlsplit(url or self.url)
         return ConnectionLostError(
-            f"no connection to {parts.hostname}:{parts.port or parts.scheme}: {why_unreachable(error)}"
+            f"no connection to {parts.hostname}:{parts.port or parts.scheme}: {connection_error_reason(error)}"
         )
 
     def _spawn(self, key: Any, work: Coroutine[Any, Any, None]) -> None:
@@ -530,7 +530,7 @@ async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
                 raise OSError(f"{url} returned HTTP {response.status_code}")
             return await _read(response, limit, OSError(f"{url} is larger than {limit} bytes"))
     except httpx.HTTPError as error:
-        raise OSError(f"{url}: {why_unreachable(error)}") from None
+        raise OSError(f"{url}: {connection_error_reason(error)}") from None
 
 
 async def fetch_public(url: str, *, limit: int = 1 << 16) -> bytes:

@@ -65,7 +65,7 @@ class Transcript(deque[TranscriptEntry]):
         return [entry.to_dict() for entry in self]
 
 
-class Watcher(Protocol):
+class NotificationReceiver(Protocol):
     """A receiver of notifications as they arrive. The methods do not block."""
 
     def notified(self, method: str, params: Json) -> None:
@@ -99,7 +99,7 @@ class ClientSession:
     ) -> None:
         self.channel = channel
         self.transcript = Transcript(maxlen=kept)
-        self.watchers: set[Watcher] = set()
+        self.watchers: set[NotificationReceiver] = set()
         self._answer = answer
         self._listen = listen
         self._headers = headers

@@ -14,7 +14,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
 from typing import Final
 
-from mcpfactory_runtime.storage.base import Expected, SharedStore
+from mcpfactory_runtime.storage.base import ExpectedEntry, SharedStore
 from mcpfactory_runtime.types import Json
 
 try:
@@ -120,7 +120,7 @@ class GrantStore:
     async def end_login(self, state: str, login: Json) -> bool:
         """Forget a login; False where somebody else came first."""
         space = f"oauth/login/{digest(state)}"
-        return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=Expected(_KEY, _dump(login)))
+        return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=ExpectedEntry(_KEY, _dump(login)))
 
     async def keep_code(self, waiting: Json, grant: Json) -> str:
         """Store the data of a code and the grant that it gives access to; return the code."""
@@ -137,7 +137,7 @@ class GrantStore:
         if waiting is None:
             return None
         used = _dump({"grant": waiting["grant"], "used": True})
-        expected = Expected(_KEY, kept)
+        expected = ExpectedEntry(_KEY, kept)
         if "used" in waiting or not await self._store.write(
             space, [(_KEY, used)], seconds=LOGIN_SECONDS, expected=expected
         ):
@@ -151,7 +151,7 @@ class GrantStore:
 
     async def change(self, grant_id: str, before: Json, after: Json) -> bool:
         """Replace a grant; False where somebody else changed it first."""
-        space, expected = f"oauth/grant/{grant_id}", Expected(_KEY, _dump(before))
+        space, expected = f"oauth/grant/{grant_id}", ExpectedEntry(_KEY, _dump(before))
         return await self._store.write(space, [(_KEY, _dump(after))], seconds=GRANT_SECONDS, expected=expected)
 
     async def end(self, grant_id: str) -> None:

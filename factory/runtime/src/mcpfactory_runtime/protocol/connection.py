@@ -176,7 +176,7 @@ _NEXT: Final[dict[tuple[State, str], State]] = {
 
 
 class Call:
-    """A request from the peer; `Connection.answer` must follow, unless a `Notice` cancels it.
+    """A request from the peer; `Connection.answer` must follow, unless a `Notification` cancels it.
 
     `method` is the name of the row in `METHODS`, independent of the peer's revision; `state` is for data that the
     handlers keep while they answer, and `http` the HTTP request that brought it, on that transport.
@@ -196,14 +196,14 @@ class Call:
         return f"Call({self.id!r}, {self.method!r}, {self.peer.revision})"
 
 
-class Notice(NamedTuple):
+class Notification(NamedTuple):
     """The peer notifies; nothing is answered. `notifications/cancelled` arrives only for a request in flight."""
 
     method: str
     params: Json
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """The peer's response to a request of ours: `result`, or `error` when that is not None."""
 
     id: RequestId
@@ -211,7 +211,7 @@ class Answer(NamedTuple):
     error: McpError | None
 
 
-class Refusal(NamedTuple):
+class ErrorReply(NamedTuple):
     """The message was wrong: send `message`. It is None where nothing may be sent."""
 
     error: McpError
@@ -224,7 +224,7 @@ class Batch(NamedTuple):
     events: list[Event]
 
 
-Event = Call | Notice | Answer | Refusal | Batch
+Event = Call | Notification | Response | ErrorReply | Batch
 
 
 class Connection:
@@ -248,7 +248,7 @@ class Connection:
     # -- in ------------------------------------------------------------------------------------------------------
 
     def receive(self, message: Any) -> Event:
-        """Return the meaning of a decoded message. Never raises: errors are returned as `Refusal`."""
+        """Return the meaning of a decoded message. Never raises: errors are returned as `ErrorReply`."""
         if type(message) is list:
             return self._receive_batch(message)
         try:
@@ -262,7 +262,7 @@ class Connection:
         except McpError as error:
             return self._refuse(message, error)
 
-    def undecodable(self, error: McpError) -> Refusal:
+    def undecodable(self, error: McpError) -> ErrorReply:
         """Return the refusal for bytes that are not a message (or exceed the size limit)."""
         return self._refuse(None, error)
 
@@ -307,26 +307,26 @@ class Connection:
             call = self.in_flight.get(request_id) if jsonrpc.is_request_id(request_id) else None
             # Too late, or not allowed: ignored (utilities/cancellation)
             if call is None or call.method == "initialize":
-                return Refusal(McpError(INVALID_PARAMS, "Nothing to cancel"), None)
-            return Notice(method, params)
+                return ErrorReply(McpError(INVALID_PARAMS, "Nothing to cancel"), None)
+            return Notification(method, params)
         peer = self.peer
         row = None if peer is None else peer.revision.rows["client_notifications"].get(method)
         if row is None:
-            return Refusal(McpError(METHOD_NOT_FOUND, f"Unknown notification: {method}"), None)
+            return ErrorReply(McpError(METHOD_NOT_FOUND, f"Unknown notification: {method}"), None)
         self.state = self._next(row)
-        return Notice(row, params)
+        return Notification(row, params)
 
     def _receive_answer(self, message: Json) -> Event:
         request_id = message.get("id")
         if not jsonrpc.is_request_id(request_id) or request_id not in self._waiting:
-            return Refusal(McpError(INVALID_REQUEST, f"Response to an unknown request: {request_id!r}"), None)
+            return ErrorReply(McpError(INVALID_REQUEST, f"Response to an unknown request: {request_id!r}"), None)
         self._waiting.remove(request_id)
         if "error" in message:
-            return Answer(request_id, None, jsonrpc.error_of(message))
+            return Response(request_id, None, jsonrpc.error_of(message))
         result = message["result"]
         if not isinstance(result, dict):
-            return Answer(request_id, None, McpError(INVALID_REQUEST, "The peer's result is not an object"))
-        return Answer(request_id, result, None)
+            return Response(request_id, None, McpError(INVALID_REQUEST, "The peer's result is not an object"))
+        return Response(request_id, result, None)
 
     def _receive_batch(self, messages: list[Any]) -> Event:
         if self.peer is None or not self.peer.revision.batches:
@@ -349,13 +349,13 @@ class Connection:
     def _next(self, method: str) -> State:
         return _NEXT.get((self.state, method)) or _NEXT.get((self.state, _ANY)) or self.state
 
-    def _refuse(self, message: Any, error: McpError) -> Refusal:
+    def _refuse(self, message: Any, error: McpError) -> ErrorReply:
         request_id = jsonrpc.usable_id(message)
         notification = isinstance(message, dict) and "id" not in message and "method" in message
         if notification and error.code != INVALID_REQUEST:  # a wrong one, but notifications are never answered
-            return Refusal(error, None)
+            return ErrorReply(error, None)
         null_id = self.peer is None or self.peer.revision.null_id
-        return Refusal(error, jsonrpc.error_message(request_id, error, null_id=null_id))
+        return ErrorReply(error, jsonrpc.error_message(request_id, error, null_id=null_id))
 
     # -- out -----------------------------------------------------------------------------------------------------
 
@@ -376,7 +376,7 @@ class Connection:
         self.in_flight.pop(call.id, None)
 
     def request(self, method: str, params: Json | None = None) -> tuple[RequestId, bytes]:
-        """Return a request to the peer: its id, by which `Answer` will name it, and the bytes to send.
+        """Return a request to the peer: its id, by which `Response` will name it, and the bytes to send.
 
         Raises:
             McpError: METHOD_NOT_FOUND when the negotiated revision does not have the method.

@@ -187,7 +187,7 @@ class Handshake(NamedTuple):
     message: Json
 
 
-class InSession(NamedTuple):
+class SessionMessage(NamedTuple):
     """Pass `message` to a session."""
 
     session: str
@@ -207,7 +207,7 @@ class EndSession(NamedTuple):
     session: str
 
 
-Route = Rejection | Accepted | ModernCall | Handshake | InSession | OpenStream | EndSession
+Route = Rejection | Accepted | ModernCall | Handshake | SessionMessage | OpenStream | EndSession
 Sessions = Callable[[str], Revision | None]
 
 
@@ -281,7 +281,7 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
     if isinstance(body, dict) and body.get("method") == "initialize":
         return Handshake(body)
     found = _session(headers, request_id, sessions)
-    return found if isinstance(found, Rejection) else InSession(found, body)
+    return found if isinstance(found, Rejection) else SessionMessage(found, body)
 
 
 def is_json(headers: Headers) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
-from mcpfactory_runtime.schemas.values import STRICT, TYPES, problem, together
+from mcpfactory_runtime.schemas.values import STRICT, TYPES, merge_errors, problem
 from mcpfactory_runtime.schemas.walk import children, properties_of, required_of, types_of
 
 CoreSchema = core_schema.CoreSchema
@@ -61,7 +61,7 @@ def _fits(handler: Handler, part: str, value: Any) -> bool:
     return True
 
 
-def only_one(branches: Sequence[CoreSchema]) -> CoreSchema:
+def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
     """`oneOf`: what the only branch makes of the value that fits. Each is tried once, or those inside each other would multiply."""
 
     def check(value: Any, handler: Handler) -> Any:
@@ -75,13 +75,13 @@ def only_one(branches: Sequence[CoreSchema]) -> CoreSchema:
             if len(fitted) > 1:
                 raise problem(f"must match exactly one of its {len(branches)} forms, but matches several")
         if not fitted:
-            raise together(refusals)
+            raise merge_errors(refusals)
         return fitted[0]
 
     return _wrapped(check, {str(number): branch for number, branch in enumerate(branches)})
 
 
-def none_of(part: CoreSchema) -> CoreSchema:
+def not_schema(part: CoreSchema) -> CoreSchema:
     """`not`."""
 
     def check(value: Any, handler: Handler) -> Any:
@@ -92,7 +92,7 @@ def none_of(part: CoreSchema) -> CoreSchema:
     return _wrapped(check, {"not": part})
 
 
-def conditional(condition: CoreSchema, then: CoreSchema, otherwise: CoreSchema) -> CoreSchema:
+def if_then_else_schema(condition: CoreSchema, then: CoreSchema, otherwise: CoreSchema) -> CoreSchema:
     """`if`, `then` and `else`."""
 
     def check(value: Any, handler: Handler) -> Any:
@@ -102,7 +102,7 @@ def conditional(condition: CoreSchema, then: CoreSchema, otherwise: CoreSchema) 
     return _wrapped(check, {"if": condition, "then": then, "else": otherwise})
 
 
-def dependent(parts: Mapping[str, CoreSchema]) -> CoreSchema:
+def dependent_schemas_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
     """`dependentSchemas`."""
 
     def check(value: Any, handler: Handler) -> Any:
@@ -114,7 +114,7 @@ def dependent(parts: Mapping[str, CoreSchema]) -> CoreSchema:
     return _wrapped(check, parts)
 
 
-def needs_too(needed: Mapping[str, Any]) -> CoreSchema:
+def dependent_required_schema(needed: Mapping[str, Any]) -> CoreSchema:
     """`dependentRequired`."""
 
     def check(value: Any) -> Any:
@@ -127,7 +127,7 @@ def needs_too(needed: Mapping[str, Any]) -> CoreSchema:
     return core_schema.no_info_plain_validator_function(check)
 
 
-def contained(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
+def contains_schema(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
     """`contains`, `minContains` and `maxContains`."""
 
     def check(value: Any, handler: Handler) -> Any:
@@ -140,18 +140,18 @@ def contained(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
     return _wrapped(check, {"contains": part})
 
 
-def named_by(names: CoreSchema) -> CoreSchema:
+def property_names_schema(names: CoreSchema) -> CoreSchema:
     """`propertyNames`."""
     return core_schema.dict_schema(keys_schema=names, strict=True)
 
 
-def by_pattern(parts: Mapping[str, CoreSchema]) -> CoreSchema:
+def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
     """`patternProperties`: what each pattern says of the properties that it matches."""
 
     def check(value: Any, handler: Handler) -> Any:
         kept = dict(value)
         for pattern in parts:
-            engine = judged(pattern)
+            engine = pattern_schema(pattern)
             matched = {key: one for key, one in kept.items() if engine is not None and engine.isinstance_python(key)}
             if matched:
                 kept |= handler(_Tried(pattern, matched))
@@ -163,7 +163,7 @@ def by_pattern(parts: Mapping[str, CoreSchema]) -> CoreSchema:
 
 def without_matched(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
     """Return a schema of objects that does not see what only patterns speak of, so that it is not one of the others."""
-    engines = [judged(pattern) for pattern in patterns]
+    engines = [pattern_schema(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
 
 
@@ -179,7 +179,7 @@ def _check_rest(
 
 def is_matched(name: str, patterns: Iterable[str]) -> bool:
     """Return True if one of the patterns may match a name."""
-    return _is_matched(name, [judged(pattern) for pattern in patterns])
+    return _is_matched(name, [pattern_schema(pattern) for pattern in patterns])
 
 
 def _is_matched(name: str, engines: Iterable[SchemaValidator | None]) -> bool:
@@ -187,7 +187,7 @@ def _is_matched(name: str, engines: Iterable[SchemaValidator | None]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def judged(pattern: str) -> SchemaValidator | None:
+def pattern_schema(pattern: str) -> SchemaValidator | None:
     """Return a linear-time validator of strings for a pattern, or None if the engine does not support the pattern."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, strict=True))
@@ -230,7 +230,7 @@ def _lets_through(part: Mapping[str, Any]) -> bool:
         patterns += part["patternProperties"]
     return (
         not _OPEN.isdisjoint(part)
-        or any(judged(pattern) is None for pattern in patterns)
+        or any(pattern_schema(pattern) is None for pattern in patterns)
         or any(kind not in TYPES for kind in types_of(part))
         or any(isinstance(part.get(key), list) and len(part[key]) > MAX_PREFIX for key in ("prefixItems", "items"))
         or _excludes_required(part)

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any, Final
 
 from mcpfactory_runtime.schemas.merge import both, common_types
-from mcpfactory_runtime.schemas.patterns import LONGEST, is_judged, matches, texts
+from mcpfactory_runtime.schemas.patterns import MAX_PATTERN_LENGTH, is_enforced, matches, texts
 from mcpfactory_runtime.schemas.values import is_number, is_of
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
@@ -92,7 +92,7 @@ def stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
             yield value
 
 
-def neighbors(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
+def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
     """Yield other values of the schema, likeliest first; different steps give different values."""
     schema = resolve(schema, root)
     schema = schema if isinstance(schema, dict) else {}
@@ -114,7 +114,7 @@ def two_items(value: list[Any], schema: Any, root: Mapping[str, Any]) -> Iterato
     """Yield arrays of two items if `value` has one: only several items show how an array is serialized."""
     items = items_of(resolve(schema, root))
     if len(value) == 1:
-        yield from ([value[0], other] for other in neighbors(value[0], items, root, 1))
+        yield from ([value[0], other] for other in alternative_values(value[0], items, root, 1))
 
 
 def invalid_values(schema: Any, root: Mapping[str, Any]) -> Iterator[Any]:
@@ -254,8 +254,8 @@ class _Sampler:
         return [value] * max(1, fewest)
 
     def string(self, schema: Mapping[str, Any], _depth: float) -> Any:
-        shortest, longest = _count(schema, "minLength", 0), _count(schema, "maxLength", LONGEST)
-        if shortest > LONGEST:
+        shortest, longest = _count(schema, "minLength", 0), _count(schema, "maxLength", MAX_PATTERN_LENGTH)
+        if shortest > MAX_PATTERN_LENGTH:
             return NOTHING
         known = _FORMATS.get(str(schema.get("format", "")))
         candidates = [*([known] if known else []), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1", "YWJj"]
@@ -267,7 +267,7 @@ class _Sampler:
             text = text[:longest] if not schema.get("format") else text
             if text and shortest <= len(text) <= longest and (not isinstance(pattern, str) or matches(pattern, text)):
                 return text
-        if isinstance(pattern, str) and not self._minimal and not (self._lenient and not is_judged(pattern)):
+        if isinstance(pattern, str) and not self._minimal and not (self._lenient and not is_enforced(pattern)):
             return NOTHING
         return ("value" + "a" * max(shortest - 5, 0))[: max(longest, 0)]
 
@@ -332,7 +332,7 @@ def _fits_plainly(value: Any, schema: Mapping[str, Any]) -> bool:
     if isinstance(value, dict | list):  # only a validator could tell if it fits
         return False
     if isinstance(value, str):
-        if not _count(schema, "minLength", 0) <= len(value) <= _count(schema, "maxLength", LONGEST):
+        if not _count(schema, "minLength", 0) <= len(value) <= _count(schema, "maxLength", MAX_PATTERN_LENGTH):
             return False
         return not isinstance(schema.get("pattern"), str) or matches(schema["pattern"], value)
     if is_number(value):

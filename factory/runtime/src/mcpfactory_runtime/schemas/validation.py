@@ -24,17 +24,17 @@ from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_sc
 
 from mcpfactory_runtime.schemas.applicators import (
     MAX_PREFIX,
-    by_pattern,
-    conditional,
-    contained,
-    dependent,
+    contains_schema,
+    dependent_required_schema,
+    dependent_schemas_schema,
+    if_then_else_schema,
     is_exact,
     is_matched,
-    judged,
-    named_by,
-    needs_too,
-    none_of,
-    only_one,
+    not_schema,
+    one_of_schema,
+    pattern_properties_schema,
+    pattern_schema,
+    property_names_schema,
     without_matched,
 )
 from mcpfactory_runtime.schemas.merge import listed_values
@@ -186,19 +186,21 @@ class _Compiler:
 
         steps: list[CoreSchema] = []
         if self._judges_one(schema):
-            steps.append(only_one([compiled(branch) for branch in schema["oneOf"]]))
+            steps.append(one_of_schema([compiled(branch) for branch in schema["oneOf"]]))
         if "not" in schema and self._is_exact(schema["not"]):
-            steps.append(none_of(compiled(schema["not"])))
+            steps.append(not_schema(compiled(schema["not"])))
         if "if" in schema and {"then", "else"} & schema.keys() and self._is_exact(schema["if"]):
-            steps.append(conditional(*(compiled(schema.get(key, True)) for key in ("if", "then", "else"))))
+            steps.append(if_then_else_schema(*(compiled(schema.get(key, True)) for key in ("if", "then", "else"))))
         if isinstance(schema.get("dependentRequired"), Mapping):
-            steps.append(needs_too(schema["dependentRequired"]))
+            steps.append(dependent_required_schema(schema["dependentRequired"]))
         if isinstance(schema.get("dependentSchemas"), Mapping) and schema["dependentSchemas"]:
-            steps.append(dependent({name: compiled(part) for name, part in schema["dependentSchemas"].items()}))
+            steps.append(
+                dependent_schemas_schema({name: compiled(part) for name, part in schema["dependentSchemas"].items()})
+            )
         return steps
 
     def _judges_one(self, schema: Mapping[str, Any]) -> bool:
-        """Return True if `only_one` can check the schema's `oneOf`."""
+        """Return True if `one_of_schema` can check the schema's `oneOf`."""
         branches = parts_of(schema, "oneOf")
         return len(branches) > 1 and self._is_exact(branches)
 
@@ -335,9 +337,9 @@ class _Compiler:
             if result.get("extra_behavior") == "forbid" or "extras_schema" in result:
                 result = without_matched(patterns, fields, result)
             parts = {str(pattern): self._inside(part, False, depth) for pattern, part in patterns.items()}
-            result = core_schema.chain_schema([result, by_pattern(parts)])
+            result = core_schema.chain_schema([result, pattern_properties_schema(parts)])
         if "propertyNames" in schema and (names := self._inside(schema["propertyNames"], False, depth)) is not _ANY:
-            result = core_schema.chain_schema([result, named_by(names)])
+            result = core_schema.chain_schema([result, property_names_schema(names)])
         low, high = _count(schema.get("minProperties")), _count(schema.get("maxProperties"))
         if low or high is not None:
             result = core_schema.no_info_after_validator_function(partial(check_size, low or 0, high), result)
@@ -361,7 +363,7 @@ class _Compiler:
             self._branched = True
             fewest, most = _count(schema.get("minContains")), _count(schema.get("maxContains"))
             part = self._inside(schema["contains"], False, depth)
-            result = core_schema.chain_schema([result, contained(part, 1 if fewest is None else fewest, most)])
+            result = core_schema.chain_schema([result, contains_schema(part, 1 if fewest is None else fewest, most)])
         return self._before(array_from_text, result) if lenient else result
 
     def string(self, schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
@@ -370,7 +372,7 @@ class _Compiler:
             strict=True,
             min_length=_count(schema.get("minLength")),
             max_length=_count(schema.get("maxLength")),
-            pattern=pattern if isinstance(pattern, str) and judged(pattern) else None,
+            pattern=pattern if isinstance(pattern, str) and pattern_schema(pattern) else None,
         )
         return self._before(text_from_integer, result) if lenient else result
 

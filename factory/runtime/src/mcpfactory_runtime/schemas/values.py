@@ -81,7 +81,7 @@ def problem(text: str) -> PydanticCustomError:
     return PydanticCustomError("problem", "{text}", {"text": text})
 
 
-def together(refusals: Iterable[ValidationError]) -> ValidationError:
+def merge_errors(refusals: Iterable[ValidationError]) -> ValidationError:
     """Return the errors of several validations as those of one."""
     found: list[InitErrorDetails] = []
     for one in (one for refusal in refusals for one in refusal.errors(include_url=False)):

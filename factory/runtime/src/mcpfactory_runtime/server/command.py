@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
-from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES, CatalogueError
+from mcpfactory_runtime.server.generated.catalog import DIALECTS, MODES, CatalogError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -79,7 +79,7 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
             parser.error(catalogue.environment_error)
         try:
             catalogue.select(options.mode, options.profile, options.dialect)
-        except CatalogueError as error:
+        except CatalogError as error:
             parser.error(str(error))
     _observe(server, parser, options)
     if options.http:
@@ -148,10 +148,10 @@ def _authorization(parser: ArgumentParser) -> dict[str, Any]:
     if not any(name.startswith("MCPFACTORY_AUTH_") for name in os.environ):
         return {}
     from mcpfactory_runtime.auth import AuthorizationError  # noqa: PLC0415 - for protected servers only
-    from mcpfactory_runtime.server.access import forget_secrets, read_access  # noqa: PLC0415 - likewise
+    from mcpfactory_runtime.server.auth_environment import forget_secrets, read_auth_environment  # noqa: PLC0415 - likewise
 
     try:
-        found = read_access(os.environ)
+        found = read_auth_environment(os.environ)
     except (AuthorizationError, RuntimeError) as error:
         parser.error(str(error))
     forget_secrets()

@@ -30,7 +30,7 @@ from mcpfactory_runtime.server.threads import in_thread
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.server.registry import Registry
     from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
     from mcpfactory_runtime.server.transform import TransformOptions
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Composed:
+class CompositionMixin:
     """A server that others may be mounted in."""
 
     registry: Registry
@@ -202,7 +202,7 @@ class _Transform:
 
 
 def _refuse_other(part: Any) -> None:
-    if not isinstance(part, Composed):
+    if not isinstance(part, CompositionMixin):
         hint = f"mount(server, {part!r})" if isinstance(part, str) else "mount(Server(…)), or mount(RemoteServer(…))"
         raise TypeError(f"{part!r} is not a server\nhint: {hint}")
 
@@ -233,7 +233,7 @@ class Mounted:
         transform: returns a tool of the part as the whole wants it; None where that is no longer possible.
     """
 
-    def __init__(self, registry: Registry, part: Host, prefix: str, transform: Transform) -> None:
+    def __init__(self, registry: Registry, part: ServerInterface, prefix: str, transform: Transform) -> None:
         self.part = part
         self.before = f"{prefix}_" if prefix else ""
         self._registry = registry
@@ -328,12 +328,12 @@ class _PartContext(Context):
 
     __slots__ = ("_part",)
 
-    def __init__(self, context: Context, part: Host) -> None:
+    def __init__(self, context: Context, part: ServerInterface) -> None:
         self.__dict__ = context.__dict__
         self._part = part
 
     @property
-    def server(self) -> Host:
+    def server(self) -> ServerInterface:
         return self._part
 
     @property
@@ -342,7 +342,7 @@ class _PartContext(Context):
         return self._part.state
 
 
-def _tool(part: Host, inner: Tool, before: str) -> Tool:
+def _tool(part: ServerInterface, inner: Tool, before: str) -> Tool:
     """Wrap a mounted server's tool as a tool of the parent server.
 
     The part checks the arguments and runs it inside its own middleware.
@@ -357,7 +357,7 @@ def _tool(part: Host, inner: Tool, before: str) -> Tool:
     return tool
 
 
-def _outer(part: Host, inner: Any, before: str) -> Any:
+def _outer(part: ServerInterface, inner: Any, before: str) -> Any:
     """Return an item of a part as an item of the whole."""
     if isinstance(inner, Tool):
         return _tool(part, inner, before)
@@ -374,7 +374,7 @@ def _outer(part: Host, inner: Any, before: str) -> Any:
 _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resources", "prompts": "prompts"}
 
 
-def _in_part(part: Host, handler: Handler, context_name: str | None) -> Handler:
+def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) -> Handler:
     """Return the handler of a resource or prompt, which is given the part's context if it takes one."""
     if context_name is None:
         return handler
@@ -392,7 +392,7 @@ class _Completions:
     It asks the part that owns the reference, else the previous handler.
     """
 
-    def __init__(self, part: Host, before: str, others: Completer | None) -> None:
+    def __init__(self, part: ServerInterface, before: str, others: Completer | None) -> None:
         self._part, self._before, self._others = part, before, others
 
     async def __call__(self, ref: Reference, argument: Argument, context: CompletionContext, ctx: Context) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mcpfactory_runtime.server.inputs import Elicit, Elicited
-from mcpfactory_runtime.server.sealing import CODE_LIFETIME
+from mcpfactory_runtime.server.request_state import CODE_LIFETIME
 from mcpfactory_runtime.types import Json
 
 _FIELD: Final = "go_ahead"

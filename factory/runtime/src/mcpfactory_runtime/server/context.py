@@ -15,17 +15,17 @@ from mcpfactory_runtime.revisions.projection import project
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
 from mcpfactory_runtime.server.execution import call_other
 from mcpfactory_runtime.server.inputs import Elicit, Elicited, Question, Root, Roots, Sample, Sampled
-from mcpfactory_runtime.server.reading import fill_own, read_own
+from mcpfactory_runtime.server.resources_prompts import get_local_prompt, read_local_resource
 from mcpfactory_runtime.server.results import Message
-from mcpfactory_runtime.server.signature import Injected
+from mcpfactory_runtime.server.signature import InjectedParameter
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.tokens import Principal
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.server.consent import Consent
-    from mcpfactory_runtime.server.host import Host, HttpRequest, ReplyChannel, SessionChannel
-    from mcpfactory_runtime.server.sealing import Opened
+    from mcpfactory_runtime.server.interfaces import HttpRequest, ReplyChannel, ServerInterface, SessionChannel
+    from mcpfactory_runtime.server.request_state import OpenedState
 
 Value = TypeVar("Value")
 
@@ -45,13 +45,15 @@ class _Done:
 _DONE: Final = _Done()
 
 
-class Context(Injected):
+class Context(InjectedParameter):
     """The request that a handler serves. Ask for it by annotation: `async def search(query: str, ctx: Context)`.
 
     Notifications (`info`, `report_progress` …) may be awaited or not, and work from `def` handlers too.
     """
 
-    def __init__(self, server: Host, call: Call, channel: ReplyChannel, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, server: ServerInterface, call: Call, channel: ReplyChannel, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._server = server
         self._call = call
         self._channel = channel
@@ -60,7 +62,7 @@ class Context(Injected):
         self._thread = threading.get_ident()
         self._answers: Json | None = None
         self._unasked: Json = {}  # answers that arrived without a question
-        self._opened: Opened | None = None  # the state that came with the request; None too once it is used
+        self._opened: OpenedState | None = None  # the state that came with the request; None too once it is used
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")
@@ -102,7 +104,7 @@ class Context(Injected):
         return principal if isinstance(principal, Principal) else None
 
     @property
-    def server(self) -> Host:
+    def server(self) -> ServerInterface:
         """The server that the handler belongs to."""
         return self._server
 
@@ -284,7 +286,7 @@ class Context(Injected):
         Raises:
             ToolError: there is no such resource.
         """
-        return await read_own(self.server.registry, uri, self, self._call.peer.revision)
+        return await read_local_resource(self.server.registry, uri, self, self._call.peer.revision)
 
     async def get_prompt(self, name: str, /, **arguments: str) -> list[Json]:
         """Return the messages of a prompt of this server.
@@ -292,7 +294,7 @@ class Context(Injected):
         Raises:
             ToolError: there is no such prompt, or the arguments do not fit.
         """
-        return await fill_own(self.server.registry, name, arguments, self)
+        return await get_local_prompt(self.server.registry, name, arguments, self)
 
     async def elicit(
         self,

@@ -16,7 +16,7 @@ from functools import update_wrapper
 from types import TracebackType
 from typing import Annotated, Any, Final, get_args, get_origin
 
-from mcpfactory_runtime.server.signature import Injected, awaited, is_async, resolved_hints, takes_context
+from mcpfactory_runtime.server.signature import InjectedParameter, awaited, is_async, resolved_hints, takes_context
 from mcpfactory_runtime.server.threads import in_thread
 
 Provider = Callable[..., Any]
@@ -82,7 +82,7 @@ def with_dependencies(handler: Handler) -> Handler:
     update_wrapper(call, handler)
     del call.__wrapped__
     if context is None and any(maker.wants_context for maker in makers.values()):
-        kept.append(inspect.Parameter(_CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=Injected))
+        kept.append(inspect.Parameter(_CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=InjectedParameter))
     call.__signature__ = inspect.Signature(kept, return_annotation=hints.get("return", inspect.Signature.empty))
     call.__annotations__ = {one.name: one.annotation for one in kept}
     if "return" in hints:

@@ -22,16 +22,22 @@ from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
 from mcpfactory_runtime.server.execution import is_plain, run_plain, run_tool
 from mcpfactory_runtime.server.inputs import read_completion, read_request
-from mcpfactory_runtime.server.lists import Filter, page
-from mcpfactory_runtime.server.middleware.layers import Layer, Layers, Request, through
-from mcpfactory_runtime.server.reading import find_resource, prompt_arguments, read_contents, read_messages, uri_of
+from mcpfactory_runtime.server.lists import SubscriptionFilter, page
+from mcpfactory_runtime.server.middleware.layers import Layer, MiddlewareStack, Request, through
 from mcpfactory_runtime.server.registry import Tool
+from mcpfactory_runtime.server.resources_prompts import (
+    find_resource,
+    prompt_arguments,
+    read_contents,
+    read_messages,
+    uri_of,
+)
 from mcpfactory_runtime.server.threads import in_thread
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.extensions import Extensions
-    from mcpfactory_runtime.server.host import Host, Outcome, ReplyChannel
+    from mcpfactory_runtime.server.interfaces import Outcome, ReplyChannel, ServerInterface
 
 
 Answer = Callable[[Call, "ReplyChannel"], Json | Awaitable[Json]]
@@ -56,7 +62,7 @@ class Dispatcher:
         layers: its middleware.
     """
 
-    def __init__(self, host: Host, extensions: Extensions, layers: Layers) -> None:
+    def __init__(self, host: ServerInterface, extensions: Extensions, layers: MiddlewareStack) -> None:
         self._host = host
         self._layers = layers
         self._extensions = extensions
@@ -112,17 +118,17 @@ class Dispatcher:
             call.params = request.params
             outcome = answer(call, channel)
             result = outcome if isinstance(outcome, dict) else await outcome
-            settled = settled or type(result) is Settled
+            settled = settled or type(result) is ProjectedResult
             return result
 
         try:
             result = await through(around, Request(call.method, call.params, context), innermost)
         except InputRequired as asked:
-            return Settled(context.input_required(asked))
+            return ProjectedResult(context.input_required(asked))
         finally:
             del self._contexts[call]
             context.end()
-        return Settled(result) if settled else result
+        return ProjectedResult(result) if settled else result
 
     async def _finished(self, call: Call, outcome: Awaitable[Json]) -> Json:
         return self._final(call, await outcome)
@@ -130,7 +136,7 @@ class Dispatcher:
     def _final(self, call: Call, result: Json) -> Json:
         """Return a result in the form of the peer's revision, in its envelope (basic/index, Results; utilities/caching)."""
         revision = call.peer.revision
-        if type(result) is not Settled:
+        if type(result) is not ProjectedResult:
             if call.method == CALL_TOOL:
                 result = project_tool_result(result, revision)
             elif call.method in RESULT_TYPES:
@@ -233,7 +239,7 @@ class Dispatcher:
     async def _read_resource(self, call: Call, channel: ReplyChannel) -> Json:
         resource, uri, bound = find_resource(self._registry, call)
         value = await self._run(resource, resource.signature.context, bound, call, channel)
-        if type(value) is Settled:
+        if type(value) is ProjectedResult:
             return value
         return {"contents": read_contents(value, uri, resource.mime_type, call.peer.revision)}
 
@@ -244,7 +250,7 @@ class Dispatcher:
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {name!r}")
         bound = prompt_arguments(prompt, call.params)
         value = await self._run(prompt, prompt.signature.context, bound, call, channel)
-        if type(value) is Settled:
+        if type(value) is ProjectedResult:
             return value
         result: Json = {"messages": read_messages(value)}
         if "description" in prompt.wire:
@@ -262,7 +268,7 @@ class Dispatcher:
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {request[0].name!r}")
         bound = dict(zip(completer.names, request, strict=False))
         value = await self._run(completer, completer.context, bound, call, channel)
-        return value if type(value) is Settled else {"completion": read_completion(value)}
+        return value if type(value) is ProjectedResult else {"completion": read_completion(value)}
 
     async def _run(self, record: Any, context_name: str | None, bound: Json, call: Call, channel: ReplyChannel) -> Any:
         """Call the handler of a resource, a prompt or the completion; its failures become errors without its text."""
@@ -363,7 +369,7 @@ class Dispatcher:
 
     async def _listen(self, call: Call, channel: ReplyChannel) -> Json:
         """Send what the filter asks for until the peer closes the stream or the server ends."""
-        chosen = Filter(call.params, self._host.capabilities)
+        chosen = SubscriptionFilter(call.params, self._host.capabilities)
         tag = {META_SUBSCRIPTION: call.id}
         tasks = []
         if chosen.task_ids is not None and "tasks" in self._host.capabilities:
@@ -397,19 +403,19 @@ class Dispatcher:
             context.end()
 
 
-class Settled(dict[str, Any]):
+class ProjectedResult(dict[str, Any]):
     """A result that is not projected: it has the form of the peer's revision already, as what asks the client and tasks have."""
 
     __slots__ = ()
 
 
-async def _settled(answer: Awaitable[Json]) -> Settled:
-    return Settled(await answer)
+async def _settled(answer: Awaitable[Json]) -> ProjectedResult:
+    return ProjectedResult(await answer)
 
 
-def _asking(context: Context | None, asked: InputRequired) -> Settled:
+def _asking(context: Context | None, asked: InputRequired) -> ProjectedResult:
     assert context is not None, "only a context can ask"
-    return Settled(context.input_required(asked))
+    return ProjectedResult(context.input_required(asked))
 
 
 class _ListenStream:
@@ -417,7 +423,7 @@ class _ListenStream:
 
     __slots__ = ("_channel", "_filter", "_revision", "_tag")
 
-    def __init__(self, channel: ReplyChannel, chosen: Filter, tag: Json, revision: Revision) -> None:
+    def __init__(self, channel: ReplyChannel, chosen: SubscriptionFilter, tag: Json, revision: Revision) -> None:
         self._channel, self._filter, self._tag, self._revision = channel, chosen, tag, revision
 
     def publish(self, method: str, params: Json) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
 from mcpfactory_runtime.server.results import READ_BY_CODE
-from mcpfactory_runtime.server.signature import ArgumentsError, Injected
+from mcpfactory_runtime.server.signature import ArgumentsError, InjectedParameter
 from mcpfactory_runtime.server.threads import in_thread
 from mcpfactory_runtime.types import Json
 
@@ -27,7 +27,7 @@ _RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")  # set in tests, t
 
 
 async def run_tool(
-    tool: Tool, arguments: Json, make_context: Callable[[], Injected], around: Around | None = None
+    tool: Tool, arguments: Json, make_context: Callable[[], InjectedParameter], around: Around | None = None
 ) -> Json:
     """Return the result of a tool, neither projected nor in its envelope; what the model should see of failures is part of it.
 
@@ -87,14 +87,14 @@ def run_plain(tool: Tool, arguments: Json) -> Json:
         return _failure(tool, error)
 
 
-def run_through(registry: Registry, tool: Tool, arguments: Json, context: Injected) -> Awaitable[Json]:
+def run_through(registry: Registry, tool: Tool, arguments: Json, context: InjectedParameter) -> Awaitable[Json]:
     """Run a tool inside the server's middleware; exceptions propagate unchanged."""
     if registry.around is None:
         return run_handler(tool, arguments, lambda: context)
     return registry.around(tool, arguments, context, run_handler)
 
 
-async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], Injected]) -> Json:
+async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], InjectedParameter]) -> Json:
     """Check the arguments, call the handler outside any middleware, and convert its return value to a result."""
     if tool.load is not None:
         tool.load(tool)
@@ -130,7 +130,7 @@ def _record_tool(file: Path, name: str) -> None:
 
 
 async def call_other(
-    registry: Registry, name: str, arguments: Json, context: Injected, principal: str | None = None
+    registry: Registry, name: str, arguments: Json, context: InjectedParameter, principal: str | None = None
 ) -> Any:
     """Return the structured content of another tool's result, or its text if it is missing, in full.
 

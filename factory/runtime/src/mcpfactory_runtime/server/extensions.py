@@ -18,14 +18,14 @@ from mcpfactory_runtime.server.results import EmbeddedText
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.generated.catalogue import Catalogue
+    from mcpfactory_runtime.server.generated.catalog import Catalog
     from mcpfactory_runtime.server.generated.manifest import Hooks
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.server.registry import Tool
     from mcpfactory_runtime.server.skills import Skills
     from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskOptions
     from mcpfactory_runtime.server.tasks.methods import TaskMethods
-    from mcpfactory_runtime.storage.base import Processes, SharedStore
+    from mcpfactory_runtime.storage.base import ProcessRegistry, SharedStore
     from mcpfactory_runtime.storage.tasks import TaskStore
 
     TasksOption = TaskOptions | TaskStore | str | PathLike[str] | None
@@ -43,8 +43,8 @@ class Extensions:
         packages: import names of the mounted `_generated` packages.
     """
 
-    def __init__(self, host: Host, tasks: TasksOption) -> None:
-        self.catalogue: Catalogue | None = None
+    def __init__(self, host: ServerInterface, tasks: TasksOption) -> None:
+        self.catalogue: Catalog | None = None
         self.packages: list[str] = []
         self.task_manager: TaskManager | None = None
         self._host = host
@@ -58,7 +58,7 @@ class Extensions:
 
     def mount_manifest(self, folder: str | PathLike[str]) -> int:
         """Register the tools of a `_generated` package; see `Server.mount_manifest`."""
-        from mcpfactory_runtime.server.generated.catalogue import Catalogue  # noqa: PLC0415 - only for generated servers
+        from mcpfactory_runtime.server.generated.catalog import Catalog  # noqa: PLC0415 - only for generated servers
         from mcpfactory_runtime.server.generated.manifest import mount  # noqa: PLC0415 - only for generated servers
 
         path = Path(folder).resolve()
@@ -70,7 +70,7 @@ class Extensions:
         package = ".".join(reversed(parts))
         title = str(self._host.info.get("title") or self._host.name)
         if self.catalogue is None:
-            self.catalogue = Catalogue(self._host.registry)
+            self.catalogue = Catalog(self._host.registry)
         count = mount(self.catalogue, path, package, title=title, environ=os.environ, loaded=self._wrap)
         self.packages.append(package)
         return count
@@ -97,9 +97,9 @@ class Extensions:
         if self.catalogue is None:
             return
         if self.catalogue.environment_error:
-            from mcpfactory_runtime.server.generated.catalogue import CatalogueError  # noqa: PLC0415 - only for generated servers
+            from mcpfactory_runtime.server.generated.catalog import CatalogError  # noqa: PLC0415 - only for generated servers
 
-            raise CatalogueError(self.catalogue.environment_error)
+            raise CatalogError(self.catalogue.environment_error)
         for notice in self.catalogue.notices:
             sys.stderr.write(f"{notice}\n")
 
@@ -125,7 +125,7 @@ class Extensions:
             self._skills = Skills(self._host)
         return self._skills
 
-    def share(self, store: SharedStore, processes: Processes) -> None:
+    def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
         """Keep tasks in a store that other processes share, unless the server's author or the environment said where."""
         from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - for those who share only
 

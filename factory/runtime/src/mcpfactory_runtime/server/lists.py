@@ -94,7 +94,7 @@ class Listener(Protocol):
         """Forward the notification if this listener subscribed to it."""
 
 
-class Hub:
+class NotificationHub:
     """Passes change notifications to all listeners. Event loop only."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class Hub:
             listener.publish(method, params)
 
 
-class Filter:
+class SubscriptionFilter:
     """Notifications that a `subscriptions/listen` request wants and is granted.
 
     Raises:

@@ -10,13 +10,13 @@ from mcpfactory_runtime.revisions import TASKS
 from mcpfactory_runtime.server.dependencies import with_dependencies
 from mcpfactory_runtime.server.output import Converter, free_result, read_output
 from mcpfactory_runtime.server.signature import (
-    Injected,
+    InjectedParameter,
     Signature,
     awaited,
     is_async,
     names_and_context,
     read_signature,
-    returned,
+    result_annotation,
 )
 from mcpfactory_runtime.server.uri_template import UriTemplate
 from mcpfactory_runtime.types import Json
@@ -138,7 +138,7 @@ class Tool:
             check_tool_name(_handler_name(handler) if name is None else name), signature, title, description
         )
         try:
-            convert, schema = read_output(returned(signature.returns), structured)
+            convert, schema = read_output(result_annotation(signature.returns), structured)
         except TypeError as error:
             raise TypeError(f"tool {wire['name']}: {error}") from error
         _check_hints(wire["name"], annotations or {})
@@ -175,10 +175,10 @@ class Tool:
         return tool
 
 
-RunHandler = Callable[[Tool, Json, Callable[[], Injected]], Awaitable[Json]]
+RunHandler = Callable[[Tool, Json, Callable[[], InjectedParameter]], Awaitable[Json]]
 """A function that calls a tool's handler with unchecked arguments; the last parameter creates its context."""
 
-Around = Callable[[Tool, Json, Injected, RunHandler], Awaitable[Json]]
+Around = Callable[[Tool, Json, InjectedParameter, RunHandler], Awaitable[Json]]
 """Calls a tool inside of middleware."""
 
 

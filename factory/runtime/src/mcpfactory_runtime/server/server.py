@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 from mcpfactory_runtime.protocol.jsonrpc import DEFAULT_MAX_SIZE
 from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.revisions import APPS
-from mcpfactory_runtime.server.composition import Composed
+from mcpfactory_runtime.server.composition import CompositionMixin
 from mcpfactory_runtime.server.dispatch import Dispatcher
 from mcpfactory_runtime.server.extensions import Extensions, link_app, make_app
-from mcpfactory_runtime.server.host import check_identity, decorated, lifespan_manager
-from mcpfactory_runtime.server.lists import KINDS, Hub
-from mcpfactory_runtime.server.middleware.layers import Layers, middleware_decorator
-from mcpfactory_runtime.server.operation import Operated
+from mcpfactory_runtime.server.interfaces import check_identity, decorated, lifespan_manager
+from mcpfactory_runtime.server.lists import KINDS, NotificationHub
+from mcpfactory_runtime.server.middleware.layers import MiddlewareStack, middleware_decorator
+from mcpfactory_runtime.server.observability_mixin import ObservabilityMixin
 from mcpfactory_runtime.server.rates import VARIABLE, Rates
 from mcpfactory_runtime.server.registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
 from mcpfactory_runtime.types import Json
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.server.extensions import AppOptions, TasksOption
     from mcpfactory_runtime.server.generated.manifest import Hook
-    from mcpfactory_runtime.server.host import Outcome, ReplyChannel
+    from mcpfactory_runtime.server.interfaces import Outcome, ReplyChannel
     from mcpfactory_runtime.server.middleware import Middleware
     from mcpfactory_runtime.server.registry import PromptOptions, ResourceOptions, ToolOptions
-    from mcpfactory_runtime.server.sealing import Sealer
+    from mcpfactory_runtime.server.request_state import RequestStateSealer
     from mcpfactory_runtime.transports.http.app import HttpApp
 
 Icons = Sequence[Mapping[str, Any]] | None
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
 
-class Server(Operated, Composed):
+class Server(ObservabilityMixin, CompositionMixin):
     """An MCP server with tools, resources and prompts that supports every released revision.
 
     Args:
@@ -88,8 +88,8 @@ class Server(Operated, Composed):
     ) -> None:
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1\nhint: use None to return everything on one page")
-        Operated.__init__(self)
-        Composed.__init__(self)
+        ObservabilityMixin.__init__(self)
+        CompositionMixin.__init__(self)
         self.name, self.version = check_identity(name, version)
         self.instructions = instructions
         self.page_size = page_size
@@ -98,7 +98,7 @@ class Server(Operated, Composed):
         self.question_timeout = question_timeout
         self._given_rates = rates
         self.registry = Registry()
-        self.hub = Hub()
+        self.hub = NotificationHub()
         self.closing = asyncio.Event()
         self.state: Any = None
         self.info: Json = {"name": name, "version": version}
@@ -111,10 +111,10 @@ class Server(Operated, Composed):
             self.lifespan(lifespan)
         self._rates: Rates | None = None
         self._capabilities: tuple[int, Json] = (-1, {})
-        self._sealer: Sealer | None = None
+        self._sealer: RequestStateSealer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.extensions = Extensions(self, tasks)
-        self._layers = Layers()
+        self._layers = MiddlewareStack()
         self._dispatcher = Dispatcher(self, self.extensions, self._layers)
 
     # -- registration --------------------------------------------------------------------------------------------
@@ -488,12 +488,12 @@ class Server(Operated, Composed):
         return self._rates
 
     @property
-    def sealer(self) -> Sealer:
+    def sealer(self) -> RequestStateSealer:
         """Seals what travels through clients."""
         if self._sealer is None:
-            from mcpfactory_runtime.server.sealing import Sealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
+            from mcpfactory_runtime.server.request_state import RequestStateSealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
 
-            self._sealer = Sealer.from_environment(self.name)
+            self._sealer = RequestStateSealer.from_environment(self.name)
         return self._sealer
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
-from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
+from mcpfactory_runtime.protocol.connection import Batch, Call, Connection, ErrorReply, Event, Notification, Response
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.jsonrpc import Oversize, RequestId
 from mcpfactory_runtime.protocol.methods import UPDATED
@@ -22,7 +22,7 @@ from mcpfactory_runtime.server.errors import interrupts
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host, ReplyChannel, SessionChannel
+    from mcpfactory_runtime.server.interfaces import ReplyChannel, ServerInterface, SessionChannel
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Session:
     private = False
     session_id: str | None = None
 
-    def __init__(self, server: Host, send: Callable[[bytes], None]) -> None:
+    def __init__(self, server: ServerInterface, send: Callable[[bytes], None]) -> None:
         self._server = server
         self._send = send
         self._loop = asyncio.get_running_loop()
@@ -90,12 +90,12 @@ class Session:
         """Do what a message asks for."""
         if type(event) is Call:
             self._start(event)
-        elif type(event) is Answer:
+        elif type(event) is Response:
             self._resolve(event)
-        elif type(event) is Notice:
+        elif type(event) is Notification:
             if event.method == "notifications/cancelled":
                 self._cancel(event.params["requestId"])
-        elif type(event) is Refusal:
+        elif type(event) is ErrorReply:
             if event.message is not None:
                 self._send(jsonrpc.encode(event.message))
         elif type(event) is Batch:
@@ -125,7 +125,7 @@ class Session:
         if not task.done():
             self._tasks[call] = task
 
-    # -- calls that a thread answers (transports/direct.py) ---------------------------------------------------------
+    # -- calls that a thread answers (transports/direct_calls.py) ---------------------------------------------------------
 
     @property
     def alone(self) -> bool:
@@ -179,7 +179,7 @@ class Session:
 
     def _start_batch(self, batch: Batch) -> None:
         calls = [event for event in batch.events if type(event) is Call]
-        refusals = [event.message for event in batch.events if type(event) is Refusal and event.message is not None]
+        refusals = [event.message for event in batch.events if type(event) is ErrorReply and event.message is not None]
         if calls or refusals:
             reply = BatchReply(self._batch_sender(), len(calls) + len(refusals))
             for call in calls:
@@ -187,7 +187,7 @@ class Session:
             for message in refusals:
                 reply.add(jsonrpc.encode(message))
         for event in batch.events:
-            if type(event) is not Refusal:
+            if type(event) is not ErrorReply:
                 self.handle(event)
 
     def _batch_sender(self) -> Callable[[bytes], None]:
@@ -244,7 +244,7 @@ class Session:
     def _withdraw(self, request_id: RequestId, reason: str) -> None:
         self.notify("notifications/cancelled", {"requestId": request_id, "reason": reason})
 
-    def _resolve(self, answer: Answer) -> None:
+    def _resolve(self, answer: Response) -> None:
         future = self._waiting.get(answer.id)
         if future is not None and not future.done():
             if answer.error is not None:

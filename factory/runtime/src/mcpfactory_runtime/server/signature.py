@@ -30,7 +30,7 @@ from mcpfactory_runtime.types import Json
 Handler = Callable[..., Any]
 
 
-class Injected:
+class InjectedParameter:
     """Base of what a handler gets for a parameter's annotation and not as an argument of the call: `Context`."""
 
     __slots__ = ()
@@ -159,7 +159,7 @@ def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
 
 def takes_context(annotation: Any) -> bool:
     """Return True if a parameter with this annotation takes the `Context`."""
-    return any(Injected in getattr(kind, "__mro__", ()) for kind in (annotation, *get_args(annotation)))
+    return any(InjectedParameter in getattr(kind, "__mro__", ()) for kind in (annotation, *get_args(annotation)))
 
 
 def resolved_hints(handler: Handler) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def is_async(handler: Handler) -> bool:
 _MANY: Final = (AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterable, Iterator)
 
 
-def returned(annotation: Any) -> Any:
+def result_annotation(annotation: Any) -> Any:
     """Return the annotation of a result: a list for generators, because all items are sent at once."""
     return list[get_args(annotation)[0]] if get_origin(annotation) in _MANY else annotation  # type: ignore[misc]  # known at run time
 

@@ -27,15 +27,15 @@ from urllib.parse import quote
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import SKILLS
 from mcpfactory_runtime.server.lists import page
-from mcpfactory_runtime.server.reading import uri_of
 from mcpfactory_runtime.server.registry import make_resource
+from mcpfactory_runtime.server.resources_prompts import uri_of
 from mcpfactory_runtime.server.results import EmbeddedBlob, EmbeddedText
 from mcpfactory_runtime.server.threads import in_thread
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.interfaces import ServerInterface
 
 
 _BLOCK: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -360,7 +360,7 @@ class Skills:
         host: the server.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: ServerInterface) -> None:
         self._host = host
         self._published: dict[str, Skill] = {}
         self._methods = {

@@ -15,7 +15,7 @@ from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
-MOST: Final = 40  # threads, the default of AnyIO and Starlette; further calls wait
+MAX_THREADS: Final = 40  # threads, the default of AnyIO and Starlette; further calls wait
 
 
 def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio.Future[Any]:
@@ -90,7 +90,7 @@ class _Workers:
             RuntimeError: no thread exists or can be started; the call is not made.
         """
         with self._lock:
-            if self.calls >= self._threads and self._threads < MOST:
+            if self.calls >= self._threads and self._threads < MAX_THREADS:
                 try:
                     threading.Thread(target=self._run, name="handler", daemon=True).start()
                     self._threads += 1

@@ -16,11 +16,11 @@ from mcpfactory_runtime.server.output import Converter, read_output
 from mcpfactory_runtime.server.registry import Tool, check_tool_name, unchanged
 from mcpfactory_runtime.server.signature import (
     ArgumentsError,
-    Injected,
+    InjectedParameter,
     argument_binder,
     is_async,
     read_signature,
-    returned,
+    result_annotation,
 )
 from mcpfactory_runtime.server.threads import in_thread
 from mcpfactory_runtime.types import Json
@@ -99,7 +99,7 @@ def transformed_tool(
             raise TypeError(
                 f"tool {name}: result= must take one argument\nhint: write def shorten(found: dict[str, Any]) -> …"
             )
-        convert, output = read_output(returned(signature.returns), None)
+        convert, output = read_output(result_annotation(signature.returns), None)
         wire = {key: value for key, value in wire.items() if key != "outputSchema"}
         wire |= {} if output is None else {"outputSchema": output}
     tool = Tool.passing_on(name, wire, _Handler(inner, result, convert))
@@ -127,7 +127,7 @@ class _Handler:
     def __init__(self, inner: Tool, mapper: Mapper | None, convert: Converter) -> None:
         self._inner, self._mapper, self._convert = inner, mapper, convert
 
-    async def __call__(self, arguments: Json, ctx: Injected) -> Json:
+    async def __call__(self, arguments: Json, ctx: InjectedParameter) -> Json:
         result = await run_handler(self._inner, arguments, lambda: ctx)
         if self._mapper is None or result.get("isError"):
             return result

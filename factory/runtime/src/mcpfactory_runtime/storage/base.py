@@ -25,7 +25,7 @@ class StoreError(OSError):
     """The store cannot be used; the message says which, and what to do."""
 
 
-class Expected(NamedTuple):
+class ExpectedEntry(NamedTuple):
     """Required content of an entry for a write to happen; None if the entry must be missing."""
 
     key: str
@@ -63,7 +63,9 @@ class SharedStore(ABC):
         """
 
     @abstractmethod
-    async def write(self, space: str, changes: Changes, *, seconds: float, expected: Expected | None = None) -> bool:
+    async def write(
+        self, space: str, changes: Changes, *, seconds: float, expected: ExpectedEntry | None = None
+    ) -> bool:
         """Change a space atomically.
 
         Args:
@@ -118,7 +120,9 @@ class MemoryStore(SharedStore):
         found = [(key, entries[key]) for key in sorted(entries) if key.startswith(prefix) and key > after]
         return found[:limit] if limit else found
 
-    async def write(self, space: str, changes: Changes, *, seconds: float, expected: Expected | None = None) -> bool:
+    async def write(
+        self, space: str, changes: Changes, *, seconds: float, expected: ExpectedEntry | None = None
+    ) -> bool:
         """Change a space atomically."""
         entries = self._entries(space)
         if expected is not None and entries.get(expected.key) != expected.value:
@@ -191,7 +195,7 @@ _ALL: Final = "processes"
 log = logging.getLogger(__name__)
 
 
-class Processes:
+class ProcessRegistry:
     """The living processes that share a store, and this one among them. Event loop only.
 
     Args:
@@ -244,7 +248,7 @@ class Processes:
     async def _prolong(self) -> bool:
         """Prolong the lease. Return False if it had expired."""
         space, lives = _space(self.id), b"lives"
-        kept = await self.store.write(space, [("", lives)], seconds=self.lease, expected=Expected("", lives))
+        kept = await self.store.write(space, [("", lives)], seconds=self.lease, expected=ExpectedEntry("", lives))
         return kept or not await self.store.write(space, [("", lives)], seconds=self.lease)
 
     async def _enlist(self) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from mcpfactory_runtime.storage.base import Changes, Expected, Processes, SharedStore
+from mcpfactory_runtime.storage.base import Changes, ExpectedEntry, ProcessRegistry, SharedStore
 from mcpfactory_runtime.types import Json
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class SessionLostError(Exception):
     """Another process has taken over the session, so this one must not send its messages."""
 
 
-class Unfinished(NamedTuple):
+class UnfinishedStream(NamedTuple):
     """A stream that did not end: its name, the requests that it answers, and the number of its last event."""
 
     stream: str
@@ -57,7 +57,7 @@ class SharedSessions:
         closing: True if failed writes are not retried any more.
     """
 
-    def __init__(self, store: SharedStore, processes: Processes, *, keep: float = 24 * 3600.0) -> None:
+    def __init__(self, store: SharedStore, processes: ProcessRegistry, *, keep: float = 24 * 3600.0) -> None:
         self.store = store
         self.processes = processes
         self.keep = keep
@@ -152,7 +152,7 @@ class Journal:
                 return None
             if await self._sessions.processes.alive(owner.decode()):
                 return owner.decode()
-            if await self._write([(_OWNER, self._me)], Expected(_OWNER, owner)):
+            if await self._write([(_OWNER, self._me)], ExpectedEntry(_OWNER, owner)):
                 return None
 
     async def check_owner(self) -> None:
@@ -234,15 +234,15 @@ class Journal:
         if self._key not in owned:  # a new session, or one whose first write failed
             if all(name != _STATE for name, _ in changes):  # a lost session
                 return
-            new = await self._write([(_OWNER, self._me)], Expected(_OWNER, None))
+            new = await self._write([(_OWNER, self._me)], ExpectedEntry(_OWNER, None))
             if not new and await self._store.get(self._space, _OWNER) != self._me:
                 self._lose()
                 return
             owned[self._key] = self
-        if not await self._write(changes, Expected(_OWNER, self._me)):
+        if not await self._write(changes, ExpectedEntry(_OWNER, self._me)):
             self._lose()
 
-    async def _write(self, changes: Changes, expected: Expected) -> bool:
+    async def _write(self, changes: Changes, expected: ExpectedEntry) -> bool:
         return await self._store.write(self._space, changes, seconds=self._sessions.keep, expected=expected)
 
     async def written(self) -> None:
@@ -262,13 +262,13 @@ class Journal:
         await self._sessions.written()
         return await self._store.get(self._space, _STATE) is not None
 
-    async def load(self) -> tuple[Json, list[Unfinished]] | None:
+    async def load(self) -> tuple[Json, list[UnfinishedStream]] | None:
         """Take the session over. Return its state and unfinished streams, or None if the store does not have it."""
         await self._sessions.written()
         state = await self._store.get(self._space, _STATE)
         if state is None:
             return None
-        unfinished: list[Unfinished] = []
+        unfinished: list[UnfinishedStream] = []
         finished: list[tuple[float, str]] = []
         for name, data in await self._store.scan(self._space, "stream/"):
             stream, told = name.removeprefix("stream/"), json.loads(data)
@@ -276,7 +276,7 @@ class Journal:
                 finished.append((told["finished"], stream))
             else:
                 kept = await self._events(stream)
-                unfinished.append(Unfinished(stream, told["requests"], kept[-1][0] if kept else 0))
+                unfinished.append(UnfinishedStream(stream, told["requests"], kept[-1][0] if kept else 0))
         self._sessions.owned[self._key] = self
         self._finished.extend(stream for _, stream in sorted(finished))
         return json.loads(state), unfinished

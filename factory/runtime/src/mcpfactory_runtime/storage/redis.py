@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from mcpfactory_runtime.storage.base import Changes, Expected, SharedStore, StoreError
+from mcpfactory_runtime.storage.base import Changes, ExpectedEntry, SharedStore, StoreError
 
 try:
     from redis import asyncio as redis
@@ -66,7 +66,9 @@ class RedisStore(SharedStore):
         flat = await self._run("scan", self._names(space), [first, last, limit or -1])
         return [(key.decode(), value) for key, value in zip(flat[::2], flat[1::2], strict=True)]
 
-    async def write(self, space: str, changes: Changes, *, seconds: float, expected: Expected | None = None) -> bool:
+    async def write(
+        self, space: str, changes: Changes, *, seconds: float, expected: ExpectedEntry | None = None
+    ) -> bool:
         """Change a space by a script, which Redis runs atomically."""
         arguments: list[Any] = [max(int(seconds * 1000), 1)]
         if expected is None:

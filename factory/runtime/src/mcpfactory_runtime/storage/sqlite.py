@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final, TypeVar
 
-from mcpfactory_runtime.storage.base import Changes, Expected, SharedStore, StoreError
+from mcpfactory_runtime.storage.base import Changes, ExpectedEntry, SharedStore, StoreError
 
 Value = TypeVar("Value")
 
@@ -71,7 +71,9 @@ class SqliteStore(SharedStore):
             ).fetchall()
         )
 
-    async def write(self, space: str, changes: Changes, *, seconds: float, expected: Expected | None = None) -> bool:
+    async def write(
+        self, space: str, changes: Changes, *, seconds: float, expected: ExpectedEntry | None = None
+    ) -> bool:
         """Change a space in one transaction."""
 
         def work(database: sqlite3.Connection) -> bool:

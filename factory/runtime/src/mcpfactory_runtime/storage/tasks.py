@@ -19,7 +19,7 @@ from pydantic_core import from_json, to_json
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.storage import create_store
-from mcpfactory_runtime.storage.base import Expected, MemoryStore, Processes, SharedStore
+from mcpfactory_runtime.storage.base import ExpectedEntry, MemoryStore, ProcessRegistry, SharedStore
 from mcpfactory_runtime.types import Json
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
@@ -144,13 +144,13 @@ class TaskStore:
     def __init__(
         self,
         store: SharedStore,
-        processes: Processes | None = None,
+        processes: ProcessRegistry | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.clock = clock
         self._store = store
         self._own = processes is None
-        self._processes = processes or Processes(store)
+        self._processes = processes or ProcessRegistry(store)
         self._writing = asyncio.Lock()  # changes of this process come one after the other, and need not be tried again
         self._created = 0
 
@@ -239,7 +239,7 @@ class TaskStore:
     async def _replace(self, after: Task, before: bytes) -> bool:
         changes = [(_TASK, _encoded(after))]
         return await self._store.write(
-            _space(after.id), changes, seconds=self._seconds(after), expected=Expected(_TASK, before)
+            _space(after.id), changes, seconds=self._seconds(after), expected=ExpectedEntry(_TASK, before)
         )
 
     def _seconds(self, task: Task) -> float:

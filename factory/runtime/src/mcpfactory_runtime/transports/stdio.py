@@ -22,10 +22,10 @@ from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import DROP_AT, DROPPABLE, Session
 from mcpfactory_runtime.server.threads import busy
-from mcpfactory_runtime.transports.direct import READ_SIZE, DirectCalls
+from mcpfactory_runtime.transports.direct_calls import READ_SIZE, DirectCalls
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.interfaces import ServerInterface
 
 _GRACE: Final = 0.1  # seconds for handlers that are about to finish when the input ends
 _DRAIN: Final = 10.0  # seconds for requests in flight when a signal ends the process
@@ -34,7 +34,7 @@ _END_AT: Final = 64 << 20  # unread bytes at which the next message ends the con
 _HELD: Final = 4096  # bytes of a message that may wait for others to be written with it
 
 
-def run_stdio(server: Host) -> None:
+def run_stdio(server: ServerInterface) -> None:
     """Serve until the input ends, the output closes, or SIGINT or SIGTERM arrives; a second signal does not wait."""
     incoming, outgoing = _claim_descriptors()
     loop = asyncio.new_event_loop()
@@ -56,7 +56,7 @@ def run_stdio(server: Host) -> None:
         _exit_if_busy()
 
 
-async def serve_stdio(server: Host) -> None:
+async def serve_stdio(server: ServerInterface) -> None:
     """Serve in the running event loop until the input ends, or it is cancelled; signals are left to the program."""
     await _serve(server, *_claim_descriptors(), asyncio.Event())
 
@@ -82,7 +82,7 @@ def _claim_descriptors() -> tuple[int, int]:
     return incoming, outgoing
 
 
-async def _serve(server: Host, incoming: int, outgoing: int, stop: asyncio.Event) -> None:
+async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: asyncio.Event) -> None:
     """Serve until the input ends; `stop` is set when the process shall end."""
     ended = asyncio.Event()
     writer = await _open_writer(outgoing, ended)
@@ -120,7 +120,7 @@ class _StdioSession(Session):
 
     private = True
 
-    def __init__(self, server: Host, writer: _StdoutWriter) -> None:
+    def __init__(self, server: ServerInterface, writer: _StdoutWriter) -> None:
         super().__init__(server, writer.send)
         self._writer = writer
         self._thread = threading.get_ident()

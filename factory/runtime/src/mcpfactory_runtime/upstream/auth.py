@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
-from mcpfactory_runtime.upstream.secrets import holds, secret, secret_text
+from mcpfactory_runtime.upstream.secrets import is_set, secret, secret_text
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -179,9 +179,9 @@ def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[
     """
     if scheme.kind == "basic":
         unset = [name for name in scheme.variables if secret_text(name, environ) is None]
-        return unset or ([] if any(holds(name, environ) for name in scheme.variables) else list(scheme.variables))
+        return unset or ([] if any(is_set(name, environ) for name in scheme.variables) else list(scheme.variables))
     needed = scheme.variables[: _NEEDED.get(scheme.kind)]
-    return [name for name in needed if not holds(name, environ)]
+    return [name for name in needed if not is_set(name, environ)]
 
 
 def collect(

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 
-from mcpfactory_runtime.errors import system_error, why_unreachable
+from mcpfactory_runtime.errors import connection_error_reason, system_error
 from mcpfactory_runtime.protocol.decoding import ACCEPTED, aiter_decoded
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import MAX_TEXT, READ_BY_CODE, ToolResult
@@ -379,7 +379,7 @@ def _repeatable(request: UpstreamRequest) -> bool:
 def _cause(error: BaseException) -> str:
     """Return why a connection failed, and what helps where its certificate is not trusted."""
     untrusted = isinstance(system_error(error), ssl.SSLCertVerificationError)
-    return why_unreachable(error) + ("; MCPFACTORY_CA_FILE names other authorities" if untrusted else "")
+    return connection_error_reason(error) + ("; MCPFACTORY_CA_FILE names other authorities" if untrusted else "")
 
 
 def _retry_after(headers: Mapping[str, str], default: float) -> float:

@@ -47,7 +47,7 @@ from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.paging import META, continuation
 from mcpfactory_runtime.upstream.secrets import Settings
 from mcpfactory_runtime.upstream.servers import redirect_message
-from mcpfactory_runtime.upstream.truncate import Cut, compact, select, shorten
+from mcpfactory_runtime.upstream.truncate import Truncation, compact, select, shorten
 from mcpfactory_runtime.upstream.xml import XmlAnswerError, parse_xml
 from mcpfactory_runtime.urls import Redirect
 
@@ -230,7 +230,7 @@ def _json(
     if arguments.get(operation.select, UNSET) is not UNSET:
         value, selected = select(arguments[operation.select], value), True
         value, text = _written(value)
-    cuts: list[Cut] = []
+    cuts: list[Truncation] = []
     shown, size = value, len(text)
     if size > max_text:
         shown, cuts = shorten(value, max_text)
@@ -277,14 +277,14 @@ def _written(value: Any) -> tuple[Any, str]:
 # --- oversized answers ---
 
 
-def _cut_note(cuts: list[Cut], size: int, operation: Operation, *, paged: bool) -> str:
+def _cut_note(cuts: list[Truncation], size: int, operation: Operation, *, paged: bool) -> str:
     shown = "; ".join(map(str, cuts[:_SHOWN])) + (f"; and {len(cuts) - _SHOWN} more places" * (len(cuts) > _SHOWN))
     ways = _ways(cuts, operation)
     rest = f" To see the rest, {'or ' * paged}{'; or '.join(ways)}." if ways else ""
     return f"[Cut: the answer has {size:,} characters; this shows {shown}.{rest}]"
 
 
-def _ways(cuts: list[Cut], operation: Operation) -> list[str]:
+def _ways(cuts: list[Truncation], operation: Operation) -> list[str]:
     """Return ways for the model to get a shorter answer with the operation's arguments."""
     paging = operation.paging
     ways = []

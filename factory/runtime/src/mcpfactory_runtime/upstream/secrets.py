@@ -45,7 +45,7 @@ def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
         ) from None
 
 
-def holds(variable: str, environ: Mapping[str, str]) -> bool:
+def is_set(variable: str, environ: Mapping[str, str]) -> bool:
     """Return True if the variable or its file has a value that is not blank.
 
     Raises:
@@ -80,7 +80,7 @@ def server_setting(server: str) -> str:
     return f"{server.upper().replace('-', '_')}_BASE_URL"
 
 
-def stand_in(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
+def redirect_variables(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
     """Return the variables that redirect every server of an API other than the root to folders of one address.
 
     Args:

@@ -2,7 +2,7 @@
 
 `MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` one of the others. One at the root's host moves with the root when the new
 address ends with the path that the document's has: what is in front of the path is then plain. All others stay where they are until
-their own variable is set, and `unmoved` says which: a sandbox for the root alone is a surprise that somebody should hear of.
+their own variable is set, and `unchanged_servers` says which: a sandbox for the root alone is a surprise that somebody should hear of.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Addresses:
         places = {host_port_of(value) for value in values if value}
         return frozenset(places | {f"{place}443" for one in places if (place := one.removesuffix("80")).endswith(":")})
 
-    def unmoved(self) -> tuple[ServerAddress, ...]:
+    def unchanged_servers(self) -> tuple[ServerAddress, ...]:
         """Return the servers that stay where the document has them although a person moved the root."""
         chosen = self._settings.value("BASE_URL").rstrip("/")
         if not chosen or chosen == self._base_url.rstrip("/"):
@@ -108,9 +108,9 @@ class Addresses:
         return f"{chosen.scheme}://{chosen.netloc}{lead.removesuffix(below)}{ours.path}"
 
 
-def unmoved_notice(addresses: Addresses) -> str:
+def unchanged_servers_notice(addresses: Addresses) -> str:
     """In one line, which servers of the API stay where they are although the root was moved; "" when none does."""
-    unmoved = addresses.unmoved()
+    unmoved = addresses.unchanged_servers()
     if not unmoved:
         return ""
     places = ", ".join(one.url or one.name for one in unmoved)

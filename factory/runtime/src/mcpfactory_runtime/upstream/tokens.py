@@ -56,7 +56,7 @@ from mcpfactory_runtime.upstream.auth import (
     unset_variables,
 )
 from mcpfactory_runtime.upstream.operation import OAuthFlow, Operation, SecurityScheme
-from mcpfactory_runtime.upstream.secrets import holds, secret
+from mcpfactory_runtime.upstream.secrets import is_set, secret
 from mcpfactory_runtime.upstream.servers import Addresses
 
 LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
@@ -124,9 +124,9 @@ def has_environment_grant(scheme: SecurityScheme, environ: Mapping[str, str]) ->
     Raises:
         ToolError: a file or value cannot be used.
     """
-    refresh = len(scheme.variables) > _REFRESH and holds(scheme.variables[_REFRESH], environ)
-    account = len(scheme.variables) > _ACCOUNT and holds(scheme.variables[_ACCOUNT], environ)
-    return (refresh and holds(scheme.variables[1], environ)) or account
+    refresh = len(scheme.variables) > _REFRESH and is_set(scheme.variables[_REFRESH], environ)
+    account = len(scheme.variables) > _ACCOUNT and is_set(scheme.variables[_ACCOUNT], environ)
+    return (refresh and is_set(scheme.variables[1], environ)) or account
 
 
 class TokenManager:

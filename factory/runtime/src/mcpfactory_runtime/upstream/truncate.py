@@ -16,7 +16,7 @@ _LEAST: Final = 24  # characters; a member that would get less goes
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Truncation:
     """Record of a truncation: `kept` of `total` items, members or characters at `place` ("" is the whole)."""
 
     place: str
@@ -34,17 +34,17 @@ def compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def shorten(value: Any, room: int) -> tuple[Any, list[Cut]]:
+def shorten(value: Any, room: int) -> tuple[Any, list[Truncation]]:
     """Return the value in at most about `room` characters of compact JSON, and the cuts, outermost first.
 
     Raises:
         RecursionError: the value is nested too deeply.
     """
-    cuts: list[Cut] = []
+    cuts: list[Truncation] = []
     return _fit(value, room, "", cuts), cuts
 
 
-def _fit(value: Any, room: int, place: str, cuts: list[Cut]) -> Any:
+def _fit(value: Any, room: int, place: str, cuts: list[Truncation]) -> Any:
     if isinstance(value, str):
         return _text(value, room, place, cuts)
     if isinstance(value, list):
@@ -54,18 +54,18 @@ def _fit(value: Any, room: int, place: str, cuts: list[Cut]) -> Any:
     return value
 
 
-def _text(value: str, room: int, place: str, cuts: list[Cut]) -> str:
+def _text(value: str, room: int, place: str, cuts: list[Truncation]) -> str:
     size = len(compact(value))
     if size <= room:
         return value
     kept = max(0, (room - 3) * len(value) // size)
     while kept and len(compact(value[:kept])) > room - 1:  # escaped characters may be concentrated at the beginning
         kept = kept * 3 // 4
-    cuts.append(Cut(place, kept, len(value), "characters"))
+    cuts.append(Truncation(place, kept, len(value), "characters"))
     return value[:kept] + "…"
 
 
-def _list(value: list[Any], room: int, place: str, cuts: list[Cut]) -> list[Any]:
+def _list(value: list[Any], room: int, place: str, cuts: list[Truncation]) -> list[Any]:
     used, kept = 2, 0
     for item in value:
         used += len(compact(item)) + 1
@@ -75,11 +75,11 @@ def _list(value: list[Any], room: int, place: str, cuts: list[Cut]) -> list[Any]
     if kept == len(value):
         return value
     if len(value) > 1:
-        cuts.append(Cut(place, max(kept, 1), len(value), "items"))
+        cuts.append(Truncation(place, max(kept, 1), len(value), "items"))
     return value[:kept] if kept else [_fit(value[0], room - 2, f"{place}[0]", cuts)]
 
 
-def _object(value: dict[str, Any], room: int, place: str, cuts: list[Cut]) -> dict[str, Any]:
+def _object(value: dict[str, Any], room: int, place: str, cuts: list[Truncation]) -> dict[str, Any]:
     sizes = {name: len(compact(name)) + len(compact(one)) + 2 for name, one in value.items()}
     if sum(sizes.values()) + 2 <= room:
         return value
@@ -89,7 +89,7 @@ def _object(value: dict[str, Any], room: int, place: str, cuts: list[Cut]) -> di
         shares[name] = min(size, left // (len(sizes) - number))
         left -= shares[name]
     kept: dict[str, Any] = {}
-    inner: list[Cut] = []
+    inner: list[Truncation] = []
     for name, one in value.items():
         share = shares[name] - len(compact(name)) - 2
         if sizes[name] == shares[name]:
@@ -97,7 +97,7 @@ def _object(value: dict[str, Any], room: int, place: str, cuts: list[Cut]) -> di
         elif share >= _LEAST:
             kept[name] = _fit(one, share, f"{place}.{name}" if place else name, inner)
     if len(kept) < len(value):
-        cuts.append(Cut(place, len(kept), len(value), "members"))
+        cuts.append(Truncation(place, len(kept), len(value), "members"))
     cuts += inner
     return kept
 

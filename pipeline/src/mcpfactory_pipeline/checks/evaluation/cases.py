@@ -15,13 +15,13 @@ from typing import Any, Final
 
 import yaml
 
-from mcpfactory_pipeline.checks.evaluation.judgement import Attempt, Setting
+from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, Setting
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
-from mcpfactory_pipeline.checks.evaluation.offer import SearchTools, case_rank, rank_tools
+from mcpfactory_pipeline.checks.evaluation.offered_tools import SearchTools, case_rank, rank_tools
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_runtime.schemas.walk import map_schema
 
-DAMAGES: Final[Mapping[str, str]] = {
+DISTORTIONS: Final[Mapping[str, str]] = {
     "shuffled": "each tool has the title and description of another one, and its arguments have none",
     "renamed": "each tool has the name of another one",
     "swapped": "each tool has all of these of another one: only the names of its arguments are its own",
@@ -30,7 +30,7 @@ DAMAGES: Final[Mapping[str, str]] = {
 _TEXTS: Final = ("title", "description")
 
 
-def reword(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
+def distort_tool_list(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return the list with swapped texts or names, and shown name → tool where they differ.
 
     Each tool swaps with the one half a list away: none keeps its texts, and neighbors, which are often similar, never
@@ -38,7 +38,7 @@ def reword(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[st
 
     Args:
         tools: as the server lists them.
-        words: `own` changes nothing; the others are those of `DAMAGES`.
+        words: `own` changes nothing; the others are those of `DISTORTIONS`.
     """
     if words == "own":
         return [dict(tool) for tool in tools], {}
@@ -66,8 +66,8 @@ def _without_texts(schema: Any) -> Any:
     return map_schema(kept, _without_texts)
 
 
-LISTS: Final = ("own", *DAMAGES)
-"""The words that lists are asked with: the server's own, and those of `DAMAGES`."""
+LISTS: Final = ("own", *DISTORTIONS)
+"""The words that lists are asked with: the server's own, and those of `DISTORTIONS`."""
 
 _NEAR: Final = 3  # a tool among this many first results counts as found
 _HALF: Final = 0.5  # share of attempts that must pass, so that a case counts as passed
@@ -84,7 +84,7 @@ class CaseWorth:
     @property
     def words(self) -> str:
         """Return the meaning of the worth as text."""
-        hurt = [name for name in DAMAGES if self.passed[name] < _HALF]
+        hurt = [name for name in DISTORTIONS if self.passed[name] < _HALF]
         return {
             "tells": f"tells lists apart: fails with the {' and the '.join(hurt)} one",
             "worthless": "worthless: passes with any tool names and descriptions",
@@ -102,7 +102,7 @@ def _judged(case: EvaluationCase, passed: Mapping[str, float]) -> CaseWorth:
         return CaseWorth(case.name, passed, "restraint")
     if passed["own"] < _HALF:
         return CaseWorth(case.name, passed, "fails")
-    return CaseWorth(case.name, passed, "tells" if any(passed[name] < _HALF for name in DAMAGES) else "worthless")
+    return CaseWorth(case.name, passed, "tells" if any(passed[name] < _HALF for name in DISTORTIONS) else "worthless")
 
 
 def model_worth(cases: Sequence[EvaluationCase], report: ModelReport) -> list[CaseWorth]:
@@ -117,7 +117,7 @@ def model_worth(cases: Sequence[EvaluationCase], report: ModelReport) -> list[Ca
 
 def found_worth(cases: Sequence[EvaluationCase], tools: Sequence[Mapping[str, Any]]) -> list[CaseWorth]:
     """Return the worth of each case without a model, from the ranks of its tools in a search index of each list."""
-    lists = {words: reword(tools, words) for words in LISTS}
+    lists = {words: distort_tool_list(tools, words) for words in LISTS}
     found = []
     for case in cases:
         ways = [[call.tool for call in way] for way in case.right]

@@ -9,13 +9,13 @@ from typing import Any, Final, Literal
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import JsonRecord
-from mcpfactory_pipeline.checks.declared_calls import make_call, misfits
+from mcpfactory_pipeline.checks.declared_calls import call_mismatches, make_call
 from mcpfactory_pipeline.checks.elicitation import Person
 from mcpfactory_pipeline.checks.evaluation.competition import CompetingPair, ToolShare, competing_tools, expensive_tools
-from mcpfactory_pipeline.checks.evaluation.offer import (
+from mcpfactory_pipeline.checks.evaluation.offered_tools import (
     WITHIN,
+    OfferedServer,
     SearchTools,
-    ServerOffer,
     Tools,
     case_rank,
     chance_within,
@@ -64,7 +64,7 @@ async def replay_ways(
     for way in case.right:
         faults: Sequence[str] = ()
         for call in way:
-            faults = misfits(known, call)
+            faults = call_mismatches(known, call)
             if called and not faults:
                 through = search.call if search.call and call.tool not in search.direct else ""
                 faults = (await make_call(client, call, someone, through=through or "")).faults
@@ -192,7 +192,7 @@ async def evaluate_server(
         ConfigError: a modelled API does not start.
         ServerError, StageError: the server does not start, or ends.
     """
-    offer = ServerOffer(server, profile, timeout)
+    offer = OfferedServer(server, profile, timeout)
     tools = {mode: await offer.tools(mode) for mode in ("full", "search")}
     modes: list[Mode] = ["full", "search"] if SearchTools(tools["search"]).call else ["full"]
     limit = asyncio.Semaphore(_AT_ONCE)
@@ -215,7 +215,7 @@ async def evaluate_server(
 
 
 async def _outcome(
-    offer: ServerOffer, case: EvaluationCase, mode: Mode, tools: Tools, search: SearchTools
+    offer: OfferedServer, case: EvaluationCase, mode: Mode, tools: Tools, search: SearchTools
 ) -> CaseOutcome:
     person = Person() if case.asks_person else None
     async with offer.opened(mode, person=person) as (client, api):

@@ -17,11 +17,11 @@ from statistics import NormalDist, StatisticsError, correlation, median
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import JsonRecord, StateError
-from mcpfactory_pipeline.base.files import why_damaged
+from mcpfactory_pipeline.base.files import parse_error_reason
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.checks.evaluation.judgement import NO_TOOL, Attempt, Setting
+from mcpfactory_pipeline.checks.evaluation.judgment import NO_TOOL, Attempt, Setting
 from mcpfactory_pipeline.checks.evaluation.model import NO_TOKENS, TokenUsage
-from mcpfactory_pipeline.checks.evaluation.offer import SearchTools
+from mcpfactory_pipeline.checks.evaluation.offered_tools import SearchTools
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.settings import EndpointSettings
 
@@ -341,6 +341,6 @@ def read_report(text: bytes, where: str) -> ModelReport:
         )
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StateError(
-            f"{where} is not a valid evaluation report: {why_damaged(error)}",
+            f"{where} is not a valid evaluation report: {parse_error_reason(error)}",
             hint="mcpfactory evaluate NAME --model … --report",
         ) from error

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Final
 
-from mcpfactory_codegen.text import nearest
+from mcpfactory_codegen.text import closest_match
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.checks.report import RULES_VERSION
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import (
-    behavior,
+    api_failures,
     content,
     features,
     http,
@@ -20,10 +20,10 @@ from mcpfactory_pipeline.checks.rules import (
     packaging,
     placeholder_answers,
     process,
-    robustness,
     schemas,
     security,
     server_messages,
+    tool_calls,
 )
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -36,29 +36,29 @@ RULES: Final[tuple[Rule, ...]] = (
     *features.RULES,
     *server_messages.RULES,
     *schemas.RULES,
-    *behavior.RULES,
+    *tool_calls.RULES,
     *content.RULES,
     *placeholder_answers.RULES,
-    *robustness.RULES,
+    *api_failures.RULES,
     *security.RULES,
     *packaging.RULES,
     *process.PERFORMANCE,
 )
 
 FAMILIES: Final = {
-    "startup": "Startup: the process, before and after the conversation",
+    "process": "Process: start, stdout, exit",
     "legacy": "Legacy: the handshake lifecycle, and what JSON-RPC asks of every request",
     "modern": "Modern: the per-request lifecycle",
     "http": "HTTP: origins, sessions, statuses and headers of servers at a URL",
     "lists": "Lists: what the server offers",
     "features": "Features: resources, prompts, completion and logging",
-    "conduct": "Conduct: what the server sends without being asked",
+    "server-messages": "Server messages: what the server sends without a request",
     "schemas": "Schemas: names, input and output",
     "descriptions": "Descriptions: what the model reads, and what it costs",
-    "behaviour": "Behaviour: what the tools do",
+    "tool-calls": "Tool calls: what the tools do",
     "content": "Content: blocks of results, prompts and resources",
-    "substance": "Substance: whether an answer that succeeds is one",
-    "robustness": "Robustness: what the tools do while the API fails",
+    "placeholder-answers": "Placeholder answers: successful answers without content",
+    "api-failures": "API failures: what the tools do while the API fails",
     "packaging": "Packaging: what others install",
     "security": "Security: what the server might do to its readers",
     "performance": "Performance: what it costs to run, where policy sets limits",
@@ -105,7 +105,7 @@ def find_rule(name: str) -> Rule:
     """
     known = {rule.id: rule for rule in RULES}
     if name not in known:
-        near = nearest(name, known)
+        near = closest_match(name, known)
         hint = (
             f"did you mean {near!r}?"
             if near

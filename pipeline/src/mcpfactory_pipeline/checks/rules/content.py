@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, STRUCTURED, WireExchange
 from mcpfactory_pipeline.checks.probes import foreign_kinds
-from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Scope, Subjects, not_applicable
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
 from mcpfactory_pipeline.checks.rules.modern import is_modern
 from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
 from mcpfactory_runtime.revisions import REVISIONS
@@ -79,22 +79,22 @@ def _list_in(exchange: WireExchange, key: str) -> list[Any]:
 def _each(choose: Callable[[Evidence], list[_Block]]) -> Scope[_Block]:
     """Return chosen blocks; each place counts once."""
 
-    def scope(evidence: Evidence) -> Subjects[_Block] | RuleOutcome:
+    def scope(evidence: Evidence) -> RuleSubjects[_Block] | RuleOutcome:
         if (reason := lifecycle_or_reason(evidence)) is not None:
             return reason
         blocks = choose(evidence)
         count = len({block.where for block in blocks})
-        return Subjects(blocks, count) if blocks else not_applicable("no such content was seen")
+        return RuleSubjects(blocks, count) if blocks else not_applicable("no such content was seen")
 
     return scope
 
 
-def _older_calls(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
+def _older_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     if (reason := lifecycle_or_reason(evidence, "legacy")) is not None:
         return reason
     if not evidence.older:
         return not_applicable("no tool returned content that an older revision of the server does not have")
-    return Subjects(evidence.older)
+    return RuleSubjects(evidence.older)
 
 
 @rule("content.revision", 2, until=LATEST_HANDSHAKE, over=_older_calls,
@@ -108,7 +108,7 @@ def _revision(call: RecordedCall) -> Iterator[Fault]:
         yield Fault(words, call.tool, call.exchange)
 
 
-def _keys(evidence: Evidence) -> Subjects[tuple[str, WireExchange]] | RuleOutcome:
+def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:
     """Return all metadata keys, each with its first exchange.
 
     Schemas and structured content are skipped: their keys belong to the server.
@@ -118,7 +118,7 @@ def _keys(evidence: Evidence) -> Subjects[tuple[str, WireExchange]] | RuleOutcom
         for meta in _metadata(exchange.result):
             for key in meta:
                 found.setdefault(key, exchange)
-    return lifecycle_or_reason(evidence) or Subjects(list(found.items()))
+    return lifecycle_or_reason(evidence) or RuleSubjects(list(found.items()))
 
 
 @rule("content.meta-keys", 1, since=STRUCTURED, over=_keys,
@@ -156,7 +156,7 @@ def _type(block: _Block) -> Iterator[Fault]:
         yield Fault(f"a block has the unknown type {kind!r}; known types: {known}", block.where, block.exchange)
 
 
-@rule("content.members", 3, gate=True, over=_each(_blocks),
+@rule("content.required-fields", 3, gate=True, over=_each(_blocks),
       statement=("Content blocks have the fields that their type requires: data and mimeType, uri and name, or a "
                  "resource."),
       source="MCP schema, ImageContent, AudioContent, ResourceLink, EmbeddedResource",
@@ -211,7 +211,7 @@ def _base64(block: _Block) -> Iterator[Fault]:
         yield Fault(f"the data is not valid base64: {shown!r}", block.where, block.exchange)
 
 
-@rule("content.mime", 3, over=_each(_encoded),
+@rule("content.mime-type", 3, over=_each(_encoded),
       statement="Encoded bytes match their declared MIME type.",
       source="MCP schema, mimeType; models and clients decode by it",
       hint="declare the type of the bytes that are sent, not that of the file that they came from")  # fmt: skip

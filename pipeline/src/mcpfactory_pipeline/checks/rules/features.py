@@ -102,13 +102,13 @@ row("features.unknown-completion", 2, over=probed("complete-unknown"),
     source="MCP server/utilities/completion, Error Handling",
     hint="look up the reference first")  # fmt: skip
 
-row("features.completion-argument", 2, since=COMPLETIONS, over=probed("complete-nothing"),
+row("features.completion-argument", 2, since=COMPLETIONS, over=probed("complete-without-argument"),
     statement=f"completion/complete without an argument is answered with error {INVALID_PARAMS}.",
     source="MCP server/utilities/completion, Error Handling: missing required arguments",
     hint="check the request against its schema first")  # fmt: skip
 
 
-@rule("features.no-completion", 1, since=COMPLETIONS, over=probed("complete-undeclared"),
+@rule("features.undeclared-completion", 1, since=COMPLETIONS, over=probed("complete-undeclared"),
       statement=f"A server without completions answers completion/complete with error {METHOD_NOT_FOUND}.",
       source="MCP server/utilities/completion, Error Handling: method not found, where the capability is not supported",
       hint="remove the method, or declare completions")  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, HttpAnswer
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED
-from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Subjects, not_applicable, not_checked
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
 from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
 from mcpfactory_pipeline.checks.transport.http_probes import HTTP_PROBES, http_fault
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
@@ -32,7 +32,7 @@ class HttpScope:
     after: str = ""
     reason: str = ""
 
-    def __call__(self, evidence: Evidence) -> Subjects[HttpAnswer] | RuleOutcome:
+    def __call__(self, evidence: Evidence) -> RuleSubjects[HttpAnswer] | RuleOutcome:
         """Return the answers, or why there are none."""
         if evidence.transport != "http":
             return not_applicable("the server is not at a URL")
@@ -44,7 +44,7 @@ class HttpScope:
             return reason
         if not evidence.http:
             return not_checked("the URL did not answer")
-        return Subjects([answer for name, answer in evidence.http.items() if name in self.names])
+        return RuleSubjects([answer for name, answer in evidence.http.items() if name in self.names])
 
     def faults(self, answer: HttpAnswer) -> Iterator[Fault]:
         """Yield the differences from the answer that the probe expects."""
@@ -63,7 +63,7 @@ _SETTINGS: Final = (
     "and allowedOrigins of StreamableHTTPServerTransport (createMcpExpressApp looks at Host only); Go: http.NewCrossOriginProtection().Handler(…) "
     "around the handler; Rust: allowed_origins of StreamableHttpServerConfig"
 )
-_ENCODINGS: Final = ("modern-bad-base64", "modern-one-marker", "modern-encoded")
+_ENCODINGS: Final = ("modern-invalid-base64", "modern-half-base64-marker", "modern-encoded")
 _ORIGINS: Final = answers("origin", "modern-origin")
 
 
@@ -74,7 +74,7 @@ _ORIGINS: Final = answers("origin", "modern-origin")
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     """Lower the severity if a foreign Host is refused: that already prevents DNS rebinding, the attack behind this rule."""
-    rebound = evidence.http.get(answer.probe.replace("origin", "rebound"))
+    rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500
     for fault in _ORIGINS.faults(answer):
         if guarded and fault.lesser is None:
@@ -94,7 +94,7 @@ def _content_type(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"the content type is {kind or 'missing'}")
 
 
-row("http.accepted", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers("notify", "respond"),
+row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers("notify", "respond"),
     statement="Notifications and responses are answered with status 202 and no body.",
     source="MCP basic/transports, Sending Messages to the Server",
     hint="return status 202 if there is nothing to answer")  # fmt: skip
@@ -135,7 +135,7 @@ row("http.version-header", 3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAK
     source="MCP basic/transports, Protocol Version Header",
     hint="compare the header with the revisions that you support")  # fmt: skip
 
-row("http.arrays", 1, since=STRUCTURED, until=LATEST_HANDSHAKE, over=answers("array"),
+row("http.no-batches", 1, since=STRUCTURED, until=LATEST_HANDSHAKE, over=answers("array"),
     statement="In revisions without batches, an array is refused.",
     source=("MCP basic/transports, Sending Messages to the Server: the body must be a single message (the sentence "
             "binds clients first: it weighs 1)"),
@@ -164,7 +164,7 @@ def _stream_ends(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, "the stream continues after the answer")
 
 
-row("http.polling", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=answers("begin", "begin-older"),
+row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=answers("begin", "begin-older"),
     statement=("A stream with event ids begins with an event that has an id and no data, but only in the revision "
                "that defines this."),
     source=("MCP basic/transports, Sending Messages to the Server: it primes the client to reconnect; older clients "
@@ -219,12 +219,12 @@ MODERN.row("http.modern-get", 2, over=answers("modern-get"),
     source="MCP basic/transports/streamable-http, Backward Compatibility",
     hint="return status 405 with Allow: POST")  # fmt: skip
 
-MODERN.row("http.modern-accepted", 3, gate=True, over=answers("modern-notification"),
+MODERN.row("http.modern-notification-status", 3, gate=True, over=answers("modern-notification"),
     statement="A notification is accepted with status 202 and no body, or refused.",
     source="MCP basic/transports/streamable-http, Sending Messages to the Server",
     hint="return status 202 if there is nothing to answer")  # fmt: skip
 
-MODERN.row("http.modern-single", 1, over=answers("modern-array", "modern-response"),
+MODERN.row("http.modern-no-batches", 1, over=answers("modern-array", "modern-response"),
     statement="An array is refused, and a response is also refused.",
     source=("MCP basic/transports/streamable-http, Sending Messages to the Server: the body must be a single request "
             "or notification (the sentence binds clients first: it weighs 1)"),
@@ -248,32 +248,32 @@ def _error_id(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"the error has the id {answer.message.get('id')!r}")
 
 
-MODERN.row("http.modern-headers", 3, gate=True, over=answers("modern-upper-names"),
+MODERN.row("http.modern-header-names", 3, gate=True, over=answers("modern-header-names-uppercase"),
     statement="Header names are compared case-insensitively.",
     source="MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.1",
     hint="use the header lookup of your HTTP library")  # fmt: skip
 
-MODERN.row("http.modern-blanks", 1, over=answers("modern-blanks"),
+MODERN.row("http.modern-header-whitespace", 1, over=answers("modern-header-whitespace"),
     statement="Whitespace around a header value is ignored.",
     source=("MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.5 (some HTTP libraries hand them "
             "on, and clients hardly send any: it weighs 1)"),
     hint="strip the value before you compare it")  # fmt: skip
 
-MODERN.row("http.modern-case", 3, gate=True,
-    over=HttpScope(("modern-upper-value",), "modern-other-method", "Mcp-Method is not compared"),
+MODERN.row("http.modern-header-values", 3, gate=True,
+    over=HttpScope(("modern-header-value-uppercase",), "modern-other-method", "Mcp-Method is not compared"),
     statement=("Header values are compared case-sensitively: a value in another case is answered with status 400 "
                f"and error {HEADER_MISMATCH}."),
     source="MCP basic/transports/streamable-http, Case Sensitivity",
     hint="compare the values without changing their case")  # fmt: skip
 
-MODERN.row("http.modern-encoding", 3, gate=True,
+MODERN.row("http.modern-header-base64", 3, gate=True,
     over=HttpScope(_ENCODINGS, "modern-other-name", "Mcp-Name is not compared"),
     statement=("Mcp-Name is decoded if it has both base64 marks, and used unchanged if one is missing. Invalid "
                f"base64 is answered with status 400 and error {HEADER_MISMATCH}."),
     source="MCP basic/transports/streamable-http, Value Encoding",
     hint="decode strictly, and only values that begin with =?base64? and end with ?=")  # fmt: skip
 
-MODERN.row("http.modern-resume", 3, gate=True, over=answers("modern", "modern-last-event"),
+MODERN.row("http.modern-no-event-ids", 3, gate=True, over=answers("modern", "modern-last-event"),
     statement="Events have no ids, and Last-Event-ID is ignored.",
     source="MCP basic/transports/streamable-http, Receiving Responses; Backward Compatibility",
     hint="leave ids out: streams of this revision cannot be resumed")  # fmt: skip

@@ -11,9 +11,9 @@ from mcpfactory_pipeline.checks.probes import UNKNOWN_REVISION, Probe, describe_
 from mcpfactory_pipeline.checks.rule import (
     Fault,
     RuleOutcome,
+    RuleSubjects,
     RuleTable,
     Severity,
-    Subjects,
     not_applicable,
     not_checked,
 )
@@ -24,11 +24,11 @@ RULES: Final = RuleTable()
 rule, row = RULES.rule, RULES.row
 
 
-def _handshakes(evidence: Evidence) -> Subjects[tuple[str, WireExchange]] | RuleOutcome:
-    return lifecycle_or_reason(evidence, "legacy") or Subjects(tuple(evidence.handshakes.items()))
+def _handshakes(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:
+    return lifecycle_or_reason(evidence, "legacy") or RuleSubjects(tuple(evidence.handshakes.items()))
 
 
-@rule("legacy.negotiates", 5, gate=True, over=_handshakes,
+@rule("legacy.version-negotiation", 5, gate=True, over=_handshakes,
       statement="initialize with any handshake revision is answered with that revision or another handshake revision.",
       source="MCP basic/lifecycle, Version Negotiation",
       hint="return the client's revision if you support it, else your latest")  # fmt: skip
@@ -42,7 +42,7 @@ def _negotiates(handshake: tuple[str, WireExchange]) -> Iterator[Fault]:
         yield Fault(f"protocolVersion {offered!r} is not a handshake revision", revision, exchange)
 
 
-@rule("legacy.introduces", 3, over=_handshakes,
+@rule("legacy.server-info", 3, over=_handshakes,
       statement="The result of initialize has capabilities and serverInfo with name and version.",
       source="MCP schema, InitializeResult",
       hint="send all three; otherwise clients refuse the result")  # fmt: skip
@@ -76,7 +76,7 @@ row("legacy.unknown-method", 3, over=probed("unknown-method"),
           "codes hide the cause"))  # fmt: skip
 
 
-@rule("legacy.malformed", 1, over=probed("malformed"),
+@rule("legacy.invalid-json", 1, over=probed("malformed"),
       statement=f"A message that is not JSON is answered with error {PARSE_ERROR} and the id null or no id.",
       source="JSON-RPC 2.0 §5.1; the newer revisions let the id be left out",
       hint="answer, then continue to read")  # fmt: skip
@@ -85,7 +85,7 @@ def _malformed(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"expected error {PARSE_ERROR}, got {describe_answer(exchange)}", "malformed message", exchange)
 
 
-@rule("legacy.survives", 5, gate=True,
+@rule("legacy.keeps-running", 5, gate=True,
       statement=("The server continues after a message that is not JSON, and after other invalid messages. Over "
                  "stdio, where each client has its own process, a failure closes no gate."),
       source=("JSON-RPC 2.0 §5.1 has an answer for it; MCP basic/transports, stdio: the client must not write "
@@ -97,7 +97,7 @@ def _survives(evidence: Evidence) -> RuleOutcome:
     made = [evidence.probes[probe] for probe in ("after-malformed", "after-odd") if probe in evidence.probes]
     dead = [exchange for exchange in made if exchange.received is None]
     if not made:
-        return not_checked(evidence.why_missing("after-malformed"))
+        return not_checked(evidence.missing_reason("after-malformed"))
     words = "after a message that no client sends the next request got no answer: "
     # On stdio, clients must not write invalid messages and harm only their own session. Over HTTP, all sessions end.
     lesser: Severity | None = 3 if evidence.transport == "stdio" else None
@@ -141,7 +141,7 @@ def _early_message(evidence: Evidence) -> RuleOutcome | None:
     return None
 
 
-row("legacy.malformed-initialize", 2, until=LATEST_HANDSHAKE, over=probed("no-version", given=_early_message),
+row("legacy.incomplete-initialize", 2, until=LATEST_HANDSHAKE, over=probed("no-version", given=_early_message),
     statement=(f"initialize without protocolVersion is answered with error {INVALID_PARAMS} (another error is "
                "tolerated)."),
     source="MCP basic/lifecycle, Error Handling; schema, InitializeRequest",
@@ -169,7 +169,7 @@ row("legacy.notifications", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("n
     source="MCP basic/index, Notifications: the receiver must not send a response",
     hint="send no answer to a message without an id")  # fmt: skip
 
-row("legacy.cancelled", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("late-cancel"),
+row("legacy.late-cancellation", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("late-cancellation"),
     statement="A cancellation of a request that is not running is ignored.",
     source=("MCP basic/utilities/cancellation, Behavior Requirements: receivers may ignore it; it is a notification, "
             "and never answered"),
@@ -180,7 +180,7 @@ row("legacy.responses", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("respo
     source="JSON-RPC 2.0 §5; MCP basic/index, Responses",
     hint="drop responses with unknown ids")  # fmt: skip
 
-row("legacy.not-rpc", 3, until=LATEST_HANDSHAKE, over=probed("not-rpc"),
+row("legacy.not-json-rpc", 3, until=LATEST_HANDSHAKE, over=probed("not-json-rpc"),
     statement=(f"JSON that is not a JSON-RPC message is answered with error {INVALID_REQUEST} (a missing answer is "
                "tolerated)."),
     source="JSON-RPC 2.0 §5.1",
@@ -212,7 +212,7 @@ row("legacy.unknown-tool", 3, over=probed("unknown-tool"),
     source="MCP server/tools, Error Handling: unknown tools are protocol errors, and the example's code is -32602",
     hint="look up the name before you run anything")  # fmt: skip
 
-row("legacy.bad-cursor", 2, over=probed("bad-cursor"),
+row("legacy.invalid-cursor", 2, over=probed("invalid-cursor"),
     statement=f"An invalid cursor is answered with error {INVALID_PARAMS} (ignoring it is tolerated).",
     source="MCP server/utilities/pagination, Error Handling",
     hint="return an error for a stale cursor, so that the client stops repeating it")  # fmt: skip
@@ -240,12 +240,12 @@ def _without_id(exchange: WireExchange) -> bool:
     return exchange.status >= 400 and exchange.error is not None and (exchange.received or {}).get("id") is None
 
 
-def _answered(evidence: Evidence) -> Subjects[WireExchange] | RuleOutcome:
+def _answered(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
     answered = [exchange for exchange in evidence.traffic if exchange.received is not None]
-    return Subjects(answered, 1, once=True) if answered else not_checked("nothing was answered")
+    return RuleSubjects(answered, 1, once=True) if answered else not_checked("nothing was answered")
 
 
-@rule("legacy.envelope", 3, over=_answered,
+@rule("legacy.response-shape", 3, over=_answered,
       statement="Every answer is a JSON-RPC 2.0 response with either result or error; an error has code and message.",
       source="JSON-RPC 2.0 §5 and §5.1",
       hint="validate every message that you send against the schema of the protocol")  # fmt: skip
@@ -280,7 +280,7 @@ def _batch(exchange: WireExchange) -> Iterator[Fault]:
     answers = [answer for answer in (exchange.received, *exchange.more) if answer is not None]
     if len(answers) != 2 or len({str(answer.get("id")) for answer in answers}) != 2:
         yield Fault(f"a batch of two pings and a notification got {len(answers)} answers", "batch", exchange)
-    elif exchange.apart:
+    elif exchange.separate:
         yield Fault("the answers to a batch were sent one by one, not in one array", "batch", exchange)
 
 
@@ -289,12 +289,12 @@ def _answered_batch(evidence: Evidence) -> RuleOutcome | None:
     if isinstance(batch, RuleOutcome):
         return batch
     exchange = batch.items[0]
-    if any(_batch(exchange)) and not exchange.apart:
+    if any(_batch(exchange)) and not exchange.separate:
         return not_applicable(f"a batch of requests got {describe_answer(exchange)}")
     return None
 
 
-def _silent_batches(evidence: Evidence) -> Subjects[tuple[Probe, WireExchange]] | RuleOutcome:
+def _silent_batches(evidence: Evidence) -> RuleSubjects[tuple[Probe, WireExchange]] | RuleOutcome:
     """Return the batches without requests, except if their messages are also sent alone: another rule checks those."""
     found: list[tuple[Probe, WireExchange]] = []
     for name, alone in (("batch-notifications", "notification"), ("batch-responses", "response")):
@@ -305,10 +305,10 @@ def _silent_batches(evidence: Evidence) -> Subjects[tuple[Probe, WireExchange]] 
         if isinstance(seen, RuleOutcome):
             return seen
         found += [(scope.probe, exchange) for exchange in seen.items]
-    return Subjects(found)
+    return RuleSubjects(found)
 
 
-@rule("legacy.batch-silence", 1, until=LATEST_HANDSHAKE, over=_silent_batches,
+@rule("legacy.batch-without-requests", 1, until=LATEST_HANDSHAKE, over=_silent_batches,
       statement="An array without requests is not answered; over HTTP its status is 202.",
       source=("JSON-RPC 2.0 §6: the server must return nothing at all; MCP basic/transports of the revision with "
               "batches"),

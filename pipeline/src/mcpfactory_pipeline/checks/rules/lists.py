@@ -12,8 +12,8 @@ from mcpfactory_pipeline.checks.probes import NOTHING_TO_ASK
 from mcpfactory_pipeline.checks.rule import (
     Fault,
     RuleOutcome,
+    RuleSubjects,
     RuleTable,
-    Subjects,
     not_applicable,
     not_checked,
     rule_outcome,
@@ -32,7 +32,7 @@ class ListScope:
         self._method = method
         self._keys = keys
 
-    def __call__(self, evidence: Evidence) -> Subjects[Listing] | RuleOutcome:
+    def __call__(self, evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
         """Return the list, or why there is none."""
         if (reason := lifecycle_or_reason(evidence)) is not None:
             return reason
@@ -40,7 +40,7 @@ class ListScope:
         if capability not in evidence.capabilities:
             return not_applicable(f"the server declares no {capability}")
         listing = evidence.lists.get(self._method)
-        return not_checked(evidence.why_missing(self._method)) if listing is None else Subjects([listing])
+        return not_checked(evidence.missing_reason(self._method)) if listing is None else RuleSubjects([listing])
 
     def faults(self, listing: Listing) -> Iterator[Fault]:
         """Yield why the list could not be read to its end, and the entries without a key."""
@@ -87,9 +87,9 @@ row("lists.prompts", 3, over=ListScope("prompts/list", "name"),
     hint="answer prompts/list, with an empty list if there are none")  # fmt: skip
 
 
-def _all_lists(evidence: Evidence) -> Subjects[Listing] | RuleOutcome:
+def _all_lists(evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
     lists = tuple(evidence.lists.values())
-    return lifecycle_or_reason(evidence) or Subjects(lists, max(len(lists), 1))
+    return lifecycle_or_reason(evidence) or RuleSubjects(lists, max(len(lists), 1))
 
 
 @rule("lists.declared", 3, over=_all_lists,
@@ -136,7 +136,7 @@ _OPTIONAL: Final[dict[str, Callable[[Any], bool]]] = {
 }
 
 
-def _entries(evidence: Evidence) -> Subjects[tuple[Listing, dict[str, Any]]] | RuleOutcome:
+def _entries(evidence: Evidence) -> RuleSubjects[tuple[Listing, dict[str, Any]]] | RuleOutcome:
     entries = [
         (listing, item)
         for listing in evidence.lists.values()
@@ -145,10 +145,10 @@ def _entries(evidence: Evidence) -> Subjects[tuple[Listing, dict[str, Any]]] | R
         if isinstance(item, dict)
     ]
     methods = {listing.method for listing, _ in entries}
-    return lifecycle_or_reason(evidence) or Subjects(entries, len(methods))
+    return lifecycle_or_reason(evidence) or RuleSubjects(entries, len(methods))
 
 
-@rule("lists.members", 3, gate=True, over=_entries,
+@rule("lists.entry-fields", 3, gate=True, over=_entries,
       statement="Titles, descriptions, sizes, icons and arguments of listed entries match the schema.",
       source="MCP schema, Resource, ResourceTemplate, Prompt, Icon",
       hint="leave out unknown values; clients refuse a list because of one invalid member")  # fmt: skip
@@ -162,14 +162,14 @@ def _members(entry: tuple[Listing, dict[str, Any]], evidence: Evidence) -> Itera
 _EXPRESSION: Final = re.compile(r"\{[+#./;?&]?[\w.%]+(:\d+|\*)?(,[\w.%]+(:\d+|\*)?)*\}")
 
 
-def _resources(evidence: Evidence) -> Subjects[tuple[str, Any]] | RuleOutcome:
+def _resources(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
     found = [
         (key, item)
         for method, key in (("resources/list", "uri"), ("resources/templates/list", "uriTemplate"))
         if method in evidence.lists
         for item in evidence.lists[method].items
     ]
-    return lifecycle_or_reason(evidence) or Subjects(found)
+    return lifecycle_or_reason(evidence) or RuleSubjects(found)
 
 
 @rule("lists.uris", 3, gate=True, over=_resources,
@@ -222,7 +222,7 @@ def _readable(evidence: Evidence) -> RuleOutcome | None:
     return None
 
 
-@rule("lists.read", 3, over=probed("read-resource", given=_readable),
+@rule("lists.resource-readable", 3, over=probed("read-resource", given=_readable),
       statement="The first listed resource can be read.",
       source="MCP server/resources, Reading Resources",
       hint="list only readable resources; contents must have text or blob")  # fmt: skip

@@ -11,9 +11,9 @@ from mcpfactory_pipeline.checks.probes import describe_answer
 from mcpfactory_pipeline.checks.rule import (
     Fault,
     RuleOutcome,
+    RuleSubjects,
     RuleTable,
     Scope,
-    Subjects,
     not_applicable,
     not_checked,
     rule_outcome,
@@ -54,13 +54,13 @@ def _answers(
     With `by_method`, each method counts once. `none` is the reason if there is no such answer.
     """
 
-    def scope(evidence: Evidence) -> Subjects[WireExchange] | RuleOutcome:
+    def scope(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
         if (reason := lifecycle_or_reason(evidence, "modern")) is not None:
             return reason
         found = [exchange for exchange in evidence.traffic if is_modern(exchange) and choose(exchange)]
         if none and not found:
             return not_applicable(none)
-        return Subjects(found, len({exchange.method for exchange in found}) if by_method else None, once=True)
+        return RuleSubjects(found, len({exchange.method for exchange in found}) if by_method else None, once=True)
 
     return scope
 
@@ -144,13 +144,13 @@ row("modern.unknown-method", 3, over=probed("modern-unknown-method"),
     source="JSON-RPC 2.0 §5.1",
     hint="answer unknown methods instead of dropping them: without an answer a client waits")  # fmt: skip
 
-row("modern.retired", 3, gate=True, over=probed("modern-retired"),
+row("modern.removed-methods", 3, gate=True, over=probed("modern-removed-method"),
     statement=f"ping, which the per-request revisions removed, is answered with error {METHOD_NOT_FOUND}.",
     source="MCP changelog, removed methods; basic/versioning: each request is served in the version that it names",
     hint="look up methods in the revision of the request, not in one table for all revisions")  # fmt: skip
 
 
-@rule("modern.known-types", 3, gate=True, over=_answers(),
+@rule("modern.result-type-values", 3, gate=True, over=_answers(),
       statement="resultType is complete or input_required if the client declares no extension.",
       source="MCP basic/index, Responses",
       hint="use other values only for extensions that the client declared")  # fmt: skip
@@ -192,7 +192,7 @@ def _error_codes(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"error {code} is not one of the revision's codes", exchange.method, exchange)
 
 
-@rule("modern.named", 1, over=_answers(),
+@rule("modern.server-info", 1, over=_answers(),
       statement="Each result names the server in its metadata.",
       source="MCP basic/index, Result metadata: servers should include serverInfo",
       hint="add _meta with io.modelcontextprotocol/serverInfo")  # fmt: skip
@@ -227,16 +227,16 @@ _WHERE: Final = "subscriptions/listen"
 _Streams = tuple[NotificationStream, ...]
 
 
-def _streams(evidence: Evidence) -> Subjects[_Streams] | RuleOutcome:
+def _streams(evidence: Evidence) -> RuleSubjects[_Streams] | RuleOutcome:
     """Return all streams as one subject, for servers that do not refuse the first of them."""
     if (reason := lifecycle_or_reason(evidence, "modern")) is not None:
         return reason
     if not evidence.streams:
-        return not_checked(evidence.why_missing("listen"))
+        return not_checked(evidence.missing_reason("listen"))
     first = evidence.streams[0]
     if not first.heard and "error" in (first.answer or {}):
         return not_applicable("the server has no streams of notifications")
-    return Subjects([evidence.streams])
+    return RuleSubjects([evidence.streams])
 
 
 def _fault(words: str, stream: NotificationStream, others: Iterable[NotificationStream] = ()) -> Fault:
@@ -260,7 +260,7 @@ def _listen(streams: _Streams) -> Iterator[Fault]:
         yield _fault("the acknowledgement does not say which notifications it honours", first)
 
 
-@rule("modern.listen-tagged", 3, gate=True, over=_streams,
+@rule("modern.listen-request-id", 3, gate=True, over=_streams,
       statement="Each notification on a stream has the id of the request that opened the stream in its metadata.",
       source="MCP basic/patterns/subscriptions, Notifications; basic/index, _meta, Subscription id",
       hint="copy the id unchanged to _meta as io.modelcontextprotocol/subscriptionId")  # fmt: skip
@@ -274,7 +274,7 @@ def _tagged(streams: _Streams) -> Iterator[Fault]:
                 return
 
 
-@rule("modern.listen-wanted", 3, gate=True, over=_streams,
+@rule("modern.listen-filtered", 3, gate=True, over=_streams,
       statement="A stream has only notifications that its filter requests.",
       source="MCP basic/patterns/subscriptions, Filter: the server must not send kinds that were not requested",
       hint="store the filter with the stream, and check it before you send")  # fmt: skip
@@ -304,7 +304,7 @@ def _is_wanted(message: Json, asked: Json) -> bool:
     return method not in _KINDS or bool(asked.get(_KINDS[method]))
 
 
-@rule("modern.listen-several", 3, gate=True, over=_streams,
+@rule("modern.listen-concurrent", 3, gate=True, over=_streams,
       statement="A client can open a second stream, which is acknowledged separately.",
       source="MCP basic/patterns/subscriptions, Multiple subscriptions",
       hint="store streams by the id of their request")  # fmt: skip
@@ -329,16 +329,16 @@ def _params(message: Json) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def _malformed_filter(evidence: Evidence) -> Subjects[WireExchange] | RuleOutcome:
+def _malformed_filter(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
     exchange = evidence.probes.get("listen-malformed")
     if exchange is not None:
-        return Subjects([exchange])
+        return RuleSubjects([exchange])
     if any(stream.heard for stream in evidence.streams):
-        return not_checked(evidence.why_missing("listen-malformed"))
+        return not_checked(evidence.missing_reason("listen-malformed"))
     return lifecycle_or_reason(evidence, "modern") or not_applicable("the server has no streams of notifications")
 
 
-@rule("modern.listen-malformed", 2, over=_malformed_filter,
+@rule("modern.listen-invalid-filter", 2, over=_malformed_filter,
       statement=f"A filter that is not an object is answered with error {INVALID_PARAMS} (another error is tolerated).",
       source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
       hint="check the filter before you open the stream")  # fmt: skip

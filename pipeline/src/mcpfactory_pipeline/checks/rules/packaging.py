@@ -8,7 +8,7 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, calls_others
 from mcpfactory_pipeline.checks.package import PackageFacts
-from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Subjects, not_applicable, not_checked
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
 
 RULES: Final = RuleTable()
 rule = RULES.rule
@@ -27,19 +27,19 @@ _COMMAND: Final = re.compile(r'"command":\s*"([^"]+)"')
 _RUNNERS: Final = frozenset({"uvx", "uv", "pipx", "python", "python3", "docker", "npx"})
 
 
-def _package(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+def _package(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
     if evidence.package is None:
         return not_applicable("its sources are not in a workspace")
-    return Subjects([evidence.package])
+    return RuleSubjects([evidence.package])
 
 
-def _readable(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+def _readable(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
     problem = evidence.package.problem if evidence.package else ""
     return not_checked(problem) if problem else _package(evidence)
 
 
-def _fields(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
-    return Subjects([evidence.package], len(_WANTED)) if evidence.package else _package(evidence)
+def _fields(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
+    return RuleSubjects([evidence.package], len(_WANTED)) if evidence.package else _package(evidence)
 
 
 @rule("packaging.metadata", 2, over=_fields,
@@ -57,9 +57,11 @@ def _metadata(package: PackageFacts) -> Iterator[Fault]:
             yield Fault(f"project.{field} is missing", f"project.{field}")
 
 
-def _scripts(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+def _scripts(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
     package = _readable(evidence)
-    return package if isinstance(package, RuleOutcome) else Subjects(package.items, len(package.items[0].scripts) or 1)
+    return (
+        package if isinstance(package, RuleOutcome) else RuleSubjects(package.items, len(package.items[0].scripts) or 1)
+    )
 
 
 @rule("packaging.entry-point", 3, over=_scripts,
@@ -97,7 +99,7 @@ def _false_tools(readme: str, listed: set[str]) -> Iterator[Fault]:
             yield Fault(f"the README names a tool {name}, which the server does not have", "README")
 
 
-@rule("packaging.licence", 1, over=_readable,
+@rule("packaging.license", 1, over=_readable,
       statement="The package declares its license.",
       source="PEP 639; without one nobody may copy it",
       hint=('set project.license = "MIT" (an SPDX expression), or add a file LICENSE; '
@@ -107,7 +109,7 @@ def _licence(package: PackageFacts) -> Iterator[Fault]:
         yield Fault("there is neither project.license nor a license file", "project.license")
 
 
-def _rebuilt(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+def _rebuilt(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
     package = evidence.package
     if package is not None and package.build_problem:
         return not_checked(package.build_problem)
@@ -125,10 +127,10 @@ def _reproducible(package: PackageFacts) -> Iterator[Fault]:
         yield Fault("a second build of the same sources gave different bytes", "wheel")
 
 
-def _hand_written(evidence: Evidence) -> Subjects[PackageFacts] | RuleOutcome:
+def _hand_written(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
     """Return the package; each tool counts once, because generated ones always have a body."""
     count = max(len(evidence.named_tools), 1)
-    return Subjects([evidence.package], count) if evidence.package else _package(evidence)
+    return RuleSubjects([evidence.package], count) if evidence.package else _package(evidence)
 
 
 @rule("packaging.implemented", 5, gate=True, over=_hand_written,

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from mcpfactory_codegen.effects import sounds_like_change
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text, sent_arguments
-from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Subjects, not_applicable
-from mcpfactory_pipeline.checks.rules.behavior import hint
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable
 from mcpfactory_pipeline.checks.rules.subjects import by_tool, calls_or_reason
-from mcpfactory_pipeline.checks.samples import answered_value, arrival, is_beside, plain_values, tells_value
+from mcpfactory_pipeline.checks.rules.tool_calls import hint
+from mcpfactory_pipeline.checks.samples import answered_value, compare_values, is_beside, plain_values, tells_value
 from mcpfactory_runtime.types import Json
 
 RULES: Final = RuleTable()
@@ -72,8 +72,8 @@ _EXCUSED: Final = re.compile(
 )
 
 
-def _own_answers(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
-    """Return successful calls that do not return the API's own answer: substance.results checks those."""
+def _own_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+    """Return successful calls that do not return the API's own answer: placeholder-answers.lost-data checks those."""
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
     succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]
@@ -86,7 +86,7 @@ def _speaks_for_api(call: RecordedCall) -> bool:
     return call.response is None or tells_value(call) or answer_text(call.exchange) in json.dumps(call.response)
 
 
-@rule("substance.finished", 5, gate=True, ceiling=49, over=_own_answers,
+@rule("placeholder-answers.not-implemented", 5, gate=True, ceiling=49, over=_own_answers,
       statement='No tool answers "not implemented yet" without an error.',
       source=("MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a "
               "promise to the model"),
@@ -129,7 +129,7 @@ def _texts_of(text: str) -> list[str]:
     return [str(leaf) for leaf in plain_values(value)]
 
 
-def _varied_calls(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
+def _varied_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
     tools = {other.tool for other in evidence.others}
@@ -137,10 +137,10 @@ def _varied_calls(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
         return not_applicable(
             "no tool was called with several arguments: none that is marked readOnlyHint takes a text or a number"
         )
-    return Subjects([call for call in evidence.calls if call.tool in tools], len(tools))
+    return RuleSubjects([call for call in evidence.calls if call.tool in tools], len(tools))
 
 
-@rule("substance.varies", 1, over=_varied_calls,
+@rule("placeholder-answers.constant", 1, over=_varied_calls,
       statement="A tool that is called with different required arguments does not always give the same answer.",
       source=("an argument without effect is useless; it weighs little, as one answer (\"The zoo is "
               "open.\") may be right for all that were tried"),
@@ -157,7 +157,7 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
         yield Fault(words, call.tool, others[-1].exchange)
 
 
-@rule("substance.distinct", 5, gate=True, ceiling=49,
+@rule("placeholder-answers.identical-tools", 5, gate=True, ceiling=49,
       statement="Not all tools give the same answer to every call.",
       source="a tool that is listed is a promise to the model; a server that says one sentence keeps none",
       hint="implement the tools; return isError for anything that they cannot do")  # fmt: skip
@@ -186,7 +186,7 @@ def _changes(name: str, tool: Json) -> bool:
     return hint(tool, "readOnlyHint") is not True and sounds_like_change(name, *texts)
 
 
-@rule("substance.answers", 5, gate=True, ceiling=49,
+@rule("placeholder-answers.empty", 5, gate=True, ceiling=49,
       statement="At least one tool gives an answer that is not empty.",
       source="MCP schema, CallToolResult.content: a model can do nothing with no content",
       hint="return what the tool found, or a message that it found nothing")  # fmt: skip
@@ -213,21 +213,21 @@ def _is_void(call: RecordedCall) -> bool:
 # --- what the stub upstream answered, and what of it reaches the model ---
 
 
-def _answered_calls(evidence: Evidence) -> Subjects[RecordedCall] | RuleOutcome:
+def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     if not evidence.with_cases:
         return not_applicable("without a stub upstream nobody knows what the API answered")
     told = (call for call in evidence.calls if not call.failed and not call.mismatches and tells_value(call))
     return calls_or_reason(evidence) or by_tool(told)
 
 
-@rule("substance.results", 5, gate=True, ceiling=49, over=_answered_calls,
+@rule("placeholder-answers.lost-data", 5, gate=True, ceiling=49, over=_answered_calls,
       statement=("With cases, the whole answer of the API reaches the model, unchanged or converted, after any "
                  "hooks. An answer that never changes with the API closes the gate."),
       source="the API's answer is what the model called the tool for; the stub upstream knows it",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     """Compare one answer. Converted values are fine: only an answer that ignores changes of the API has lost values."""
-    found = arrival(call)
+    found = compare_values(call)
     if is_beside(call):
         words = (
             "the text has what the API answered, and the structured content nothing of it: "

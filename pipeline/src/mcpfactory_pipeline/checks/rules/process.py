@@ -8,9 +8,17 @@ from typing import Final
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.evidence import Evidence, Session, measure
 from mcpfactory_pipeline.checks.exchange import LATEST_MODERN
-from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Scope, Subjects, not_applicable, not_checked
+from mcpfactory_pipeline.checks.rule import (
+    Fault,
+    RuleOutcome,
+    RuleSubjects,
+    RuleTable,
+    Scope,
+    not_applicable,
+    not_checked,
+)
 from mcpfactory_pipeline.checks.transport.stdio import pollution_hint
-from mcpfactory_pipeline.plan.gates import COSTS
+from mcpfactory_pipeline.plan.gates import COST_GATES
 
 RULES: Final = RuleTable()
 rule = RULES.rule
@@ -24,21 +32,21 @@ _STDERR: Final = 1500  # characters from the end of stderr in a finding; the cau
 def _started(reason: str = "") -> Scope[Session]:
     """Return the sessions in which the server answered. With `reason`, the rule does not apply over HTTP."""
 
-    def scope(evidence: Evidence) -> Subjects[Session] | RuleOutcome:
+    def scope(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
         if reason and evidence.transport != "stdio":
             return not_applicable(reason)
         started = [session for session in evidence.sessions if session.answered]
-        return Subjects(started) if started else not_checked("the server did not start")
+        return RuleSubjects(started) if started else not_checked("the server did not start")
 
     return scope
 
 
-def _starts(evidence: Evidence) -> Subjects[Session]:
+def _starts(evidence: Evidence) -> RuleSubjects[Session]:
     begun = any(session.answered and session.purpose.startswith("session ") for session in evidence.sessions)
-    return Subjects([session for session in evidence.sessions if not begun or session.purpose not in _NO_HANDSHAKE])
+    return RuleSubjects([session for session in evidence.sessions if not begun or session.purpose not in _NO_HANDSHAKE])
 
 
-@rule("startup.starts", 5, gate=True, ceiling=0, over=_starts,
+@rule("process.starts", 5, gate=True, ceiling=0, over=_starts,
       statement="The server starts and answers at every attempt.",
       source="MCP basic/transports",
       hint="run the command by hand; the evidence has its stderr")  # fmt: skip
@@ -52,7 +60,7 @@ def _start(session: Session) -> Iterator[Fault]:
         yield Fault(words, session.purpose, proof=proof, hint=pollution_hint(session.pollution_causes))
 
 
-@rule("startup.speaks", 5, gate=True, ceiling=0,
+@rule("process.initializes", 5, gate=True, ceiling=0,
       statement="The server answers initialize or server/discover with a result.",
       source="MCP basic/lifecycle (handshake revisions); MCP server/discover (per-request revisions)",
       hint="answer one of the two; otherwise no client can start a session")  # fmt: skip
@@ -66,14 +74,14 @@ def _speaks(evidence: Evidence) -> RuleOutcome:
     return RuleOutcome((Fault("neither initialize nor server/discover was answered with a result", exchange=shown),))
 
 
-def _fastest(evidence: Evidence) -> Subjects[Session] | RuleOutcome:
+def _fastest(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
     started = _started()(evidence)
     if isinstance(started, RuleOutcome):
         return started
-    return Subjects([min(started.items, key=lambda session: session.milliseconds)])
+    return RuleSubjects([min(started.items, key=lambda session: session.milliseconds)])
 
 
-@rule("startup.in-time", 3, over=_fastest,
+@rule("process.start-time", 3, over=_fastest,
       statement=(f"The first answer arrives within {START_WITHIN // 1000} seconds; the fastest of several starts "
                  "counts."),
       source="the shortest start-up limit among common clients",
@@ -83,12 +91,12 @@ def _in_time(session: Session) -> Iterator[Fault]:
         yield Fault(f"the first answer took {session.milliseconds} ms", session.purpose)
 
 
-@rule("startup.stdout", 5, gate=True, over=_started("this transport does not use stdout"),
+@rule("process.stdout", 5, gate=True, over=_started("this transport does not use stdout"),
       statement="On stdio, stdout has only JSON-RPC messages, one per line.",
       source="MCP basic/transports, stdio: the server must not write anything else to stdout",
       hint="log to stderr; a stray print breaks clients")  # fmt: skip
 def _stdout(session: Session) -> Iterator[Fault]:
-    """Check the sessions with an answer; startup.starts reports the stdout of the others."""
+    """Check the sessions with an answer; process.starts reports the stdout of the others."""
     if session.pollution:
         lines = (
             f"{pluralize(len(session.pollution), 'line')} on stdout {'is' if len(session.pollution) == 1 else 'are'}"
@@ -112,17 +120,17 @@ def _shown(session: Session) -> str:
 def _processes(choose: Callable[[Session], bool], none: str = "") -> Scope[list[Session]]:
     """Return the chosen processes that answered, as one subject; `none` is the reason if there are none."""
 
-    def scope(evidence: Evidence) -> Subjects[list[Session]] | RuleOutcome:
+    def scope(evidence: Evidence) -> RuleSubjects[list[Session]] | RuleOutcome:
         started = _started("the server was not started here")(evidence)
         if isinstance(started, RuleOutcome):
             return started
         chosen = list(filter(choose, started.items))
-        return Subjects([chosen], len(chosen)) if chosen or not none else not_checked(none)
+        return RuleSubjects([chosen], len(chosen)) if chosen or not none else not_checked(none)
 
     return scope
 
 
-@rule("startup.ends", 3, over=_processes(lambda session: not session.busy and not session.terminated),
+@rule("process.exits-on-eof", 3, over=_processes(lambda session: not session.busy and not session.terminated),
       statement=(f"On stdio, the process ends within {END_WITHIN // 1000} seconds after its stdin ends, or within "
                  "twice the time of its start."),
       source="MCP basic/lifecycle, Shutdown, stdio: closing stdin is how a client ends a server",
@@ -131,7 +139,7 @@ def _ends(sessions: list[Session]) -> Iterator[Fault]:
     return _late(sessions, "when its stdin ended", "after its stdin")
 
 
-@rule("startup.signals", 1, over=_processes(lambda session: session.terminated, "no process could be asked to end"),
+@rule("process.exits-on-sigterm", 1, over=_processes(lambda session: session.terminated, "no process could be asked to end"),
       statement="On stdio, the process ends within the same time after SIGTERM.",
       source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
       hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
@@ -158,14 +166,14 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 def _limited(limit: str) -> Scope[tuple[int, float]]:
     """Return (measured, allowed) if the measured value exceeds this limit of the policy."""
 
-    def scope(evidence: Evidence) -> Subjects[tuple[int, float]] | RuleOutcome:
+    def scope(evidence: Evidence) -> RuleSubjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)
         if most is None:
             return not_applicable(f"no policy sets {limit}")
-        value = measure(evidence).get(COSTS[limit])
+        value = measure(evidence).get(COST_GATES[limit])
         if value is None:
-            return not_checked(f"{COSTS[limit]} could not be measured")
-        return Subjects([(value, most)] if value > most else [], 1)
+            return not_checked(f"{COST_GATES[limit]} could not be measured")
+        return RuleSubjects([(value, most)] if value > most else [], 1)
 
     return scope
 

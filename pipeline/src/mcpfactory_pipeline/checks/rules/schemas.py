@@ -11,7 +11,7 @@ from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import DIALECT, LATEST_HANDSHAKE, STRUCTURED, has_member
 from mcpfactory_pipeline.checks.jsonschemas import broken_references, known_dialect, schema_error
-from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Scope, Subjects, rule_outcome
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, rule_outcome
 from mcpfactory_pipeline.checks.rules.subjects import each_tool, tools_or_reason
 from mcpfactory_runtime.schemas.walk import COMBINATORS, parts_of, properties_of, required_of
 
@@ -31,7 +31,7 @@ class _Schema(NamedTuple):
 def _each_schema(*fields: str) -> Scope[_Schema]:
     """Return the schemas in these fields of the tools; with several fields, each tool counts once."""
 
-    def scope(evidence: Evidence) -> Subjects[_Schema] | RuleOutcome:
+    def scope(evidence: Evidence) -> RuleSubjects[_Schema] | RuleOutcome:
         having = [
             _Schema(f"{name} {field}", tool[field])
             for name, tool in evidence.named_tools
@@ -39,7 +39,7 @@ def _each_schema(*fields: str) -> Scope[_Schema]:
             if field in tool
         ]
         count = len(having) if len(fields) == 1 else len(evidence.named_tools)
-        return tools_or_reason(evidence) or Subjects(having, count)
+        return tools_or_reason(evidence) or RuleSubjects(having, count)
 
     return scope
 
@@ -49,8 +49,8 @@ _OUTPUTS: Final = _each_schema("outputSchema")
 _SCHEMAS: Final = _each_schema("inputSchema", "outputSchema")
 
 
-def _entries(evidence: Evidence) -> Subjects[tuple[int, Any]] | RuleOutcome:
-    return tools_or_reason(evidence) or Subjects(list(enumerate(evidence.tools)))
+def _entries(evidence: Evidence) -> RuleSubjects[tuple[int, Any]] | RuleOutcome:
+    return tools_or_reason(evidence) or RuleSubjects(list(enumerate(evidence.tools)))
 
 
 @rule("schemas.tool-shape", 5, gate=True, over=_entries,
@@ -184,16 +184,16 @@ def _required(one: _Schema) -> Iterator[Fault]:
         yield Fault(f"required but not declared: {', '.join(missing)}", f"{where}/required")
 
 
-def _parameters(evidence: Evidence) -> Subjects[tuple[str, str, Any]] | RuleOutcome:
-    return tools_or_reason(evidence) or Subjects(list(evidence.parameters()))
+def _parameters(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | RuleOutcome:
+    return tools_or_reason(evidence) or RuleSubjects(list(evidence.parameters()))
 
 
-def _parameters_of_tools(evidence: Evidence) -> Subjects[tuple[str, str, Any]] | RuleOutcome:
+def _parameters_of_tools(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | RuleOutcome:
     """Return the parameters; each tool counts once."""
-    return tools_or_reason(evidence) or Subjects(list(evidence.parameters()), len(evidence.named_tools))
+    return tools_or_reason(evidence) or RuleSubjects(list(evidence.parameters()), len(evidence.named_tools))
 
 
-@rule("schemas.argument-keys", 3, over=_parameters_of_tools,
+@rule("schemas.argument-names", 3, over=_parameters_of_tools,
       statement="Argument names are 1 to 64 characters of A-Z a-z 0-9 _ - .",
       source="model APIs refuse a tool with other property keys",
       hint="rename the argument and map it inside the server")  # fmt: skip
@@ -226,9 +226,9 @@ def _described(named: tuple[str, Any]) -> Iterator[Fault]:
         yield Fault("the tool has no description", name)
 
 
-def _described_tools(evidence: Evidence) -> Subjects[tuple[str, Any]] | RuleOutcome:
+def _described_tools(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
     having = [(name, tool) for name, tool in evidence.named_tools if _text(tool.get("description"))]
-    return tools_or_reason(evidence) or Subjects(having)
+    return tools_or_reason(evidence) or RuleSubjects(having)
 
 
 @rule("descriptions.more-than-name", 2, over=_described_tools,

@@ -14,8 +14,8 @@ from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.rule import (
     Fault,
     RuleOutcome,
+    RuleSubjects,
     RuleTable,
-    Subjects,
     not_applicable,
     not_checked,
     rule_outcome,
@@ -29,7 +29,7 @@ _READ_FIRST: Final = 20_000  # characters of each text of a prompt or resource t
 _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}
 
 
-def _texts(evidence: Evidence) -> Subjects[tuple[str, str]] | RuleOutcome:
+def _texts(evidence: Evidence) -> RuleSubjects[tuple[str, str]] | RuleOutcome:
     """Return (where, text) of each text for a model: instructions, list entries, prompts and contents of resources."""
     if (reason := lifecycle_or_reason(evidence)) is not None:
         return reason
@@ -44,12 +44,12 @@ def _texts(evidence: Evidence) -> Subjects[tuple[str, str]] | RuleOutcome:
             name = item.get("name") if isinstance(item, dict) else None
             found += [(str(name or f"{method}/{index}"), text) for text in strings_in(item)]
     texts = list(dict.fromkeys([*found, *_contents(evidence)]))
-    return Subjects(texts, len({where for where, _ in texts}))
+    return RuleSubjects(texts, len({where for where, _ in texts}))
 
 
 def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
     first = (evidence.probes.get("get-prompt"), evidence.probes.get("read-resource"))
-    for exchange in filter(None, [*first, *evidence.further]):
+    for exchange in filter(None, [*first, *evidence.later_reads]):
         key, member = _SHOWN[exchange.method]
         where = str(exchange.params.get(key))
         yield from ((where, text[:_READ_FIRST]) for text in strings_in((exchange.result or {}).get(member)))
@@ -67,7 +67,7 @@ def _hidden(shown: tuple[str, str]) -> Iterator[Fault]:
         yield Fault(f"hidden characters: {names}", where, proof={"text": text.encode("unicode_escape").decode()})
 
 
-@rule("security.canary", 5, gate=True,
+@rule("security.secret-exposure", 5, gate=True,
       statement="A secret placed in the environment appears in no answer, error or log.",
       source="MCP basic/security best practices; secrets reach upstream and nothing else",
       hint="log the names of settings, not their values; keep request headers out of error texts")  # fmt: skip
@@ -120,7 +120,7 @@ class CanaryScope:
     what: str
     how: str
 
-    def __call__(self, evidence: Evidence) -> Subjects[CanaryResult] | RuleOutcome:
+    def __call__(self, evidence: Evidence) -> RuleSubjects[CanaryResult] | RuleOutcome:
         """Return the canaries, or why there are none."""
         if evidence.transport == "http":
             return not_applicable("only a server that is started here is tried: the bait lies on this machine")
@@ -131,7 +131,7 @@ class CanaryScope:
         if self.kind == "file":  # a server may be restricted to the folder of the first file
             sure = {one.probe.place for one in tried if one.taken and one.probe.confirms}
             caught = {place: one for place, one in caught.items() if place in sure}
-        return Subjects(list(caught.values()), len({one.probe.place for one in tried}))
+        return RuleSubjects(list(caught.values()), len({one.probe.place for one in tried}))
 
     def faults(self, canary: CanaryResult) -> Iterator[Fault]:
         """Yield the fault of an argument that took a canary."""
@@ -140,20 +140,20 @@ class CanaryScope:
 
 _FILE_READ: Final = "the answer holds a file of this machine that is outside of every folder of the server"
 
-row("security.files", 3, over=CanaryScope("file", "a path", _FILE_READ),
+row("security.path-traversal", 3, over=CanaryScope("file", "a path", _FILE_READ),
     statement="No value of an argument or of a resource template gives access to files outside the scope of the server.",
     source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: "
             "servers must validate all tool inputs"),
     hint=("join the value below one folder, resolve it, and refuse a result outside the folder "
           "(mcpfactory_runtime.safe_join)"))  # fmt: skip
 
-row("security.commands", 5, gate=True,
+row("security.command-injection", 5, gate=True,
     over=CanaryScope("command", "free text", "the answer holds what a shell makes of a part of the value"),
     statement="No value of an argument is run as a command.",
     source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
     hint="start programs with a list of arguments and no shell")  # fmt: skip
 
-row("security.addresses", 2,
+row("security.ssrf", 2,
     over=CanaryScope("address", "an address", "the server asked the address of this machine that the value names"),
     statement="No value of an argument makes the server send requests to its own machine.",
     source="MCP basic/security best practices, Server-Side Request Forgery",

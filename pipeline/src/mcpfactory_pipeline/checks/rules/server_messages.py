@@ -7,7 +7,7 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, ServerMessage
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE
-from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleTable, Scope, Subjects, not_applicable
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
 from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
 from mcpfactory_pipeline.checks.transport.conversation import progress_token
 from mcpfactory_runtime.revisions import REVISIONS
@@ -35,11 +35,11 @@ def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMes
 def _messages(*, lifecycle: Lifecycle | str = "", method: str = "") -> Scope[ServerMessage]:
     """Return the messages of a lifecycle ("" for both); only those with `method` are checked."""
 
-    def scope(evidence: Evidence) -> Subjects[ServerMessage] | RuleOutcome:
+    def scope(evidence: Evidence) -> RuleSubjects[ServerMessage] | RuleOutcome:
         sent = _sent(evidence, lifecycle)
         if isinstance(sent, RuleOutcome):
             return sent
-        return Subjects([one for one in sent if not method or one.method == method], 1, once=True)
+        return RuleSubjects([one for one in sent if not method or one.method == method], 1, once=True)
 
     return scope
 
@@ -49,7 +49,7 @@ def _fault(words: str, one: ServerMessage) -> Fault:
     return Fault(words, one.method, proof=proof)
 
 
-@rule("conduct.requests", 5, gate=True, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy"),
+@rule("server-messages.undeclared-requests", 5, gate=True, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy"),
       statement="The server sends only requests that match the declared capabilities of the client.",
       source="MCP basic/lifecycle, Operation: both sides must only use capabilities that were negotiated",
       hint="check the client's capabilities before you ask for sampling, roots or elicitation")  # fmt: skip
@@ -58,7 +58,7 @@ def _requests(one: ServerMessage) -> Iterator[Fault]:
         yield _fault(f"the server requests {one.method}, and the client declared no such capability", one)
 
 
-@rule("conduct.early", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy"),
+@rule("server-messages.before-initialized", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy"),
       statement="Before notifications/initialized, the server sends no request except ping.",
       source="MCP basic/lifecycle, Initialization: the server should not send other requests",
       hint="wait for notifications/initialized")  # fmt: skip
@@ -67,7 +67,7 @@ def _early(one: ServerMessage) -> Iterator[Fault]:
         yield _fault(f"the server requests {one.method} before notifications/initialized", one)
 
 
-@rule("conduct.modern-requests", 5, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern"),
+@rule("server-messages.modern-requests", 5, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern"),
       statement="In the per-request lifecycle, the server sends no requests.",
       source="MCP basic/transports: the server must not send JSON-RPC requests; basic/patterns/mrtr says how it asks",
       hint='return a result with "resultType": "input_required" to ask for input')  # fmt: skip
@@ -76,7 +76,7 @@ def _modern_requests(one: ServerMessage) -> Iterator[Fault]:
         yield _fault(f"the server sends a request, {one.method}, to a client of the per-request lifecycle", one)
 
 
-@rule("conduct.shape", 3, gate=True, over=_messages(),
+@rule("server-messages.json-rpc", 3, gate=True, over=_messages(),
       statement=("Unsolicited messages of the server are JSON-RPC requests or notifications: params are an object, "
                  "and notifications have no id."),
       source="MCP basic/index, Messages",
@@ -91,7 +91,7 @@ def _shape(one: ServerMessage) -> Iterator[Fault]:
         yield _fault(f"the id of the request {one.method} is neither a text nor a whole number", one)
 
 
-@rule("conduct.known", 1, over=_messages(),
+@rule("server-messages.known-notifications", 1, over=_messages(),
       statement="The server sends only notifications that an MCP revision defines.",
       source="MCP schema, ServerNotification",
       hint="use a name outside notifications/ for custom notifications; clients drop unknown ones")  # fmt: skip
@@ -100,7 +100,7 @@ def _known(one: ServerMessage) -> Iterator[Fault]:
         yield _fault(f"no revision has the notification {one.method}", one)
 
 
-@rule("conduct.log-declared", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy", method=_LOG),
+@rule("server-messages.log-declared", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy", method=_LOG),
       statement="A server that sends log messages declares logging.",
       source=("MCP server/utilities/logging, Capabilities: it must declare the capability (clients that do not "
               "expect the messages drop them, so it weighs 2)"),
@@ -110,7 +110,7 @@ def _log_declared(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
         yield _fault("the server sends log messages, and does not declare logging", one)
 
 
-@rule("conduct.log-shape", 3, gate=True, over=_messages(method=_LOG),
+@rule("server-messages.log-fields", 3, gate=True, over=_messages(method=_LOG),
       statement="Log messages have data and one of the eight levels.",
       source="MCP server/utilities/logging, Log Levels; schema, LoggingMessageNotification",
       hint=f"levels: {', '.join(LEVELS)}")  # fmt: skip
@@ -122,7 +122,7 @@ def _log_shape(one: ServerMessage) -> Iterator[Fault]:
         yield _fault("a log message has no data", one)
 
 
-@rule("conduct.log-level", 3, gate=True, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy", method=_LOG),
+@rule("server-messages.log-level", 3, gate=True, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy", method=_LOG),
       statement="After logging/setLevel, only messages of that level and above are sent.",
       source="MCP server/utilities/logging, Setting Log Level",
       hint="compare the level of each message with the requested level")  # fmt: skip
@@ -135,7 +135,7 @@ def _log_level(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
         yield _fault(f"emergency was asked for, and a message of level {level} came", one)
 
 
-@rule("conduct.modern-logs", 3, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern", method=_LOG),
+@rule("server-messages.modern-logs", 3, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern", method=_LOG),
       statement="No log messages are sent for a request without a log level.",
       source="MCP server/utilities/logging: without the metadata the server must not send log messages",
       hint="read the log level from the request's metadata")  # fmt: skip
@@ -143,7 +143,7 @@ def _modern_logs(one: ServerMessage) -> Iterator[Fault]:
     yield _fault("a log message was sent for a request that named no log level", one)
 
 
-@rule("conduct.changes-declared", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy"),
+@rule("server-messages.changes-declared", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy"),
       statement="A server that reports changed lists declares listChanged.",
       source="MCP server/tools, server/resources and server/prompts, List Changed Notification",
       hint='declare {"listChanged": true}; otherwise clients that check the capability do not listen')  # fmt: skip
@@ -154,7 +154,7 @@ def _changes_declared(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]
         yield _fault(f"{one.method} was sent, and {kind}.{flag} is not declared", one)
 
 
-@rule("conduct.modern-news", 3, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern"),
+@rule("server-messages.modern-changes", 3, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern"),
       statement="In the per-request lifecycle, changes are sent only to clients that listen.",
       source="MCP basic/patterns/subscriptions: notifications are sent on the listening stream only",
       hint="send changes only to streams that subscriptions/listen opened")  # fmt: skip
@@ -163,7 +163,7 @@ def _modern_news(one: ServerMessage) -> Iterator[Fault]:
         yield _fault(f"{one.method} was sent to a client that does not listen", one)
 
 
-@rule("conduct.updates", 3, gate=True, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy", method=_UPDATED),
+@rule("server-messages.resource-updates", 3, gate=True, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy", method=_UPDATED),
       statement="Updates of a resource are sent only to its subscribers.",
       source="MCP server/resources, Subscriptions",
       hint="store the subscribers of each URI")  # fmt: skip
@@ -174,7 +174,7 @@ def _updates(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
         yield _fault(f"an update of {one.params.get('uri')!r} was sent, to which no client subscribed", one)
 
 
-@rule("conduct.progress-token", 3, gate=True, over=_messages(method=_PROGRESS),
+@rule("server-messages.progress-token", 3, gate=True, over=_messages(method=_PROGRESS),
       statement="Progress is reported with the token of a request that is still running.",
       source=("MCP basic/utilities/progress, Behavior Requirements: tokens must be active, and reports must stop "
               "after completion"),
@@ -188,12 +188,12 @@ def _progress_token(one: ServerMessage) -> Iterator[Fault]:
         yield _fault(f"progress came with the token {token!r}, {wanted!r} was asked for", one)
 
 
-def _all_messages(evidence: Evidence) -> Subjects[list[ServerMessage]] | RuleOutcome:
+def _all_messages(evidence: Evidence) -> RuleSubjects[list[ServerMessage]] | RuleOutcome:
     sent = _sent(evidence)
-    return sent if isinstance(sent, RuleOutcome) else Subjects([sent], once=True)
+    return sent if isinstance(sent, RuleOutcome) else RuleSubjects([sent], once=True)
 
 
-@rule("conduct.progress-grows", 3, gate=True, over=_all_messages,
+@rule("server-messages.progress-increases", 3, gate=True, over=_all_messages,
       statement="Progress is a number that grows with each report.",
       source="MCP basic/utilities/progress, Progress Notifications: the value must increase",
       hint="report only progress that is greater than the last value")  # fmt: skip
@@ -215,7 +215,7 @@ def _cut(value: float) -> str:
     return f"{value!r}"[:20] if abs(value) < 10**15 else "a number beyond all measure"
 
 
-@rule("conduct.cancelled", 3, gate=True, since=FIRST_MODERN,
+@rule("server-messages.cancelled", 3, gate=True, since=FIRST_MODERN,
       over=_messages(lifecycle="modern", method="notifications/cancelled"),
       statement="In the per-request lifecycle, notifications/cancelled is sent only for listening streams.",
       source="MCP basic/patterns/cancellation",

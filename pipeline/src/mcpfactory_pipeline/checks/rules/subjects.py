@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.probes import NOTHING_TO_ASK, PROBES, Probe
-from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, Subjects, not_applicable, not_checked
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, not_applicable, not_checked
 
 _NONE_CALLED: Final = "no tool could be called: none is marked readOnlyHint, and there are no cases"
 
@@ -60,7 +60,7 @@ class ProbeScope:
     given: Callable[[Evidence], RuleOutcome | None] = lambda _evidence: None
     stored: str = ""
 
-    def __call__(self, evidence: Evidence) -> Subjects[WireExchange] | RuleOutcome:
+    def __call__(self, evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
         """Return the exchange, or why there is none."""
         probe, name = self.probe, self.stored or self.probe.name
         if (reason := self.given(evidence) or lifecycle_or_reason(evidence, probe.lifecycle)) is not None:
@@ -71,7 +71,7 @@ class ProbeScope:
         if evidence.missing.get(name) == NOTHING_TO_ASK:
             return not_applicable(NOTHING_TO_ASK)
         exchange = evidence.probes.get(name)
-        return not_checked(evidence.why_missing(name)) if exchange is None else Subjects([exchange])
+        return not_checked(evidence.missing_reason(name)) if exchange is None else RuleSubjects([exchange])
 
     def faults(self, exchange: WireExchange) -> Iterator[Fault]:
         """Yield the differences from the expected answer."""
@@ -85,12 +85,12 @@ def probed(
     return ProbeScope(PROBES[name], given, stored)
 
 
-def each_tool(evidence: Evidence) -> Subjects[tuple[str, Any]] | RuleOutcome:
+def each_tool(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
     """Return (name, tool) of every named tool."""
-    return tools_or_reason(evidence) or Subjects(evidence.named_tools)
+    return tools_or_reason(evidence) or RuleSubjects(evidence.named_tools)
 
 
-def by_tool(calls: Iterable[RecordedCall]) -> Subjects[RecordedCall]:
+def by_tool(calls: Iterable[RecordedCall]) -> RuleSubjects[RecordedCall]:
     """Return calls as subjects; each tool counts once."""
     found = list(calls)
-    return Subjects(found, len({call.tool for call in found}))
+    return RuleSubjects(found, len({call.tool for call in found}))

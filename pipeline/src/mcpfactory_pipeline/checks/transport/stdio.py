@@ -27,7 +27,7 @@ from mcpfactory_pipeline.checks.transport.conversation import (
     printable,
     split_streams,
 )
-from mcpfactory_pipeline.isolation.processes import descendants, end_known
+from mcpfactory_pipeline.isolation.processes import descendants, kill_known_processes
 from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.types import Json
 
@@ -201,7 +201,7 @@ class StdioConversation:
             came[0] if came else None,
             "" if came else problem or "no answer",
             more=tuple(came[1:]),
-            apart=len(came) > 1 and [str(one.get("id")) for one in came] not in self._arrays,
+            separate=len(came) > 1 and [str(one.get("id")) for one in came] not in self._arrays,
         )
         self.session.exchanges.append(raw)
         return raw, after
@@ -243,7 +243,7 @@ class StdioConversation:
         if await self._ended(max(END_PATIENCE, _SLOWER * session.milliseconds / 1000)):
             session.ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
-        end_known(started)  # first, because they are found by their parent
+        kill_known_processes(started)  # first, because they are found by their parent
         self._kill()
         await self._ended(_KILLED)
         _, pending = await asyncio.wait(self._readers, timeout=1.0)  # a grandchild may hold the pipes open

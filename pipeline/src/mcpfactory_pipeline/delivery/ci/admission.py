@@ -52,7 +52,7 @@ class ShardResultError(RefusedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class AdmissionRules:
     """Conditions for admission: events of `run` and of these kinds.
 
     `files` are the workspace's versions of the server's files shown by approval stages: `file:PATH` → hash.
@@ -69,16 +69,16 @@ class Terms:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _AdmissionState:
     """The state of the server before an event, as the job saw it."""
 
-    terms: Terms
+    terms: AdmissionRules
     branch: ServerState
     state: ServerState
     known: Sequence[Event]
 
 
-def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: Terms) -> list[Event]:
+def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: AdmissionRules) -> list[Event]:
     """Return the events of a job that the workspace lacks, oldest first; `known` are the workspace's events.
 
     Raises:
@@ -94,7 +94,7 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
     if not new:
         return []
     before = [event for event in known if str(event["id"]) < str(new[0]["id"])]
-    walk = _Walk(terms, fold(server, known), fold(server, before), known)
+    walk = _AdmissionState(terms, fold(server, known), fold(server, before), known)
     for event in new:
         try:
             _check(walk, event)
@@ -106,7 +106,7 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: T
     return new
 
 
-def _check(walk: _Walk, event: Event) -> None:
+def _check(walk: _AdmissionState, event: Event) -> None:
     kind, words = str(event["event"]), f"{event['event']} ({event['id']}) of {walk.state.server}"
     if kind not in walk.terms.kinds:
         raise ShardResultError("kind", f"{words} must not come from a job: {REFUSALS['kind']}")
@@ -127,33 +127,33 @@ def _check(walk: _Walk, event: Event) -> None:
         raise ShardResultError("candidate", f"{words} is about {event['candidate']}, which was never built")
 
 
-def _of_run(walk: _Walk, event: Event, words: str) -> None:
+def _of_run(walk: _AdmissionState, event: Event, words: str) -> None:
     if event["run"] != walk.terms.run:
         raise ShardResultError(
             "run", f"{words} belongs to run {event['run']}, but the job was assigned run {walk.terms.run}"
         )
 
 
-def _may_start(walk: _Walk, event: Event, words: str) -> None:
+def _may_start(walk: _AdmissionState, event: Event, words: str) -> None:
     _of_run(walk, event, words)
     if step_of(event) in walk.state.begun:
         raise ShardResultError("order", f"{words}: {event['stage']} is already running")
     _has_needs(walk, event, words)
 
 
-def _ended(walk: _Walk, event: Event, words: str) -> None:
+def _ended(walk: _AdmissionState, event: Event, words: str) -> None:
     if step_of(event) not in walk.state.begun:
         raise ShardResultError("order", f"{words}: {event['stage']} did not start")
 
 
-def _has_needs(walk: _Walk, event: Event, words: str) -> None:
+def _has_needs(walk: _AdmissionState, event: Event, words: str) -> None:
     for name in walk.terms.stages[str(event["stage"])].needs:
         need = walk.terms.stages.get(name)
         if need is not None and not _passed(walk, need):
             raise ShardResultError("order", f"{words}: {event['stage']} needs {name}, which did not pass")
 
 
-def _passed(walk: _Walk, stage: Stage) -> bool:
+def _passed(walk: _AdmissionState, stage: Stage) -> bool:
     state = walk.state
     if stage.awaits and stage.channel is not None:
         release = state.channels.get(stage.channel.name)
@@ -166,12 +166,12 @@ def _passed(walk: _Walk, stage: Stage) -> bool:
     return made is not None and not rejected_by(made, shown) and not describe_missing(stage.approval, made, shown)
 
 
-def _shown(walk: _Walk, stage: Stage) -> dict[str, str]:
+def _shown(walk: _AdmissionState, stage: Stage) -> dict[str, str]:
     files = {name: walk.terms.files.get(name, ABSENT) for name in stage.reads if name.startswith(SHOWN_FILE)}
     return shown_by_state(stage, walk.state) | files
 
 
-def _may_finish(walk: _Walk, event: Event, words: str) -> None:
+def _may_finish(walk: _AdmissionState, event: Event, words: str) -> None:
     _of_run(walk, event, words)
     _ended(walk, event, words)
     stage = walk.terms.stages[str(event["stage"])]
@@ -213,7 +213,7 @@ def _may_build(stage: Stage, event: Event, words: str) -> None:
         )
 
 
-def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
+def _may_move(walk: _AdmissionState, stage: Stage, event: Event, words: str) -> None:
     """Raise `ShardResultError` unless the stage fills this channel, unblocked, with a candidate that passed."""
     if stage.channel is None or stage.channel.name != event["channel"] or event["outcome"] != "passed":
         raise ShardResultError("channel", f"{words}: {stage.name} does not promote to {event['channel']}")
@@ -239,7 +239,7 @@ def _may_move(walk: _Walk, stage: Stage, event: Event, words: str) -> None:
             raise ShardResultError("channel", f"{words}: {name} passed for another candidate, {record.candidate}")
 
 
-def _rejected_meanwhile(walk: _Walk, stage: Stage, candidate: str) -> str:
+def _rejected_meanwhile(walk: _AdmissionState, stage: Stage, candidate: str) -> str:
     """Return the actor who rejected the candidate, or a required approval stage's output, while the job ran."""
     known = walk.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
@@ -250,7 +250,7 @@ def _rejected_meanwhile(walk: _Walk, stage: Stage, candidate: str) -> str:
     return ", ".join(sorted(found))
 
 
-def _may_go_back(walk: _Walk, event: Event, words: str) -> None:
+def _may_go_back(walk: _AdmissionState, event: Event, words: str) -> None:
     """Raise `ShardResultError` unless a stage with a rollback failed on the candidate that its channel offers."""
     stage, channel = walk.terms.stages[str(event["stage"])], str(event["channel"])
     record, release = walk.state.stages.get(stage.name), walk.state.channels.get(channel)
@@ -262,7 +262,7 @@ def _may_go_back(walk: _Walk, event: Event, words: str) -> None:
         raise ShardResultError("channel", f"{words}: {channel} did not offer {event.get('candidate')}")
 
 
-_RULES: Final[Mapping[str, Callable[[_Walk, Event, str], None]]] = {
+_RULES: Final[Mapping[str, Callable[[_AdmissionState, Event, str], None]]] = {
     "stage.started": _may_start,
     "stage.finished": _may_finish,
     "stage.interrupted": _ended,

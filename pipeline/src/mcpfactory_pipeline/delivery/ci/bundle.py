@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import JsonRecord, StateError
-from mcpfactory_pipeline.base.files import open_own, replace_file
+from mcpfactory_pipeline.base.files import open_below, replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.state import history
@@ -36,7 +36,7 @@ _UNSURE: Final = "take nothing from this folder; fold what the job itself upload
 
 
 @dataclass(frozen=True, slots=True)
-class Packed(JsonRecord):
+class PackedServer(JsonRecord):
     """One server: the number of its files in the bundle, and their bytes."""
 
     server: str
@@ -44,7 +44,7 @@ class Packed(JsonRecord):
     bytes: int
 
 
-def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Packed]:
+def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[PackedServer]:
     """Copy the known data of the servers on this machine into a folder.
 
     Raises:
@@ -62,7 +62,7 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
     return found
 
 
-def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[Packed]:
+def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[PackedServer]:
     """Write the events of a run and the files that they name into a folder.
 
     The events come from the memory of the process that ran it, because later code can change files on disk. A server
@@ -105,11 +105,11 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
     """Copy the logs that are regular files; servers' code ran next to them and could have planted links."""
     into.mkdir(parents=True, exist_ok=True)
     for file in sorted((artifacts / "logs").iterdir()):
-        with suppress(OSError), open_own(file, artifacts) as log, (into / file.name).open("wb") as copy:
+        with suppress(OSError), open_below(file, artifacts) as log, (into / file.name).open("wb") as copy:
             shutil.copyfileobj(log, copy)
 
 
-def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
+def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServer:
     """Pack the state's files that are on this machine; other machines built the others."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
     if (artifacts / "logs").is_dir():  # for people; includes logs of unfinished stages, which the state omits
@@ -123,7 +123,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
         data = read_verified(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))
-    return Packed(state.server, len(sizes), sum(sizes))
+    return PackedServer(state.server, len(sizes), sum(sizes))
 
 
 def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:

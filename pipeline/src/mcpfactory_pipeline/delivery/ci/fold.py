@@ -18,7 +18,14 @@ from mcpfactory_pipeline.base.git import git_output, git_text
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.text import escape_markdown, pluralize
 from mcpfactory_pipeline.channels.candidate import artifact_of
-from mcpfactory_pipeline.delivery.ci.admission import HINT, RELEASE_EVENTS, RUN_EVENTS, ShardResultError, Terms, admit
+from mcpfactory_pipeline.delivery.ci.admission import (
+    HINT,
+    RELEASE_EVENTS,
+    RUN_EVENTS,
+    AdmissionRules,
+    ShardResultError,
+    admit,
+)
 from mcpfactory_pipeline.delivery.ci.bundle import unpack, write_files
 from mcpfactory_pipeline.plan.fingerprint import InputReader, shown_files
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, PlanStep
@@ -93,7 +100,7 @@ def _folders(folders: Sequence[Path]) -> Sequence[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded(JsonRecord):
+class FoldedServer(JsonRecord):
     """One server: the number of new events and files, its version, and the outcome of each stage.
 
     `lacking` are files of the newest candidate that are not on this machine.
@@ -123,7 +130,7 @@ class RefusedShardResult(JsonRecord):
     hint: str
 
 
-def fold_in(
+def fold_results(
     workspace: Workspace,
     shard_results: Sequence[ShardResult],
     run: str,
@@ -131,7 +138,7 @@ def fold_in(
     released: bool = False,
     branch: str = "",
     stages: Sequence[Stage] | None = None,
-) -> tuple[list[Folded], list[RefusedShardResult]]:
+) -> tuple[list[FoldedServer], list[RefusedShardResult]]:
     """Add the job results of one run to the workspace, write the resulting states, and return results and refusals.
 
     Each server is accepted completely or not at all; known events are not added again, so a repeated fold has no
@@ -145,7 +152,7 @@ def fold_in(
     """
     known = stages or workspace_stages(workspace)
     kinds = RELEASE_EVENTS if released else RUN_EVENTS
-    terms = Terms(run, {stage.name: stage for stage in known}, kinds)
+    terms = AdmissionRules(run, {stage.name: stage for stage in known}, kinds)
     assigned: dict[str, list[ShardResult]] = {}
     refused = []
     for shard_result in shard_results:
@@ -170,7 +177,9 @@ def _named(shard_result: ShardResult) -> list[str]:
     return sorted(file.stem for file in (shard_result.folder / "history").glob("*.jsonl"))
 
 
-def _fold_server(workspace: Workspace, server: str, folders: Sequence[Path], terms: Terms, branch: str) -> Folded:
+def _fold_server(
+    workspace: Workspace, server: str, folders: Sequence[Path], terms: AdmissionRules, branch: str
+) -> FoldedServer:
     store, artifacts = Store(workspace), workspace.artifacts / server
     theirs = [event for folder in folders for event in _handed_over(folder, server)]
     with store.transaction(server) as transaction:
@@ -229,9 +238,9 @@ def _require_built(artifacts: Path, events: Sequence[Event], files: Mapping[Path
                 raise ShardResultError("files", f"candidate {event['candidate']} has no {name}")
 
 
-def _result(workspace: Workspace, state: ServerState, events: int, files: int) -> Folded:
+def _result(workspace: Workspace, state: ServerState, events: int, files: int) -> FoldedServer:
     newest = artifact_of(workspace, state)
-    return Folded(
+    return FoldedServer(
         state.server,
         events,
         files,
@@ -244,7 +253,7 @@ def _result(workspace: Workspace, state: ServerState, events: int, files: int) -
     )
 
 
-def summary(folded: Sequence[Folded], refused: Sequence[RefusedShardResult] = ()) -> str:
+def summary(folded: Sequence[FoldedServer], refused: Sequence[RefusedShardResult] = ()) -> str:
     """Return the Markdown summary of a CI run: refusals and failed stages first, with their findings."""
     bad = [server for server in folded if not server.passed]
     lines = ["## mcpfactory", ""]

@@ -61,7 +61,7 @@ def differences(folder: Path) -> list[WheelDifference]:
     return [one for one in found if one is not None]
 
 
-def own_wheels(folder: Path) -> list[Path]:
+def factory_wheels(folder: Path) -> list[Path]:
     """Return the wheels of our distributions in a folder."""
     return [wheel for wheels in _wheels(folder).values() for wheel in wheels]
 
@@ -88,7 +88,7 @@ def refresh(folder: Path) -> list[str]:
         if not file.is_file() or file.read_bytes() != data:
             replace_file(file, data)
             changed.append(name)
-    for wheel in own_wheels(folder):
+    for wheel in factory_wheels(folder):
         if wheel.name not in wanted:
             wheel.unlink()
             changed.append(wheel.name)
@@ -184,7 +184,7 @@ class Origin:
         return {INDEX: INDEX, GIT: f"git+{self.place}@{self.ref}", FOLDER: self.place}[self.kind]
 
 
-def in_words(origin: Origin) -> str:
+def describe_origin(origin: Origin) -> str:
     """Return a description of the origin for people, including the requirements that they must ensure."""
     if origin.kind == INDEX:
         return (

@@ -26,7 +26,7 @@ from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.decisions.offers import ChannelReview
+from mcpfactory_pipeline.decisions.channel_review import ChannelReview
 from mcpfactory_pipeline.decisions.signatures import SIGNERS, event_fault, unsigned_approvals, without_unsigned
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage

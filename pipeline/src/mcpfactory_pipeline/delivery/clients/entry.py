@@ -16,7 +16,7 @@ _DROP: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchEntry:
     """A program to start.
 
     `program` is its name, `path` its location on this machine, `before` the arguments that the path needs, but not
@@ -35,7 +35,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemoteEntry:
     """A URL to connect to; `variable` holds the bearer token, "" if none is needed."""
 
     url: str
@@ -51,7 +51,13 @@ class ClientEntry:
 
 
 def build_entry(
-    client: ClientProfile, form: Form, name: str, target: Launch | Remote, *, secrets: Path, shared: bool = False
+    client: ClientProfile,
+    form: Form,
+    name: str,
+    target: LaunchEntry | RemoteEntry,
+    *,
+    secrets: Path,
+    shared: bool = False,
 ) -> ClientEntry:
     """Return the entry of a server for a client.
 
@@ -66,7 +72,7 @@ def build_entry(
     Raises:
         ClientError: the client cannot have it.
     """
-    if isinstance(target, Remote):
+    if isinstance(target, RemoteEntry):
         return _remote(client, form, name, target)
     program, arguments, todo = _command_line(client, target, shared=shared)
     variables = (*target.plain, *target.variables)
@@ -92,7 +98,9 @@ def build_entry(
     return ClientEntry(_fill(form.stdio, words), (*todo, *taken))
 
 
-def _command_line(client: ClientProfile, target: Launch, *, shared: bool) -> tuple[str, list[str], tuple[str, ...]]:
+def _command_line(
+    client: ClientProfile, target: LaunchEntry, *, shared: bool
+) -> tuple[str, list[str], tuple[str, ...]]:
     """Return program, arguments and remaining tasks: full paths, or names if the entry is shared."""
     if not shared:
         return target.path, [*target.before, *target.arguments], target.todo
@@ -107,7 +115,7 @@ def _command_line(client: ClientProfile, target: Launch, *, shared: bool) -> tup
     return target.program, arguments, (f"everybody needs {target.program} on {where}",)
 
 
-def _remote(client: ClientProfile, form: Form, name: str, target: Remote) -> ClientEntry:
+def _remote(client: ClientProfile, form: Form, name: str, target: RemoteEntry) -> ClientEntry:
     if form.http is None:
         raise ClientError(
             f"{client.title} cannot have a URL in its configuration",

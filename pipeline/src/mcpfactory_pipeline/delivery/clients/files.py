@@ -34,7 +34,7 @@ _ABSENT: Final = "absent"  # backup name of a file that did not exist
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class UserPaths:
     """The locations of a person's files: system, home folder, settings folder, and our state folder."""
 
     system: System
@@ -49,22 +49,22 @@ class Home:
         return self.config / "mcpfactory" / "secrets"
 
 
-def this_machine(environ: Mapping[str, str]) -> Home:
+def this_machine(environ: Mapping[str, str]) -> UserPaths:
     """Return the locations on this machine for the person with this environment."""
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         support = home / "Library" / "Application Support"
-        return Home("mac", home, support, support / "mcpfactory" / "clients", environ)
+        return UserPaths("mac", home, support, support / "mcpfactory" / "clients", environ)
     if sys.platform == "win32":
         roaming = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
         local = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-        return Home("windows", home, roaming, local / "mcpfactory" / "clients", environ)
+        return UserPaths("windows", home, roaming, local / "mcpfactory" / "clients", environ)
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     state = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
-    return Home("linux", home, config, state / "mcpfactory" / "clients", environ)
+    return UserPaths("linux", home, config, state / "mcpfactory" / "clients", environ)
 
 
-def path_of(client: ClientProfile, home: Home, project: Path | None = None) -> tuple[Path, ConfigFile]:
+def path_of(client: ClientProfile, home: UserPaths, project: Path | None = None) -> tuple[Path, ConfigFile]:
     """Return the configuration file of a client, for the user or for a project folder; it need not exist.
 
     Raises:
@@ -81,7 +81,7 @@ def path_of(client: ClientProfile, home: Home, project: Path | None = None) -> t
     return _first([_expanded(path, home) for path in paths]), place
 
 
-def _expanded(path: str, home: Home) -> Path:
+def _expanded(path: str, home: UserPaths) -> Path:
     root, _, rest = path.partition("/")
     return (home.config if root == "{config}" else home.home) / rest
 
@@ -108,7 +108,9 @@ def read_text(file: Path) -> str | None:
         raise ClientError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
 
 
-def replace(file: Path, before: str | None, after: str | None, home: Home, *, private: bool = False) -> Path | None:
+def replace(
+    file: Path, before: str | None, after: str | None, home: UserPaths, *, private: bool = False
+) -> Path | None:
     """Replace `before` by `after` atomically, and return the path of the backup; None if the file is new.
 
     None as `after` removes the file. A link stays a link, and the file keeps its mode; a `private` file is readable
@@ -142,7 +144,7 @@ def _replace_unchanged(file: Path, before: str | None, after: str | None, *, pri
     replace_file(file, after.encode("utf-8"), mode=mode if not private else 0o600 if mode is None else mode & 0o600)
 
 
-def back_up(file: Path, text: str | None, home: Home) -> Path | None:
+def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
     """Keep an earlier text of a file where only its owner reads it, for it may hold secrets; the newest ten are kept.
 
     Raises:
@@ -164,7 +166,7 @@ def back_up(file: Path, text: str | None, home: Home) -> Path | None:
     return place if text is not None else None
 
 
-def backups(file: Path, home: Home) -> list[str | None]:
+def backups(file: Path, home: UserPaths) -> list[str | None]:
     """Return the earlier texts of a file, newest first; None for a time without the file."""
     found: list[tuple[int, str | None]] = []
     with suppress(OSError, UnicodeDecodeError):
@@ -174,5 +176,5 @@ def backups(file: Path, home: Home) -> list[str | None]:
     return [text for _, text in sorted(found, key=lambda pair: pair[0], reverse=True)]
 
 
-def _folder(file: Path, home: Home) -> Path:
+def _folder(file: Path, home: UserPaths) -> Path:
     return home.state / hashlib.sha256(str(file.absolute()).encode()).hexdigest()[:16]

@@ -13,16 +13,16 @@ from urllib.parse import urlsplit
 
 from mcpfactory_codegen.credentials import is_secret
 from mcpfactory_codegen.sources.translation import redacted
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import JsonRecord, NotFoundError, RefusedError
 from mcpfactory_pipeline.channels.contract import source_version
-from mcpfactory_pipeline.decisions.drift import ask_again, channel_drift, drift_blockers, drift_sentence
+from mcpfactory_pipeline.decisions.drift import channel_drift, drift_blockers, drift_sentence, refresh_offer
 from mcpfactory_pipeline.delivery.clients import edits
-from mcpfactory_pipeline.delivery.clients.entry import ClientEntry, Launch, Remote, build_entry, merge_entry
+from mcpfactory_pipeline.delivery.clients.entry import ClientEntry, LaunchEntry, RemoteEntry, build_entry, merge_entry
 from mcpfactory_pipeline.delivery.clients.files import (
     ClientError,
-    Home,
     UnreadableError,
+    UserPaths,
     backups,
     path_of,
     read_text,
@@ -120,7 +120,7 @@ class InstallTarget:
     """
 
     name: str
-    reached: Launch | Remote
+    reached: LaunchEntry | RemoteEntry
     source: str
     recognises: Callable[[Mapping[str, Any]], bool]
     version: str = ""
@@ -129,7 +129,7 @@ class InstallTarget:
     @property
     def holds_secret(self) -> bool:
         """Return True if a value that looks like a secret is in plain text."""
-        literals = self.reached.literals if isinstance(self.reached, Launch) else {}
+        literals = self.reached.literals if isinstance(self.reached, LaunchEntry) else {}
         return any(looks_secret(variable, value) for variable, value in literals.items())
 
 
@@ -162,7 +162,9 @@ def select_clients(names: Sequence[str]) -> list[ClientProfile]:
     for name in dict.fromkeys(names):
         row = find_client(name)
         if row is None:
-            raise NotFoundError(f"unknown client {name!r}", hint=listed(name, [one.id for one in CLIENTS], "clients"))
+            raise NotFoundError(
+                f"unknown client {name!r}", hint=did_you_mean(name, [one.id for one in CLIENTS], "clients")
+            )
         found.append(row)
     return found
 
@@ -205,7 +207,7 @@ def server_target(
     return InstallTarget(_checked(name or server), reached, source, recognises, version, warnings)
 
 
-def _with_variables(reached: Launch, environ: Sequence[str], *, literal: bool) -> Launch:
+def _with_variables(reached: LaunchEntry, environ: Sequence[str], *, literal: bool) -> LaunchEntry:
     literals, variables = dict(reached.literals), list(reached.variables)
     for pair in environ:
         variable, equals, value = pair.partition("=")
@@ -246,14 +248,18 @@ def _adopted_url(
             f"{server.name} runs at {url}: it has no local process that takes variables", hint="leave out --env"
         )
     if ask:
-        ask_again(server, "installed")
+        refresh_offer(server, "installed")
     channel, version = channel_of(workspace, server, source, None) if source != SOURCE else ("", "")
     state = Store(workspace).state(server.name)
     if drift := channel_drift(workspace, server, state, channel):
         raise RefusedError(drift_sentence(server, drift[0]), hint=drift[0].command)
     version = version or source_version(server)
     return InstallTarget(
-        _checked(name or server.name), Remote(url), channel or SOURCE, lambda entry: entry_url(entry) == url, version
+        _checked(name or server.name),
+        RemoteEntry(url),
+        channel or SOURCE,
+        lambda entry: entry_url(entry) == url,
+        version,
     )
 
 
@@ -276,7 +282,7 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
         )
     guess = re.sub(r"[^A-Za-z0-9]+", "-", parts.hostname.removeprefix("www.").removeprefix("mcp.")).strip("-")
     return InstallTarget(
-        _checked(name or guess[:64]), Remote(url, variable), "url", lambda entry: entry_url(entry) == url
+        _checked(name or guess[:64]), RemoteEntry(url, variable), "url", lambda entry: entry_url(entry) == url
     )
 
 
@@ -291,7 +297,7 @@ def _checked(name: str) -> str:
 def install(
     row: ClientProfile,
     target: InstallTarget,
-    home: Home,
+    home: UserPaths,
     *,
     project: Path | None = None,
     dry_run: bool = False,
@@ -334,7 +340,7 @@ def install(
 
 
 def uninstall(
-    row: ClientProfile, name: str, home: Home, *, project: Path | None = None, dry_run: bool = False
+    row: ClientProfile, name: str, home: UserPaths, *, project: Path | None = None, dry_run: bool = False
 ) -> ClientChange:
     """Remove a server from a client's configuration; the rest of the file stays unchanged, byte for byte.
 
@@ -355,14 +361,14 @@ def uninstall(
     return ClientChange(row.id, str(file), name, "removed", str(kept) if kept else None)
 
 
-def snippet(row: ClientProfile, target: InstallTarget, home: Home, *, project: Path | None = None) -> str:
+def snippet(row: ClientProfile, target: InstallTarget, home: UserPaths, *, project: Path | None = None) -> str:
     """Return the client's configuration with this server as its only content."""
     _, config = path_of(row, home, project)
     built = _entry(row, row.forms[0], target, home, project)
     return edits.install(None, config, row.forms[0], target.name, built.value)
 
 
-def _entry(row: ClientProfile, form: Form, target: InstallTarget, home: Home, project: Path | None) -> ClientEntry:
+def _entry(row: ClientProfile, form: Form, target: InstallTarget, home: UserPaths, project: Path | None) -> ClientEntry:
     return build_entry(row, form, target.name, target.reached, secrets=home.secrets, shared=project is not None)
 
 

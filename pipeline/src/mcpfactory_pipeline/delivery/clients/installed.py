@@ -16,7 +16,7 @@ from mcpfactory_pipeline.base.errors import JsonRecord, PipelineError
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
 from mcpfactory_pipeline.decisions.drift import offered_drift
 from mcpfactory_pipeline.delivery.clients import edits
-from mcpfactory_pipeline.delivery.clients.files import ClientError, Home, UnreadableError, path_of, read_text
+from mcpfactory_pipeline.delivery.clients.files import ClientError, UnreadableError, UserPaths, path_of, read_text
 from mcpfactory_pipeline.delivery.clients.launch import (
     INDEX,
     SOURCE,
@@ -38,7 +38,7 @@ _URLS: Final = ("url", "serverUrl", "httpUrl", "uri")
 
 
 @dataclass(frozen=True, slots=True)
-class Installed(JsonRecord):
+class InstalledServer(JsonRecord):
     """One server in one configuration.
 
     `server` is "" for one that is not of this workspace. `state`: current; stale, another version is here; drifted, its URL
@@ -77,13 +77,13 @@ class _EntryTarget:
     file: Path | None = None
 
 
-def installed(workspace: Workspace | None, home: Home, project: Path | None = None) -> list[Installed]:
+def installed(workspace: Workspace | None, home: UserPaths, project: Path | None = None) -> list[InstalledServer]:
     """Return every server in every client's configuration, for the user and for the project, by client.
 
     Without a workspace none of them is known. A file that cannot be read is one row, and no error.
     """
     known = _known(workspace, workspace.servers()) if workspace is not None else []
-    found: list[Installed] = []
+    found: list[InstalledServer] = []
     for row in CLIENTS:
         found += _read_config(row, "user", home, None, known)
         if project is not None and row.project is not None:
@@ -117,17 +117,19 @@ def _known(workspace: Workspace, servers: Iterable[WorkspaceServer]) -> list[_Kn
 
 
 def _read_config(
-    row: ClientProfile, scope: str, home: Home, project: Path | None, known: Iterable[_KnownServer]
-) -> Iterable[Installed]:
+    row: ClientProfile, scope: str, home: UserPaths, project: Path | None, known: Iterable[_KnownServer]
+) -> Iterable[InstalledServer]:
     file, config = path_of(row, home, project)
     try:
         text = read_text(file)
         data = edits.read(text, config) if text is not None else {}
     except (ClientError, UnreadableError) as error:
-        return [Installed(row.id, scope, str(file), "", "", "", "", "unreadable", str(error))]
+        return [InstalledServer(row.id, scope, str(file), "", "", "", "", "unreadable", str(error))]
     entries = edits.entries(data, edits.form_of(data, row.forms), config)
     known = tuple(known)
-    return [Installed(row.id, scope, str(file), name, *_classify(entry, known)) for name, entry in entries.items()]
+    return [
+        InstalledServer(row.id, scope, str(file), name, *_classify(entry, known)) for name, entry in entries.items()
+    ]
 
 
 def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tuple[str, str, str, str, str]:

@@ -32,7 +32,7 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
 from mcpfactory_pipeline.channels.channel import offered_digest, offered_wheel
 from mcpfactory_pipeline.channels.contract import source_version
-from mcpfactory_pipeline.delivery.clients.entry import PROJECT, Launch
+from mcpfactory_pipeline.delivery.clients.entry import PROJECT, LaunchEntry
 from mcpfactory_pipeline.delivery.clients.files import ClientError
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.state.state import ServerState
@@ -225,7 +225,7 @@ def launch(
     *,
     project: Path | None = None,
     environ: Mapping[str, str] = os.environ,
-) -> tuple[Launch, str, str]:
+) -> tuple[LaunchEntry, str, str]:
     """Return the launch of the server, its source and its version.
 
     Args:
@@ -262,7 +262,7 @@ def launch(
 
 def _adopted(
     workspace: Workspace, server: WorkspaceServer, source: str, project: Path | None
-) -> tuple[Launch, str, str]:
+) -> tuple[LaunchEntry, str, str]:
     if source == INDEX:
         raise ClientError(
             f"{server.name} was adopted: mcpfactory does not publish it to an index",
@@ -282,7 +282,7 @@ def _default_source(workspace: Workspace, server: WorkspaceServer, package: Serv
 
 def _from_source(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None, channel: str = ""
-) -> tuple[Launch, str]:
+) -> tuple[LaunchEntry, str]:
     """Return a launch from the workspace's sources; in a project's file, `PROJECT` replaces the absolute path."""
     place = str(workspace.root) if project is None else PROJECT
     offered = ("--channel", channel) if channel else ()
@@ -291,7 +291,7 @@ def _from_source(
 
 def _from_index(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, environ: Mapping[str, str]
-) -> tuple[Launch, str]:
+) -> tuple[LaunchEntry, str]:
     has = recorded_package(workspace, server, package.project) or query_index(
         workspace, server, package.project, environ
     )
@@ -310,7 +310,7 @@ def _not_here(server: WorkspaceServer, channel: str) -> ClientError:
 
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
-) -> tuple[Launch, str]:
+) -> tuple[LaunchEntry, str]:
     """Return a launch with file paths of the channel: an index could offer other files under the same names."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
@@ -356,17 +356,17 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 # --- programs on this machine that entries start ---
 
 
-def factory() -> Launch:
+def factory() -> LaunchEntry:
     """Return the running mcpfactory, preferring a link to it on the `PATH`, which survives a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
     if beside is None:  # started with `python -m`
-        return Launch(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
+        return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
     linked = shutil.which(_NAME)
     path = linked if linked and Path(linked).resolve() == Path(beside).resolve() else beside
-    return Launch(_NAME, str(Path(path).absolute()), todo=_cache_warning())
+    return LaunchEntry(_NAME, str(Path(path).absolute()), todo=_cache_warning())
 
 
-def uvx(environ: Mapping[str, str]) -> Launch:
+def uvx(environ: Mapping[str, str]) -> LaunchEntry:
     """Return the program of uv that starts packages; `environ` is what a shell has set.
 
     Raises:
@@ -382,7 +382,7 @@ def uvx(environ: Mapping[str, str]) -> Launch:
         for name in _INDEXES
         if environ.get(name)
     ]
-    return Launch("uvx", str(Path(found).absolute()), todo=tuple(todo))
+    return LaunchEntry("uvx", str(Path(found).absolute()), todo=tuple(todo))
 
 
 def _cache_warning() -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.settings import Settings
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.adoption.candidate import KINDS
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, PublishError, StateError
 from mcpfactory_pipeline.base.files import replace_file
@@ -26,7 +26,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
-from mcpfactory_pipeline.build.leaks import find_leaks_among
+from mcpfactory_pipeline.build.secret_scan import find_secrets_in_files
 from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
 from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import stored_contract
@@ -57,14 +57,14 @@ def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TAR
     """
     wanted = set(names)
     if unknown := sorted(wanted - set(table)):
-        raise NotFoundError(f"unknown target {unknown[0]!r}", hint=listed(unknown[0], table, "targets"))
+        raise NotFoundError(f"unknown target {unknown[0]!r}", hint=did_you_mean(unknown[0], table, "targets"))
     return [row for row in table.values() if row.id in wanted]
 
 
 _INSTALLED: Final = f"server/{LIBRARY}/"  # folder of installed files in a bundle
 
 
-def find_published_leaks(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
+def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield leaks in the files for a target: file and kind, never the secret.
 
     Files by others are left out, as an index already has them: the installed files in a bundle that no wheel of the
@@ -72,7 +72,7 @@ def find_published_leaks(release: CandidateRelease, files: Mapping[str, bytes]) 
     """
     own = {member for name, wheel in wheels(release).items() for member, _ in _members(name, wheel, ())}
     found = [(name, *member) for name, content in files.items() for member in _members(name, content, own)]
-    yield from find_leaks_among(found)
+    yield from find_secrets_in_files(found)
 
 
 def _members(name: str, content: bytes, own: Collection[str]) -> Iterator[tuple[str, bytes]]:
@@ -290,7 +290,7 @@ def _prepare(
     hint = "take it out of the server's sources, change the secret, and make a new candidate"
     leaks = tuple(
         {"rule": f"{target.id}/secret", "message": found, "hint": hint}
-        for found in find_published_leaks(release, files)
+        for found in find_published_secrets(release, files)
     )
     return _Delivery(target, settings, files, leaks)
 

@@ -26,7 +26,7 @@ from mcpfactory_pipeline.delivery.publish.http import (
 )
 from mcpfactory_pipeline.delivery.publish.pypi import has_marker, marker
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable
-from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, SCHEMA, judge
+from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, SCHEMA, find_violations
 from mcpfactory_pipeline.delivery.publish.target import (
     PublishEvidence,
     PublishTarget,
@@ -222,7 +222,7 @@ def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[T
             f"servers/{release.server}/mcpfactory.toml, and a new candidate",
         )
         return
-    for found in judge(server_json(release, bundle)):
+    for found in find_violations(server_json(release, bundle)):
         yield TargetProblem(
             found.rule,
             str(found),

@@ -159,7 +159,7 @@ class Violation:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-def judge(document: object) -> list[Violation]:
+def find_violations(document: object) -> list[Violation]:
     """Return all violations in a `server.json`."""
     if not isinstance(document, dict):
         return [Violation("server-json/shape", "", "the document is not an object")]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_codegen.servers.tree import LOCK
+from mcpfactory_codegen.servers.server_files import LOCK
 from mcpfactory_pipeline.base.errors import JsonRecord, ReleaseError
 from mcpfactory_pipeline.base.files import remove_temporaries, replace_file
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file, source_files
@@ -26,15 +26,15 @@ from mcpfactory_pipeline.build.wheels import with_version
 from mcpfactory_pipeline.channels.contract import contract_text
 from mcpfactory_pipeline.delivery.releases import changelog
 from mcpfactory_pipeline.delivery.releases.git import TRAILER, Repository
-from mcpfactory_pipeline.delivery.releases.packages import Packages, read_packages
-from mcpfactory_pipeline.delivery.releases.plan import CONTRACT, Proposal, Reader, plan_releases
+from mcpfactory_pipeline.delivery.releases.packages import PackageGroup, read_packages
+from mcpfactory_pipeline.delivery.releases.plan import CONTRACT, Reader, ReleaseProposal, plan_releases
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 _SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that are listed
 
 
 @dataclass(frozen=True, slots=True)
-class Released(JsonRecord):
+class ReleaseResult(JsonRecord):
     """The result for one server: `released`, `continued` (the commit existed, the tag was added) or `current`."""
 
     server: str
@@ -47,7 +47,7 @@ class Released(JsonRecord):
 
 def apply_releases(
     workspace: Workspace, names: Sequence[str] | None, read: Reader, *, dry_run: bool = False, clock: Clock = utc_now
-) -> list[Released]:
+) -> list[ReleaseResult]:
     """Release the changed servers of the named ones, or of all: version, changelog, commit, tags. All or none.
 
     With `dry_run` everything is computed and nothing is written.
@@ -85,7 +85,7 @@ def apply_releases(
         return results
 
 
-def _raise_refusal(proposals: Sequence[Proposal]) -> None:
+def _raise_refusal(proposals: Sequence[ReleaseProposal]) -> None:
     refused = [one for one in proposals if one.status == "refused"]
     if refused:
         first, others = refused[0], len(refused) - 1
@@ -93,13 +93,13 @@ def _raise_refusal(proposals: Sequence[Proposal]) -> None:
         raise ReleaseError(first.code, f"{first.server}: {first.message}{more}", hint=first.hint)
 
 
-def _result(one: Proposal, files: _Files) -> Released:
+def _result(one: ReleaseProposal, files: _Files) -> ReleaseResult:
     outcome = {"due": "released", "pending": "continued"}.get(one.status, one.status)
     tag = one.tag.name if one.version else ""
-    return Released(one.server, outcome, one.version, tag, one.commit, tuple(sorted(files)))
+    return ReleaseResult(one.server, outcome, one.version, tag, one.commit, tuple(sorted(files)))
 
 
-def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock: Clock) -> _Files:
+def _files(workspace: Workspace, packages: PackageGroup | None, one: ReleaseProposal, clock: Clock) -> _Files:
     if packages and packages.name == one.server:
         prefix, files = "", dict[str, bytes | None](packages.files(one.version, clock().date()))
     else:
@@ -111,7 +111,7 @@ def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock
     }
 
 
-def _server_files(server: WorkspaceServer, one: Proposal, clock: Clock) -> dict[str, bytes | None]:
+def _server_files(server: WorkspaceServer, one: ReleaseProposal, clock: Clock) -> dict[str, bytes | None]:
     """Return path → content below the server: version, changelog, contract, generated files; None deletes a note."""
     folder = server.folder
     place, text = with_version(folder, server.package, one.version)
@@ -143,8 +143,8 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
 
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
     """Return the generated files for the new version, made in a copy, because the manifest contains the version."""
-    from mcpfactory_codegen.servers.build import CreateError  # noqa: PLC0415 - heavy; only generated servers need it
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy; only generated servers need it
+    from mcpfactory_codegen.servers.generation import CreateError  # noqa: PLC0415 - heavy; only generated servers need it
 
     with tempfile.TemporaryDirectory(prefix="mcpfactory-release-") as work:
         copy = Path(work) / server.name
@@ -169,7 +169,9 @@ def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _F
         return {path: (copy / path).read_bytes() for path in (LOCK, *changed)}
 
 
-def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal], work: Mapping[str, _Files]) -> str:
+def _commit(
+    workspace: Workspace, repository: Repository, due: Sequence[ReleaseProposal], work: Mapping[str, _Files]
+) -> str:
     files = {path: data for one in work.values() for path, data in one.items()}
     head = repository.head()
     try:
@@ -183,14 +185,14 @@ def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal
     return commit
 
 
-def _message(due: Sequence[Proposal]) -> str:
+def _message(due: Sequence[ReleaseProposal]) -> str:
     shown = [f"{one.server} {one.version}" for one in due[:_SHOWN]]
     title = f"Release {', '.join(shown)}" + (f" and {len(due) - _SHOWN} more" if len(due) > _SHOWN else "")
     lines = [f"{one.server} {one.before or 'new'} → {one.version}: {'; '.join(one.reasons)}" for one in due]
     return "\n".join([title, "", *lines, "", *(f"{TRAILER}: {one.tag.name}" for one in due), ""])
 
 
-def _tag(repository: Repository, one: Proposal, folder: str) -> None:
+def _tag(repository: Repository, one: ReleaseProposal, folder: str) -> None:
     log = repository.read(one.commit, f"{folder}{changelog.FILE}") or b""
     notes = changelog.section_of(log.decode(errors="replace"), one.version)
     repository.tag(one.tag, f"{one.server} {one.version}\n\n{notes}\n")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change
-from mcpfactory_codegen.text import listed
+from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.text import escape_markdown
 from mcpfactory_pipeline.base.versions import STEPS, Step
@@ -33,7 +33,7 @@ _LONGEST: Final = 40  # characters of the text that become part of a file name
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ChangelogFragment:
     """A changelog fragment: its file below the server's folder, kind, text, and explicit step, if any."""
 
     file: str
@@ -51,7 +51,7 @@ class Note:
         return {**asdict(self), "step": self.step}
 
 
-def read_notes(folder: Path) -> tuple[Note, ...]:
+def read_notes(folder: Path) -> tuple[ChangelogFragment, ...]:
     """Return the fragments of the server in `folder`, by kind and file.
 
     Raises:
@@ -62,7 +62,7 @@ def read_notes(folder: Path) -> tuple[Note, ...]:
     return tuple(sorted(found, key=lambda note: (order.index(note.kind), note.file)))
 
 
-def add_note(folder: Path, text: str, kind: str) -> Note:
+def add_note(folder: Path, text: str, kind: str) -> ChangelogFragment:
     """Write a fragment for the server in `folder`.
 
     Raises:
@@ -85,7 +85,7 @@ def add_note(folder: Path, text: str, kind: str) -> Note:
     return _read(file)
 
 
-def _read(file: Path) -> Note:
+def _read(file: Path) -> ChangelogFragment:
     path, found = f"{FOLDER}/{file.name}", _NAME.fullmatch(file.name)
     if found is None:
         raise ReleaseError(
@@ -98,14 +98,14 @@ def _read(file: Path) -> Note:
         raise ReleaseError("note", f"{path} cannot be read: {error}", hint="save it as UTF-8 text") from error
     if not text:
         raise ReleaseError("note", f"{path} is empty", hint="write what changed, or delete it")
-    return Note(path, found["kind"], text, next((step for step in _STATED if step == found["step"]), None))
+    return ChangelogFragment(path, found["kind"], text, next((step for step in _STATED if step == found["step"]), None))
 
 
 def _check(kind: str, step: str, what: str) -> None:
     if kind not in KINDS:
-        raise ReleaseError("note", f"{what} has the unknown kind {kind!r}", hint=listed(kind, KINDS, "kinds"))
+        raise ReleaseError("note", f"{what} has the unknown kind {kind!r}", hint=did_you_mean(kind, KINDS, "kinds"))
     if step and step not in _STATED:
-        raise ReleaseError("note", f"{what} has the unknown step {step!r}", hint=listed(step, _STATED, "steps"))
+        raise ReleaseError("note", f"{what} has the unknown step {step!r}", hint=did_you_mean(step, _STATED, "steps"))
 
 
 FILE: Final = "CHANGELOG.md"
@@ -115,7 +115,9 @@ _UNRELEASED: Final = re.compile(r"## \[?unreleased\b", re.IGNORECASE)
 _MOST: Final = 50  # contract changes that are listed
 
 
-def section(version: str, day: date, notes: Sequence[Note], changes: Iterable[Change], *, first: bool = False) -> str:
+def section(
+    version: str, day: date, notes: Sequence[ChangelogFragment], changes: Iterable[Change], *, first: bool = False
+) -> str:
     """Return the changelog section of a release: the notes by kind, then the contract changes for callers."""
     parts = [f"## {version} - {day.isoformat()}\n"]
     for kind in KINDS:

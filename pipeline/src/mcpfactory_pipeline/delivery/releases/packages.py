@@ -29,7 +29,7 @@ _KIND: Final = re.compile(r"^### +(?P<kind>\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Packages:
+class PackageGroup:
     """Folders below the root, each with a pyproject.toml; `name` is used in tags and on the command line."""
 
     root: Path
@@ -103,7 +103,7 @@ class Packages:
             ) from error
 
 
-def read_packages(workspace: Workspace) -> Packages | None:
+def read_packages(workspace: Workspace) -> PackageGroup | None:
     """Return the packages that `[release]` names; None when there is no such table.
 
     Raises:
@@ -128,7 +128,7 @@ def read_packages(workspace: Workspace) -> Packages | None:
             f"release.name is {name!r}, which is also the name of a server: both would have the same tags",
             "choose another name",
         )
-    return Packages(workspace.root, name, folders)
+    return PackageGroup(workspace.root, name, folders)
 
 
 def _with_pins(text: str, names: list[str], version: str) -> str:
@@ -140,7 +140,7 @@ def _with_pins(text: str, names: list[str], version: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(JsonRecord):
+class CheckedTag(JsonRecord):
     """A release tag: its server and version; `candidate` was built from it here, "" before the build."""
 
     tag: str
@@ -150,7 +150,7 @@ class Checked(JsonRecord):
     candidate: str = ""
 
 
-def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
+def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> CheckedTag:
     """Check that a tag exists, is checked out, has its version, and with `branch` that the branch contains it.
 
     Raises:
@@ -184,8 +184,8 @@ def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
     if branch and not repository.contains(branch, there.commit):
         raise ReleaseError("tag", f"{branch} does not contain {name}", hint=f"merge it into {branch} first")
     if server is None:
-        return Checked(name, wanted.server, wanted.version, there.commit)
+        return CheckedTag(name, wanted.server, wanted.version, there.commit)
     state = Store(workspace).state(server.name)
     known = state.candidates.get(state.candidate or "")
     built = state.candidate if known and known.version == wanted.version else None
-    return Checked(name, server.name, wanted.version, there.commit, built or "")
+    return CheckedTag(name, server.name, wanted.version, there.commit, built or "")

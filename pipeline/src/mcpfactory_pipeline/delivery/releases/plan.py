@@ -21,17 +21,17 @@ from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.base.versions import STEPS, Step, Version, next_version, permits
 from mcpfactory_pipeline.channels.contract import (
-    Comparison,
     Contract,
+    ContractComparison,
     compare,
     find_contract,
     read_contract,
     source_version,
 )
 from mcpfactory_pipeline.delivery.releases import changelog
-from mcpfactory_pipeline.delivery.releases.changelog import FOLDER, Note, read_notes
+from mcpfactory_pipeline.delivery.releases.changelog import FOLDER, ChangelogFragment, read_notes
 from mcpfactory_pipeline.delivery.releases.git import Repository, Tag
-from mcpfactory_pipeline.delivery.releases.packages import Packages, read_packages
+from mcpfactory_pipeline.delivery.releases.packages import PackageGroup, read_packages
 from mcpfactory_pipeline.plan.fingerprint import INPUTS, NOT_BUILT, InputReader
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.state import ServerState
@@ -50,7 +50,7 @@ Status = Literal["due", "pending", "current", "retired", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ReleaseProposal:
     """One server, or the packages that are released together: status, previous version and new version.
 
     `before` is the previous version, "" without a release. `step` is the step required by the contract and the notes;
@@ -63,7 +63,7 @@ class Proposal:
     version: str = ""
     step: Step = "none"
     reasons: tuple[str, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[ChangelogFragment, ...] = ()
     changes: tuple[Change, ...] = ()
     tools: tuple[Mapping[str, Any], ...] = ()
     commit: str = ""
@@ -84,7 +84,7 @@ class Proposal:
 
 def plan_releases(
     workspace: Workspace, repository: Repository, names: Sequence[str] | None, read: Reader
-) -> list[Proposal]:
+) -> list[ReleaseProposal]:
     """Return the releases of the named servers, or of all. A fault of one server sets only its own `refused`.
 
     Raises:
@@ -93,9 +93,9 @@ def plan_releases(
     """
     planner, packages = _Planner(workspace, repository, read), read_packages(workspace)
     wanted = [name for name in names or () if packages is None or name != packages.name]
-    servers, broken = workspace.survey(wanted) if wanted or not names else ([], [])
+    servers, broken = workspace.load_servers(wanted) if wanted or not names else ([], [])
     found = [planner.propose(server) for server in servers]
-    found += [Proposal(one.name, "refused", code="broken", message=one.message, hint=one.hint) for one in broken]
+    found += [ReleaseProposal(one.name, "refused", code="broken", message=one.message, hint=one.hint) for one in broken]
     if packages is not None and (not names or packages.name in names):
         found.insert(0, planner.guarded(packages.name, lambda: planner.propose_packages(packages)))
     return found
@@ -133,10 +133,10 @@ class _Planner:
         known = {server.name for server in self.workspace.servers()}
         return self.repository.same_folders({name: tag.commit for name, tag in self.last.items() if name in known})
 
-    def propose(self, server: WorkspaceServer) -> Proposal:
+    def propose(self, server: WorkspaceServer) -> ReleaseProposal:
         return self.guarded(server.name, lambda: self._proposal(server))
 
-    def guarded(self, name: str, propose_one: Callable[[], Proposal]) -> Proposal:
+    def guarded(self, name: str, propose_one: Callable[[], ReleaseProposal]) -> ReleaseProposal:
         """Return a proposal; turn an error into a refusal."""
         try:
             return propose_one()
@@ -144,29 +144,31 @@ class _Planner:
             code, broke = str(getattr(error, "code", "broken")), explain_broken(name, error)
             message = broke.message.removeprefix(f"{code}: ")
             before = self.last[name].version if name in self.last else ""
-            return Proposal(name, "refused", before, code=code, message=message, hint=broke.hint)
+            return ReleaseProposal(name, "refused", before, code=code, message=message, hint=broke.hint)
 
-    def propose_packages(self, packages: Packages) -> Proposal:
+    def propose_packages(self, packages: PackageGroup) -> ReleaseProposal:
         """Return the proposal for the packages with one version: due if the changelog has unreleased text."""
         stated, last = packages.version, self.last.get(packages.name)
         if pending := self._pending(packages.name, stated):
             return pending
         before, noted = last.version if last else "", packages.unreleased
         if not noted:
-            return Proposal(packages.name, "current", before=before, version=before)
+            return ReleaseProposal(packages.name, "current", before=before, version=before)
         asked = stated if not before or permits(before, stated, packages.step) else next_version(before, packages.step)
         reasons: tuple[str, ...] = ("never released",) if last is None else ()
         items = sum(line.startswith("- ") for line in noted.splitlines())
         reasons += (f"{pluralize(items, 'change')} in {changelog.FILE}",)
-        return self._free(Proposal(packages.name, "due", before, str(Version.read(asked)), packages.step, reasons))
+        return self._free(
+            ReleaseProposal(packages.name, "due", before, str(Version.read(asked)), packages.step, reasons)
+        )
 
-    def _proposal(self, server: WorkspaceServer) -> Proposal:
+    def _proposal(self, server: WorkspaceServer) -> ReleaseProposal:
         state = Store(self.workspace).state(server.name)
         if state.retired:
-            return Proposal(server.name, "retired")
+            return ReleaseProposal(server.name, "retired")
         return self._pending(server.name, source_version(server)) or self._due(server, state)
 
-    def _pending(self, name: str, stated: str) -> Proposal | None:
+    def _pending(self, name: str, stated: str) -> ReleaseProposal | None:
         """Return a release that was committed but not tagged, if the sources still have its version."""
         committed, last = self.committed.get(name), self.last.get(name)
         there = self.tags.get(committed.name) if committed else None
@@ -182,9 +184,9 @@ class _Planner:
         if Version.read(stated) != committed.order:
             return None
         before, reasons = last.version if last else "", (f"its commit {committed.commit[:12]} has no tag yet",)
-        return Proposal(name, "pending", before, committed.version, reasons=reasons, commit=committed.commit)
+        return ReleaseProposal(name, "pending", before, committed.version, reasons=reasons, commit=committed.commit)
 
-    def _due(self, server: WorkspaceServer, state: ServerState) -> Proposal:
+    def _due(self, server: WorkspaceServer, state: ServerState) -> ReleaseProposal:
         last, notes = self.last.get(server.name), read_notes(server.folder)
         reasons = self._reasons(server, state, notes)
         if reasons:
@@ -192,10 +194,10 @@ class _Planner:
         offered = _promoted(self.workspace, state) if last is None else ""
         before = last.version if last else state.channels[offered].version if offered else ""
         if not reasons:
-            return Proposal(server.name, "current", before=before, version=before)
+            return ReleaseProposal(server.name, "current", before=before, version=before)
         after = self.read(server)
         if not before:
-            found, step = Comparison((), after, after), _largest_step(notes)
+            found, step = ContractComparison((), after, after), _largest_step(notes)
             version = str(Version.read(after.version)) if after.version else ""
         else:
             base = self._released(last, state) if last else find_contract(self.workspace, state, offered)
@@ -207,7 +209,7 @@ class _Planner:
             raise ReleaseError("version", "its sources declare no version", hint="set a version in pyproject.toml")
         version = self._unoffered(server, version)
         return self._free(
-            Proposal(server.name, "due", before, version, step, reasons, notes, found.changes, after.tools)
+            ReleaseProposal(server.name, "due", before, version, step, reasons, notes, found.changes, after.tools)
         )
 
     def _unoffered(self, server: WorkspaceServer, version: str) -> str:
@@ -217,7 +219,7 @@ class _Planner:
             version = next_version(version, "patch")
         return version
 
-    def _free(self, proposal: Proposal) -> Proposal:
+    def _free(self, proposal: ReleaseProposal) -> ReleaseProposal:
         if (there := self.tags.get(proposal.tag.name)) is not None:
             raise ReleaseError(
                 "tag-elsewhere",
@@ -226,7 +228,9 @@ class _Planner:
             )
         return proposal
 
-    def _reasons(self, server: WorkspaceServer, state: ServerState, notes: Sequence[Note]) -> tuple[str, ...]:
+    def _reasons(
+        self, server: WorkspaceServer, state: ServerState, notes: Sequence[ChangelogFragment]
+    ) -> tuple[str, ...]:
         last, found = self.last.get(server.name), []
         if last is not None:
             files = self._changed(server, last)
@@ -289,7 +293,7 @@ def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
         )
 
 
-def _release_step(server: WorkspaceServer, found: Comparison, notes: Sequence[Note]) -> Step:
+def _release_step(server: WorkspaceServer, found: ContractComparison, notes: Sequence[ChangelogFragment]) -> Step:
     noted, before = _largest_step(notes), found.before.version
     if any(note.stated for note in notes) and not permits(before, next_version(before, noted), found.needed):
         change = next(
@@ -308,5 +312,5 @@ def _release_step(server: WorkspaceServer, found: Comparison, notes: Sequence[No
     return max(noted, found.needed, key=STEPS.index)
 
 
-def _largest_step(notes: Sequence[Note]) -> Step:
+def _largest_step(notes: Sequence[ChangelogFragment]) -> Step:
     return max((note.step for note in notes), key=STEPS.index, default="patch")

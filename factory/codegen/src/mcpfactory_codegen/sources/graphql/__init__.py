@@ -15,15 +15,15 @@ from mcpfactory_codegen.sources.graphql.schema import (
     InputValue,
     SdlError,
     Type,
-    bare,
-    introspected,
+    innermost_type,
     is_list,
     is_required,
-    parsed,
+    schema_from_introspection,
+    schema_from_sdl,
     value_of,
 )
 from mcpfactory_codegen.sources.graphql.selection import SelectionSet, answer_of, select_fields
-from mcpfactory_codegen.sources.translation import Draft, Translation, given, pointer_of, table, text
+from mcpfactory_codegen.sources.translation import OpenApiDraft, Translation, pointer_of, table, text, without_empty
 
 SDL: Final = "sdl"
 """Member of a document's data with the text of a schema."""
@@ -32,7 +32,7 @@ SDL_TEXT: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|
 """Pattern of schema text: a type or schema definition at the start of a line."""
 _TOKEN: Final = "Token"  # noqa: S105 - the name of a scheme
 _PAGE: Final = 20
-_QUIET: Final = frozenset({"path-odd", "server-relative"})
+_QUIET: Final = frozenset({"path-unusual-syntax", "server-relative"})
 _SCALARS: Final[dict[str, dict[str, Any]]] = {
     "Int": {"type": "integer"},
     "Float": {"type": "number"},
@@ -62,15 +62,15 @@ def is_sdl(data: dict[str, Any]) -> bool:
 
 def translate_introspection(data: dict[str, Any]) -> Translation:
     """Return the result of introspection as OpenAPI."""
-    return _translated(introspected(data))
+    return _translated(schema_from_introspection(data))
 
 
 def translate_sdl(data: dict[str, Any]) -> Translation:
     """Return the text of a schema as OpenAPI."""
     try:
-        schema = parsed(text(data, SDL))
+        schema = schema_from_sdl(text(data, SDL))
     except SdlError as error:
-        draft = Draft("API")
+        draft = OpenApiDraft("API")
         message = f"it is not a valid GraphQL schema: {error}"
         draft.problems.add("graphql-invalid", "", message, "correct the schema there")
         return draft.done(_QUIET)
@@ -79,7 +79,7 @@ def translate_sdl(data: dict[str, Any]) -> Translation:
 
 def _translated(schema: GraphQLSchema) -> Translation:
     title = schema.description.strip().partition("\n")[0].rstrip(".")
-    draft = Draft(title if len(title) < 60 and title else "GraphQL API", description=schema.description)
+    draft = OpenApiDraft(title if len(title) < 60 and title else "GraphQL API", description=schema.description)
     draft.schemes[_TOKEN] = {"type": "http", "scheme": "bearer"}
     roots = {root: schema.types.get(getattr(schema, root)) for root in ("query", "mutation", "subscription")}
     if roots["query"] is None and roots["mutation"] is None:
@@ -102,27 +102,29 @@ def _unusable(schema: GraphQLSchema, root: str, one: GraphQLField) -> str:
         return "a subscription is a stream of answers, and a tool answers once"
     if one.name.startswith("_"):
         return "it is for gateways, not for callers"
-    missing = [bare(each.type) for each in one.arguments if each.required and schema.named(each.type) is None]
+    missing = [innermost_type(each.type) for each in one.arguments if each.required and schema.named(each.type) is None]
     if missing or schema.named(one.type) is None:
-        return f"the type {(missing or [bare(one.type)])[0]!r} is not defined"
-    files = [each.name for each in one.arguments if each.required and bare(each.type) == "Upload"]
+        return f"the type {(missing or [innermost_type(one.type)])[0]!r} is not defined"
+    files = [each.name for each in one.arguments if each.required and innermost_type(each.type) == "Upload"]
     return f"its argument {files[0]!r} is a file, which needs a request of another kind" if files else ""
 
 
-def _add(draft: Draft, schema: GraphQLSchema, root: str, one: GraphQLField, documents: dict[str, str]) -> None:
+def _add(draft: OpenApiDraft, schema: GraphQLSchema, root: str, one: GraphQLField, documents: dict[str, str]) -> None:
     kind = schema.named(one.type)
     wrapped = root == "mutation" and kind is not None and "id" not in kind.fields
     selection = select_fields(schema, one.type, deeper=wrapped)
     pages = isinstance(selection, SelectionSet) and "pageInfo" in selection.names
-    taken = [each for each in one.arguments if bare(each.type) != "Upload" and schema.named(each.type) is not None]
+    taken = [
+        each for each in one.arguments if innermost_type(each.type) != "Upload" and schema.named(each.type) is not None
+    ]
     taken = [each for each in taken if each.required or not each.deprecated]
     path = f"/#{root}.{one.name}"
     documents[path] = _document(root, one, taken, selection, pages=pages)
     properties = {each.name: _argument(each, pages=pages) for each in taken}
     body: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    body |= given(required=[each.name for each in taken if each.required])
+    body |= without_empty(required=[each.name for each in taken if each.required])
     data = {"type": "object", "properties": {one.name: answer_of(one.type, selection)}}
-    data |= given(required=[one.name] if is_required(one.type) else [])
+    data |= without_empty(required=[one.name] if is_required(one.type) else [])
     answer = {"type": "object", "properties": {"data": data}, "required": ["data"]}
     about = f" {kind.name}: {kind.description}" if kind is not None and kind.description else ""
     operation: dict[str, Any] = {
@@ -167,7 +169,7 @@ def _argument(each: InputValue, *, pages: bool) -> dict[str, Any]:
 
 def _input_schema(each: InputValue) -> dict[str, Any]:
     default = value_of(each.default) if each.default is not None else None
-    schema = _schema_of(each.type) | given(description=each.description, deprecated=each.deprecated or None)
+    schema = _schema_of(each.type) | without_empty(description=each.description, deprecated=each.deprecated or None)
     return schema if default is None else {**schema, "default": default}
 
 
@@ -181,7 +183,7 @@ def _schema_of(written: str) -> dict[str, Any]:
     return {"$ref": f"#{pointer_of('components', 'schemas', plain)}"}
 
 
-def _add_types(draft: Draft, schema: GraphQLSchema) -> None:
+def _add_types(draft: OpenApiDraft, schema: GraphQLSchema) -> None:
     """Add the enums, the API's own scalars and the input types, which arguments refer to."""
     for name, kind in schema.types.items():
         if name in _SCALARS:
@@ -200,18 +202,20 @@ def _add_types(draft: Draft, schema: GraphQLSchema) -> None:
 
 def _enum(kind: Type) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string", "enum": list(dict.fromkeys(name for name, _ in kind.values))}
-    schema |= given(description=kind.description)
+    schema |= without_empty(description=kind.description)
     if any(about for _, about in kind.values):
         schema["x-enum-descriptions"] = [about for _, about in kind.values]
     return schema
 
 
 def _input_object(kind: Type, schema: GraphQLSchema) -> dict[str, Any]:
-    members = [each for each in kind.members if schema.named(each.type) is not None and bare(each.type) != "Upload"]
+    members = [
+        each for each in kind.members if schema.named(each.type) is not None and innermost_type(each.type) != "Upload"
+    ]
     built: dict[str, Any] = {
         "type": "object",
         "properties": {each.name: _input_schema(each) for each in members if each.required or not each.deprecated},
         "additionalProperties": False,
     }
-    built |= given(required=[each.name for each in members if each.required], description=kind.description)
+    built |= without_empty(required=[each.name for each in members if each.required], description=kind.description)
     return built | ({"minProperties": 1, "maxProperties": 1} if kind.one_of else {})

@@ -78,10 +78,10 @@ class GraphQLSchema:
 
     def named(self, written: str) -> Type | None:
         """Return the innermost type of a written type; None if it is not defined."""
-        return self.types.get(bare(written))
+        return self.types.get(innermost_type(written))
 
 
-def bare(written: str) -> str:
+def innermost_type(written: str) -> str:
     """Return the innermost type: `Book` of `[Book!]!`."""
     return written.translate(_MARKS)
 
@@ -106,7 +106,7 @@ def value_of(literal: str) -> Any:
 # --- the result of introspection ---
 
 
-def introspected(data: dict[str, Any]) -> GraphQLSchema:
+def schema_from_introspection(data: dict[str, Any]) -> GraphQLSchema:
     """Return the schema in an introspection query's response."""
     origin = "/__schema" if isinstance(data.get("__schema"), dict) else "/data/__schema"
     schema = table(data if origin == "/__schema" else table(data, "data"), "__schema")
@@ -181,7 +181,7 @@ class SdlError(ValueError):
     """Error for text that is not a GraphQL schema. `args[0]` has the reason and the line."""
 
 
-def parsed(text: str) -> GraphQLSchema:
+def schema_from_sdl(text: str) -> GraphQLSchema:
     """Return the schema in a text; extensions are merged into their types.
 
     Raises:

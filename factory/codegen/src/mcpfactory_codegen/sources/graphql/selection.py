@@ -13,7 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcpfactory_codegen.sources.graphql.schema import GraphQLField, GraphQLSchema, Type, bare, is_list, is_required
+from mcpfactory_codegen.sources.graphql.schema import (
+    GraphQLField,
+    GraphQLSchema,
+    Type,
+    innermost_type,
+    is_list,
+    is_required,
+)
 
 _FIELDS: Final = 90
 """Maximum number of fields in one query, on all levels together."""
@@ -97,7 +104,7 @@ def answer_of(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, A
 
 def _leaf_schema(written: str) -> dict[str, Any]:
     """Return the schema of a scalar in a response; custom scalars have no known type."""
-    name = bare(written)
+    name = innermost_type(written)
     return {"type": _SCALARS[name]} if name in _SCALARS else {}
 
 

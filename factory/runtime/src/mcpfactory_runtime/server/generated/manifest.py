@@ -44,7 +44,7 @@ from pydantic_core import from_json
 
 from mcpfactory_runtime.schemas.values import TYPES, boolean_from_text, number_from_text
 from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, types_of
-from mcpfactory_runtime.server.generated.catalogue import Catalogue, CatalogueError
+from mcpfactory_runtime.server.generated.catalog import Catalog, CatalogError
 from mcpfactory_runtime.server.output import Converter, free_result
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.results import MAX_TEXT, ToolResult
@@ -63,7 +63,7 @@ class ManifestError(Exception):
 
 
 def mount(
-    catalogue: Catalogue,
+    catalogue: Catalog,
     folder: Path,
     package: str,
     *,
@@ -111,7 +111,7 @@ def mount(
     catalogue.add(rows, manifest.get("profiles", {}))
     try:
         catalogue.select(manifest.get("mode"), manifest.get("profile"), manifest.get("dialect"))
-    except CatalogueError as error:
+    except CatalogError as error:
         raise ManifestError(f"{path}: {error}") from None
     catalogue.select_from_environment(environ)
     if addresses := manifest.get("addresses"):
@@ -125,10 +125,10 @@ def _notices(addresses: Json, environ: Mapping[str, str]) -> list[str]:
         return []
     from mcpfactory_runtime.upstream.operation import ServerAddress  # noqa: PLC0415 - few APIs are moved
     from mcpfactory_runtime.upstream.secrets import Settings  # noqa: PLC0415 - as above
-    from mcpfactory_runtime.upstream.servers import Addresses, unmoved_notice  # noqa: PLC0415 - as above
+    from mcpfactory_runtime.upstream.servers import Addresses, unchanged_servers_notice  # noqa: PLC0415 - as above
 
     servers = [ServerAddress(name, url) for name, url in addresses["servers"].items()]
-    notice = unmoved_notice(Addresses(Settings(environ, prefix), addresses["base_url"], servers))
+    notice = unchanged_servers_notice(Addresses(Settings(environ, prefix), addresses["base_url"], servers))
     return [f"warning: {notice}"] if notice else []
 
 

@@ -63,7 +63,7 @@ _COMMON: Final = 0.2  # a word that more tools than this part have says nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RankingWeights:
     """Weights of the ranking, tuned with questions about ten APIs; docs/how-to/large-apis.md has the results.
 
     Attributes:
@@ -107,7 +107,7 @@ class Weights:
     deprecated: float = 0.83
 
 
-_WEIGHTS: Final = Weights()
+_WEIGHTS: Final = RankingWeights()
 
 # field → (weight, usual number of words, how much longer fields are discounted)
 _FIELDS: Final[dict[str, tuple[float, float, float]]] = {
@@ -218,7 +218,7 @@ class _Traits:
 class SearchIndex:
     """Finds entries by their number."""
 
-    def __init__(self, entries: Iterable[IndexedTool], weights: Weights = _WEIGHTS) -> None:
+    def __init__(self, entries: Iterable[IndexedTool], weights: RankingWeights = _WEIGHTS) -> None:
         self._weights = weights
         self._traits: list[_Traits] = []
         self._postings: dict[str, dict[int, float]] = {}

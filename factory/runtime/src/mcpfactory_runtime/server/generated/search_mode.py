@@ -330,7 +330,7 @@ def outlined(wire: Json, size: int) -> tuple[Json, bool]:
     schema = wire.get("inputSchema", {})
     outline = wire
     for text, depth in _STEPS:
-        cutter = _Cutter(schema, text)
+        cutter = _SchemaTruncator(schema, text)
         shown = {"description": _shortened(wire.get("description", ""), size // 4)}
         outline = {**wire, **shown, "inputSchema": cutter.cut(schema, depth + 1, 0)}
         if len(to_json(outline)) <= size:
@@ -338,7 +338,7 @@ def outlined(wire: Json, size: int) -> tuple[Json, bool]:
     return (outline, True) if len(to_json(outline)) < len(to_json(wire)) else (wire, False)
 
 
-class _Cutter:
+class _SchemaTruncator:
     def __init__(self, root: Json, text: int) -> None:
         self._definitions = definitions_of(root)
         self._text = text

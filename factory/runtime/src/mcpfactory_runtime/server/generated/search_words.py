@@ -67,7 +67,7 @@ _ENDINGS: Final = [(ending.strip(), instead.strip()) for ending, _, instead in _
 _VOWEL: Final = re.compile(r"[aeiouy]")
 
 
-def cut(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """Return the words of a text in lower case, otherwise unchanged."""
     return _TEXT.findall(text.lower())
 
@@ -79,7 +79,7 @@ def identifier_words(text: str) -> list[str]:
 
 def text_words(text: str) -> list[str]:
     """Return the words of a sentence; those that say nothing are gone."""
-    return [form for word in cut(text) if word not in STOP_WORDS for form in forms(word)]
+    return [form for word in tokenize(text) if word not in STOP_WORDS for form in forms(word)]
 
 
 @lru_cache(maxsize=16_384)
@@ -181,7 +181,7 @@ class SearchQuestion:
 
 def read_question(text: str) -> SearchQuestion:
     """Parse a search question."""
-    said = " ".join(cut(text))
+    said = " ".join(tokenize(text))
     verbs = _verbs(text, said)
     terms = _terms(_joined(said), mine=_MINE.search(said) is not None)
     stems = {option for term in terms for option in term.options}
@@ -255,7 +255,7 @@ def _verbs(text: str, said: str) -> list[str]:
     """
     wish = said
     if _STATEMENT.match(said):
-        wish = " ".join(cut(_CLAUSE.split(text.strip())[-1]))
+        wish = " ".join(tokenize(_CLAUSE.split(text.strip())[-1]))
         if wish == said or _STATEMENT.match(wish):
             return []
     return _options(_joined(_LEAD.sub("", wish + " "))).split()

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.server.middleware.layers import Middleware, NextRequest, NextTool, Request, ToolRequest
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.middleware.ready import Caching as Caching
-    from mcpfactory_runtime.server.middleware.ready import ErrorShaping as ErrorShaping
-    from mcpfactory_runtime.server.middleware.ready import Logging as Logging
-    from mcpfactory_runtime.server.middleware.ready import RateLimit as RateLimit
-    from mcpfactory_runtime.server.middleware.ready import ResponseLimit as ResponseLimit
-    from mcpfactory_runtime.server.middleware.ready import Retry as Retry
+    from mcpfactory_runtime.server.middleware.builtin import Caching as Caching
+    from mcpfactory_runtime.server.middleware.builtin import ErrorShaping as ErrorShaping
+    from mcpfactory_runtime.server.middleware.builtin import Logging as Logging
+    from mcpfactory_runtime.server.middleware.builtin import RateLimit as RateLimit
+    from mcpfactory_runtime.server.middleware.builtin import ResponseLimit as ResponseLimit
+    from mcpfactory_runtime.server.middleware.builtin import Retry as Retry
 
 _READY: Final = ("Caching", "ErrorShaping", "Logging", "RateLimit", "ResponseLimit", "Retry")
 
@@ -28,4 +28,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - only for the first use of a name
 
-    return getattr(import_module(f"{__name__}.ready"), name)
+    return getattr(import_module(f"{__name__}.builtin"), name)

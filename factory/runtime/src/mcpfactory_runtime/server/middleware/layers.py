@@ -21,7 +21,7 @@ from mcpfactory_runtime.types import Json
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
     from mcpfactory_runtime.server.registry import RunHandler, Tool
-    from mcpfactory_runtime.server.signature import Injected
+    from mcpfactory_runtime.server.signature import InjectedParameter
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ Layer = Callable[[Any, Callable[[Any], Awaitable[Json]]], Awaitable[Json]]
 Subject = TypeVar("Subject")
 
 
-class Layers:
+class MiddlewareStack:
     """A server's middleware around requests and around tools.
 
     Attributes:
@@ -166,7 +166,7 @@ class Layers:
         """Return the functions around a tool, the outermost first."""
         return [layer for names, layer in self._tools if not names or name in names]
 
-    def run_tool(self, tool: Tool, arguments: Json, context: Injected, run: RunHandler) -> Awaitable[Json]:
+    def run_tool(self, tool: Tool, arguments: Json, context: InjectedParameter, run: RunHandler) -> Awaitable[Json]:
         """Call a tool inside its middleware; exceptions propagate unchanged."""
 
         def innermost(call: ToolRequest) -> Awaitable[Json]:

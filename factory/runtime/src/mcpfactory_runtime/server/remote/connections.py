@@ -15,12 +15,12 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.revisions import MODERN
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
-from mcpfactory_runtime.server.remote.relay import abilities, forwarded_question
+from mcpfactory_runtime.server.remote.relay import forwarded_capabilities, forwarded_question
 from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import SessionChannel
+    from mcpfactory_runtime.server.interfaces import SessionChannel
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ class RemoteConnections:
         """Surround a call with a connection for it. Raises what a client raises, and ToolError where there are too many."""
         first = await self.open()
         session = ctx.session
-        able = abilities(ctx)
+        able = forwarded_capabilities(ctx)
         if first.modern or (session is not None and session.private) or not (able or session is not None):
             connection = self._first
         else:

@@ -228,7 +228,7 @@ async def forward(
     raise McpError(INTERNAL_ERROR, f"the server still asks for input after {_ROUNDS} rounds")
 
 
-def abilities(ctx: Context) -> Json:
+def forwarded_capabilities(ctx: Context) -> Json:
     """Return the capabilities of a caller that servers elsewhere may use."""
     return {name: value for name, value in ctx.client_capabilities.items() if name in _FORWARDED}
 
@@ -255,7 +255,9 @@ def forwarded_question(wanted: Any) -> Question[Any]:
 def _meta(ctx: Context) -> Json:
     # What the client does not want, `ctx.log` leaves out.
     level = ctx.meta.get(META_LOG_LEVEL) if ctx.revision in MODERN else "debug"
-    known = {META_CAPABILITIES: abilities(ctx)} | ({META_CLIENT: ctx.client_info} if ctx.client_info else {})
+    known = {META_CAPABILITIES: forwarded_capabilities(ctx)} | (
+        {META_CLIENT: ctx.client_info} if ctx.client_info else {}
+    )
     return known | ({META_LOG_LEVEL: level} if level else {})
 
 

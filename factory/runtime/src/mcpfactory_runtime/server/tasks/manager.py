@@ -326,7 +326,7 @@ class TaskManager:
 
     async def ask(self, run: TaskRun, requests: Json) -> Json:
         """Wait for the client's answers to a running task's requests, by key."""
-        with Follower(self, run.id) as follower:
+        with TaskFollower(self, run.id) as follower:
             task = await self.change(run.id, lambda now: now.asked(requests))
             while task is not None and not all(key in task.answers for key in requests):
                 task = await follower.next()
@@ -408,7 +408,7 @@ class TaskManager:
         await self.store.close()
 
 
-class Follower:
+class TaskFollower:
     """The versions of a task one after the other; use as a context manager. A slow reader sees the latest only."""
 
     def __init__(self, manager: TaskManager, task_id: str) -> None:
@@ -417,7 +417,7 @@ class Follower:
         self._changed = asyncio.Event()
         self._latest: Task | None = None
 
-    def __enter__(self) -> Follower:
+    def __enter__(self) -> TaskFollower:
         self._manager._watch(self._task_id, -1, self._take)  # noqa: SLF001 - a part of the manager
         return self
 

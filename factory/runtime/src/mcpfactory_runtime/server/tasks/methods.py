@@ -20,7 +20,7 @@ from mcpfactory_runtime.server.errors import InputRequired
 from mcpfactory_runtime.server.execution import run_tool
 from mcpfactory_runtime.server.lists import cursor_of, read_cursor, unknown_cursor
 from mcpfactory_runtime.server.tasks.manager import (
-    Follower,
+    TaskFollower,
     TaskManager,
     TaskRun,
     Watcher,
@@ -37,8 +37,8 @@ from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.host import Host, ReplyChannel, SessionChannel
     from mcpfactory_runtime.server.inputs import Question
+    from mcpfactory_runtime.server.interfaces import ReplyChannel, ServerInterface, SessionChannel
     from mcpfactory_runtime.server.rates import Allowance
     from mcpfactory_runtime.server.registry import Tool
 
@@ -85,7 +85,7 @@ class TaskContext(Context):
 
     def __init__(
         self,
-        server: Host,
+        server: ServerInterface,
         call: Call,
         channel: ReplyChannel,
         *,
@@ -165,7 +165,7 @@ class TaskMethods:
         manager: its tasks.
     """
 
-    def __init__(self, server: Host, manager: TaskManager) -> None:
+    def __init__(self, server: ServerInterface, manager: TaskManager) -> None:
         self._server = server
         self._manager = manager
         self._poll = manager.options.poll_interval
@@ -321,7 +321,7 @@ class TaskMethods:
         ending = asyncio.ensure_future(self._server.closing.wait())
         asking: dict[str, asyncio.Task[None]] = {}
         try:
-            with Follower(self._manager, task.id) as follower:
+            with TaskFollower(self._manager, task.id) as follower:
                 task = await self._find(call, channel)
                 while not task.terminal:
                     for key in task.requests:
@@ -337,7 +337,7 @@ class TaskMethods:
         result = tool_result(task.result, call.peer.revision)
         return {**result, "_meta": {**result.get("_meta", {}), **related(task.id)}}
 
-    async def _next(self, follower: Follower, ending: asyncio.Future[Any]) -> Task:
+    async def _next(self, follower: TaskFollower, ending: asyncio.Future[Any]) -> Task:
         change = asyncio.ensure_future(follower.next())
         try:
             await asyncio.wait([change, ending], return_when=asyncio.FIRST_COMPLETED)

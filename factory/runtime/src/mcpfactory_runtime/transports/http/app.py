@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.protocol import jsonrpc
-from mcpfactory_runtime.protocol.connection import Refusal
+from mcpfactory_runtime.protocol.connection import ErrorReply
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.http import (
     LOOPBACK,
@@ -23,11 +23,11 @@ from mcpfactory_runtime.protocol.http import (
     Accepted,
     EndSession,
     Handshake,
-    InSession,
     Mirrored,
     ModernCall,
     OpenStream,
     Rejection,
+    SessionMessage,
     check_origin,
     find_mirrored,
     route,
@@ -35,15 +35,9 @@ from mcpfactory_runtime.protocol.http import (
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
 from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.storage.events import Journal
-from mcpfactory_runtime.transports.http.authentication import create_gate
-from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
-from mcpfactory_runtime.transports.http.probes import METRICS, PROBES, Probes
-from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_in
-from mcpfactory_runtime.transports.http.store_relay import Sharing
-from mcpfactory_runtime.transports.http.stream import Stream
-from mcpfactory_runtime.transports.http.wire import (
+from mcpfactory_runtime.transports.http.asgi import (
     AsgiRequest,
-    Life,
+    LifespanTask,
     Page,
     Receive,
     Scope,
@@ -62,14 +56,20 @@ from mcpfactory_runtime.transports.http.wire import (
     send_page,
     send_preflight,
 )
+from mcpfactory_runtime.transports.http.authentication import create_gate
+from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
+from mcpfactory_runtime.transports.http.health import METRICS, PROBES, HealthEndpoints
+from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_in
+from mcpfactory_runtime.transports.http.store_relay import Sharing
+from mcpfactory_runtime.transports.http.stream import Stream
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy import OAuthProxy
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.revisions import Revision
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.storage.base import SharedStore
-    from mcpfactory_runtime.transports.http.login import LoginEndpoints
+    from mcpfactory_runtime.transports.http.oauth_endpoints import LoginEndpoints
     from mcpfactory_runtime.transports.http.routes import RouteTable
 
 _HARDLY: Final = 3  # requests of a session that has only begun
@@ -103,7 +103,7 @@ class HttpApp:
 
     def __init__(
         self,
-        server: Host,
+        server: ServerInterface,
         *,
         path: str = "/mcp",
         allowed_hosts: Collection[str] | None = None,
@@ -139,8 +139,8 @@ class HttpApp:
         self._pages = pages or {}
         self._reviving = asyncio.Lock()
         self._ending: set[asyncio.Task[Any]] = set()
-        self._life = Life(self._enter)
-        self._probes = Probes(server, self._life, self._gate)
+        self._life = LifespanTask(self._enter)
+        self._probes = HealthEndpoints(server, self._life, self._gate)
         self._probed = PROBES - self._paths - self._pages.keys()
         self._routes = self._own_routes()
         self._mirrored: dict[str, Mirrored] = {}
@@ -153,7 +153,7 @@ class HttpApp:
 
     def _own_login(self, proxy: OAuthProxy, store: SharedStore | None) -> LoginEndpoints:
         """Return the endpoints of an OAuth proxy, whose pages may send forms here."""
-        from mcpfactory_runtime.transports.http.login import LoginEndpoints  # noqa: PLC0415 - for those who have a proxy
+        from mcpfactory_runtime.transports.http.oauth_endpoints import LoginEndpoints  # noqa: PLC0415 - for those who have a proxy
 
         name = str(self._server.info.get("title") or self._server.name)
         proxy.bind(store, name, self._gate.supported_scopes)
@@ -364,7 +364,7 @@ class HttpApp:
     ) -> None:
         if type(chosen) is ModernCall:
             await self._exchange(chosen.call, principal, scope, receive, send)
-        elif type(chosen) is InSession:
+        elif type(chosen) is SessionMessage:
             session = self._sessions[chosen.session]
             session.principal = principal  # the same one, perhaps with other scopes
             answer = session.post(chosen.message, AsgiRequest(scope))
@@ -494,7 +494,7 @@ def _place(scope: Scope) -> tuple[str, str]:
     return path, path.rstrip("/")
 
 
-async def _cut_off(answer: Stream | Refusal | None, message: Any, send: Send) -> None:
+async def _cut_off(answer: Stream | ErrorReply | None, message: Any, send: Send) -> None:
     """End the response to a request that took longer than the end of the server waits, by an error if no message was sent."""
     task = asyncio.current_task()
     assert task is not None

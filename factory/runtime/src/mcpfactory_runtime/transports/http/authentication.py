@@ -38,11 +38,11 @@ from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.revisions import wire_names
 from mcpfactory_runtime.server.rates import Bucket, ByClient, read_rate
-from mcpfactory_runtime.transports.http.wire import address_of
+from mcpfactory_runtime.transports.http.asgi import address_of
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.authorization import Authorization, Fetch, Verify
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.interfaces import ServerInterface
 
 
 _TOKENS: Final = 10_000  # good ones that are remembered, by their hashes
@@ -107,7 +107,7 @@ class OpenGate:
 
     hosts: frozenset[str] = frozenset()
 
-    def __init__(self, server: Host) -> None:
+    def __init__(self, server: ServerInterface) -> None:
         self._server = server
 
     def supported_scopes(self) -> Sequence[str]:
@@ -144,7 +144,7 @@ class AccessGate:
         endpoint: the path of the MCP endpoint.
     """
 
-    def __init__(self, auth: Authorization, server: Host, endpoint: str) -> None:
+    def __init__(self, auth: Authorization, server: ServerInterface, endpoint: str) -> None:
         self._auth = auth
         self._server = server
         self._rules = auth.rules
@@ -272,7 +272,7 @@ class AccessGate:
                 log.warning("keys of %s: %s is not a JWK Set", issuer, url)
 
 
-def create_gate(auth: Authorization | None, server: Host, endpoint: str) -> AccessGate | OpenGate:
+def create_gate(auth: Authorization | None, server: ServerInterface, endpoint: str) -> AccessGate | OpenGate:
     """Return the gate of an HTTP application.
 
     Raises:
@@ -291,7 +291,7 @@ def create_gate(auth: Authorization | None, server: Host, endpoint: str) -> Acce
     return AccessGate(auth, server, endpoint)
 
 
-def called_tools(server: Host, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+def called_tools(server: ServerInterface, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Name and scopes of each known tool that a body, or a message of a batch, calls, also by way of another tool."""
     for message in body if isinstance(body, list) else (body,):
         method = message.get("method") if isinstance(message, Mapping) else None

@@ -16,12 +16,12 @@ from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import DROPPABLE, answer_or_error
+from mcpfactory_runtime.transports.http.asgi import SSE_HEADERS, Receive, Send, send_json
 from mcpfactory_runtime.transports.http.stream import KEEP_ALIVE, Stream
-from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, Receive, Send, send_json
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.server.rates import Allowance
 
 
@@ -40,7 +40,7 @@ class Exchange:
 
     def __init__(
         self,
-        server: Host,
+        server: ServerInterface,
         call: Call,
         receive: Receive,
         send: Send,

@@ -16,7 +16,7 @@ from starlette.routing import Match, Route
 
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.server.threads import in_thread
-from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, reject
+from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, reject
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.routes import HttpRoute

@@ -31,7 +31,7 @@ from mcpfactory_runtime.server.threads import busy
 from mcpfactory_runtime.transports.http.app import HttpApp
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.storage.base import SharedStore
 
 log = logging.getLogger(__name__)
@@ -288,10 +288,10 @@ def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
 def print_url(name: str, listener: socket.socket, host: str, path: str, more: str = "") -> None:
     """Print the URL on stderr."""
     shown = f"[{host}]" if ":" in host else host
-    tell(name, f"serving MCP{more} at http://{shown}:{listener.getsockname()[1]}{path}")
+    print_message(name, f"serving MCP{more} at http://{shown}:{listener.getsockname()[1]}{path}")
 
 
-def tell(name: str, text: str) -> None:
+def print_message(name: str, text: str) -> None:
     """Print a message of a server on stderr, as a line of the log where that is JSON."""
     if _logs_json():
         log.info("%s: %s", name, text)
@@ -335,7 +335,7 @@ _MAX_EARLY_DEATHS: Final = 5  # such deaths in a row that are tolerated
 _KILL_DELAY: Final = 5  # seconds beyond the drain, after which workers are killed
 
 
-def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
+def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
     """Serve `http://host:port/mcp` until SIGINT or SIGTERM, then let requests in flight end.
 
     Args:
@@ -372,7 +372,7 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
     _run_workers(server.name, lambda: HttpApp(server, **options), listeners, folder)
 
 
-async def serve_http(server: Host, host: str, port: int, **options: Any) -> None:
+async def serve_http(server: ServerInterface, host: str, port: int, **options: Any) -> None:
     """Serve `http://host:port/mcp` in the running event loop until it is cancelled; signals are left to the program.
 
     Args and Raises: as `run_http`, without `workers`.
@@ -418,7 +418,7 @@ def _run_workers(name: str, make_app: Callable[[], HttpApp], listeners: Sequence
     Raises:
         SystemExit: with status 1 when workers cannot start, or die again and again.
     """
-    parent = _Parent(name, make_app, listeners)
+    parent = _WorkerSupervisor(name, make_app, listeners)
     try:
         failed = parent.run()
     finally:
@@ -428,7 +428,7 @@ def _run_workers(name: str, make_app: Callable[[], HttpApp], listeners: Sequence
         sys.exit(1)
 
 
-class _Parent:
+class _WorkerSupervisor:
     """Starts workers, replaces them, ends them."""
 
     def __init__(self, name: str, make_app: Callable[[], HttpApp], listeners: Sequence[socket.socket]) -> None:
@@ -514,4 +514,4 @@ class _Parent:
             os.kill(pid, signal.SIGKILL)
 
     def _report(self, text: str) -> None:
-        tell(self._name, text)
+        print_message(self._name, text)

@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
 from mcpfactory_runtime.protocol import jsonrpc
-from mcpfactory_runtime.protocol.connection import Batch, Call, Event, Peer, Refusal, State
+from mcpfactory_runtime.protocol.connection import Batch, Call, ErrorReply, Event, Peer, State
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.http import Rejection, is_json
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
 from mcpfactory_runtime.revisions import LEGACY, Revision
 from mcpfactory_runtime.server.session import DROPPABLE, Session
 from mcpfactory_runtime.server.threads import in_background
+from mcpfactory_runtime.transports.http.asgi import AsgiRequest, Receive, Scope, Send, reject, send_events, send_json
 from mcpfactory_runtime.transports.http.stream import Stream
-from mcpfactory_runtime.transports.http.wire import AsgiRequest, Receive, Scope, Send, reject, send_events, send_json
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
-    from mcpfactory_runtime.server.host import Host
-    from mcpfactory_runtime.storage.events import Journal, Unfinished
+    from mcpfactory_runtime.server.interfaces import ServerInterface
+    from mcpfactory_runtime.storage.events import Journal, UnfinishedStream
 
 
 _OWN: Final = "0"  # name of the session's own stream
@@ -49,7 +49,7 @@ class HttpSession(Session):
         owner: whose it is: a principal, or an address.
     """
 
-    def __init__(self, server: Host, session_id: str, now: float, journal: Journal | None = None) -> None:
+    def __init__(self, server: ServerInterface, session_id: str, now: float, journal: Journal | None = None) -> None:
         self.id = self.session_id = session_id
         self.used = now
         self.uses = 0
@@ -76,10 +76,10 @@ class HttpSession(Session):
         if self._journal is not None:
             self._journal.touch(now)
 
-    def post(self, message: Any, request: AsgiRequest) -> Stream | Refusal | None:
+    def post(self, message: Any, request: AsgiRequest) -> Stream | ErrorReply | None:
         """Take the body of a POST: the stream of its response, a refusal to send with 400, or None for 202."""
         event = self.connection.receive(message)
-        if type(event) is Refusal:
+        if type(event) is ErrorReply:
             return self._refused(message, event)
         stream = self._open_stream(event) if _expects_answer(event) else None
         for call in _calls(event):
@@ -140,7 +140,7 @@ class HttpSession(Session):
         for stream in self._streams.values():
             stream.finish()
 
-    def _refused(self, message: Any, refusal: Refusal) -> Stream | Refusal | None:
+    def _refused(self, message: Any, refusal: ErrorReply) -> Stream | ErrorReply | None:
         if refusal.message is None:
             return None
         if jsonrpc.usable_id(message) is jsonrpc.MISSING or "method" not in message:
@@ -198,7 +198,7 @@ class HttpSession(Session):
             "subscriptions": sorted(self.subscriptions),
         }
 
-    async def revive(self, state: Json, unfinished: list[Unfinished]) -> None:
+    async def revive(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
         """Go on where another process ended. Requests that it did not answer get an error."""
         assert self._journal is not None
         revision = LEGACY[state["revision"]]
@@ -262,14 +262,14 @@ def _calls(event: Event) -> list[Call]:
 
 def _expects_answer(event: Event) -> bool:
     if type(event) is Batch:
-        return any(type(item) is Call or (type(item) is Refusal and item.message) for item in event.events)
+        return any(type(item) is Call or (type(item) is ErrorReply and item.message) for item in event.events)
     return type(event) is Call
 
 
 class SseSession(Session):
     """One client's stream."""
 
-    def __init__(self, server: Host, principal: str) -> None:
+    def __init__(self, server: ServerInterface, principal: str) -> None:
         self.principal = principal
         self.stream = Stream(None, primed=False)
         super().__init__(server, self.stream.push)
@@ -297,7 +297,7 @@ class SseEndpoints:
         label: what the ids of this process's sessions begin with.
     """
 
-    def __init__(self, server: Host, parent: str, max_sessions: int, label: str = "") -> None:
+    def __init__(self, server: ServerInterface, parent: str, max_sessions: int, label: str = "") -> None:
         self._server = server
         self._stream_path = f"{parent}/sse"
         self._post_path = f"{parent}/messages"

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.server.threads import in_background
-from mcpfactory_runtime.storage.base import Processes, StoreError
+from mcpfactory_runtime.storage.base import ProcessRegistry, StoreError
 from mcpfactory_runtime.storage.events import Journal, SharedSessions
-from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, is_stream, read_body, reject
+from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, is_stream, read_body, reject
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.host import Host
+    from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.storage.base import SharedStore
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 _KEPT: Final = 60.0  # seconds that a mailbox outlives its last message
 _TAKEN_WITHIN: Final = 30.0  # seconds in which a living process takes a request
-LONGEST_LOOK: Final = 5.0  # seconds that a mailbox is looked into at a time
+MAX_POLL_SECONDS: Final = 5.0  # seconds that a mailbox is looked into at a time
 _AGAIN: Final = 0.25  # seconds until the mailbox is looked into again after the store did not answer
 _UNREAD: Final = 1 << 20  # bytes of a response that are under way at once
 _ACK: Final = 1 << 18  # bytes after which the reader says that it has read them
@@ -83,14 +83,14 @@ class StoreRelay:
         self._loops: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         self._app: App | None = None
-        self._server: Host | None = None
+        self._server: ServerInterface | None = None
 
     @property
     def label(self) -> str:
         """Return the prefix of this process's session IDs."""
         return f"{self._processes.id}."
 
-    async def start(self, app: App, server: Host) -> None:
+    async def start(self, app: App, server: ServerInterface) -> None:
         """Serve what the others forward, and notify them of changes."""
         self._app, self._server, self._ending = app, server, False
         await self._processes.join()
@@ -239,7 +239,7 @@ class StoreRelay:
     async def _read(self) -> None:
         while True:
             try:
-                for data in await self._store.receive(self._processes.id, LONGEST_LOOK):
+                for data in await self._store.receive(self._processes.id, MAX_POLL_SECONDS):
                     self._take_any(data)
             except StoreError as error:
                 log.warning("messages from other processes cannot be read: %s", error)
@@ -372,12 +372,12 @@ class Sharing:
 
     def __init__(self, store: SharedStore) -> None:
         self._store = store
-        self._processes = Processes(store)
+        self._processes = ProcessRegistry(store)
         self.sessions = SharedSessions(store, self._processes)
         self.relay = StoreRelay(self.sessions)
 
     @asynccontextmanager
-    async def entered(self, server: Host) -> AsyncIterator[None]:
+    async def entered(self, server: ServerInterface) -> AsyncIterator[None]:
         """Open the store, join the others, and let the server keep its tasks and used states there.
 
         Raises:

@@ -1,0 +1,342 @@
+"""Shared schemas: the ones that need a separate form for a direction, and the name of each form.
+
+`readOnly` properties are not sent (they are removed from request schemas), `writeOnly` ones are not returned (OpenAPI
+3.1 section 4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if it, or
+a schema that it references, hides a property in that direction; that is decided once per schema, in linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+from mcpfactory_codegen.ir import JsonSchema
+from mcpfactory_codegen.openapi.context import Direction
+from mcpfactory_codegen.openapi.keywords import DROPPED
+from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
+from mcpfactory_runtime.schemas.walk import APPLICATORS, IN_PLACE, children, definition, reference_to, unescape
+
+_FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
+_FLAG_LEVELS: Final = 10  # references and allOf levels to look through for the flag of a property
+
+
+class Visibility:
+    """Says for one document which properties are hidden in which direction."""
+
+    def __init__(self, references: References, raws: Iterator[bytes]) -> None:
+        """`raws`: the bytes of all parts. A document that never says `readOnly` needs no scan for it."""
+        self._references = references
+        text = list(raws)
+        self._used: frozenset[Direction] = frozenset(
+            direction for direction, flag in _FLAGS.items() if any(flag.encode() in raw for raw in text)
+        )
+        self._differs: dict[Location, set[Direction]] = {}
+
+    def hides(self, schema: Any, location: Location, direction: Direction) -> bool:
+        """Is a property with this schema left out in this direction?"""
+        return direction in self._used and self._flagged(schema, location, _FLAGS[direction], _FLAG_LEVELS)
+
+    def hidden_in(self, schema: Any, location: Location, direction: Direction) -> frozenset[str]:
+        """Return the names of properties that a schema hides, also by way of its `allOf` and references."""
+        if direction not in self._used:
+            return frozenset()
+        names: set[str] = set()
+        self._collect(schema, location, direction, names, _FLAG_LEVELS)
+        return frozenset(names)
+
+    def differs(self, target: LocatedNode, direction: Direction) -> bool:
+        """Return True if this shared schema differs in this direction from its text in the document."""
+        if direction not in self._used:
+            return False
+        if target.location not in self._differs:
+            self._scan(target)
+        return direction in self._differs[target.location]
+
+    def _flagged(self, schema: Any, location: Location, flag: str, levels: int) -> bool:
+        if not isinstance(schema, dict) or levels == 0:
+            return False
+        if schema.get(flag) is True:
+            return True
+        if isinstance(schema.get("$ref"), str):
+            target = self._target(schema, location)
+            return target is not None and self._flagged(*target, flag, levels - 1)
+        return any(self._flagged(*part, flag, levels - 1) for part in LocatedNode(schema, location).parts("allOf"))
+
+    def _collect(self, schema: Any, location: Location, direction: Direction, names: set[str], levels: int) -> None:
+        if not isinstance(schema, dict) or levels == 0:
+            return
+        if isinstance(schema.get("$ref"), str):
+            if (target := self._target(schema, location)) is not None and self.differs(target, direction):
+                self._collect(*target, direction, names, levels - 1)
+            return
+        properties, at = self._references.mapping(schema.get("properties"), location.down("properties"))
+        if isinstance(properties, dict):
+            for name, value in properties.items():
+                if self._flagged(value, at.down(name), _FLAGS[direction], _FLAG_LEVELS):
+                    names.add(name)
+        for part in LocatedNode(schema, location).parts("allOf"):
+            self._collect(*part, direction, names, levels - 1)
+
+    def _scan(self, first: LocatedNode) -> None:
+        """Look at everything that `first` reaches and was not looked at, then let "differs" flow back along references."""
+        users: dict[Location, list[Location]] = {}
+        flowing: list[tuple[Location, Direction]] = []
+        waiting = [first]
+        while waiting:
+            target = waiting.pop()
+            if target.location in self._differs:
+                continue
+            self._differs[target.location] = set()
+            for kind, found in self._walk(target):
+                if kind != "":
+                    flowing.append((target.location, kind))
+                    continue
+                users.setdefault(found.location, []).append(target.location)
+                flowing.extend((target.location, direction) for direction in self._differs.get(found.location, ()))
+                if found.location not in self._differs:
+                    waiting.append(found)
+        while flowing:
+            location, direction = flowing.pop()
+            if direction not in self._differs[location]:
+                self._differs[location].add(direction)
+                flowing.extend((user, direction) for user in users.get(location, ()))
+
+    def _walk(self, target: LocatedNode) -> Iterator[tuple[Direction, LocatedNode]]:
+        """Inside one schema: (direction, _) for each hidden property, ("", target) for each reference."""
+        stack: list[LocatedNode] = [target]
+        while stack:
+            node, location = stack.pop()
+            if not isinstance(node, dict):
+                continue
+            if isinstance(node.get("$ref"), str) and (found := self._target(node, location)) is not None:
+                yield "", found
+            for key, value in node.items():
+                holds = None if key in DROPPED else APPLICATORS.get(key)
+                if holds == "one":
+                    stack.append(LocatedNode(value, location.down(key)))
+                elif holds == "list":
+                    stack.extend(LocatedNode(node, location).parts(key))
+                elif holds == "map" and isinstance(value, dict):
+                    schemas, at = self._references.mapping(value, location.down(key))
+                    for name, one in schemas.items() if isinstance(schemas, dict) else ():
+                        child = at.down(name)
+                        stack.append(LocatedNode(one, child))
+                        if key == "properties":
+                            yield from (
+                                (way, target)
+                                for way in self._used
+                                if self._flagged(one, child, _FLAGS[way], _FLAG_LEVELS)
+                            )
+
+    def _target(self, node: dict[str, Any], location: Location) -> LocatedNode | None:
+        try:
+            return self._references.resolve(node["$ref"], location)
+        except UnresolvedError:
+            return None  # reported where the schema is converted
+
+
+Variant = str
+"""Form of a schema: "" as written, "request" without read-only, "response" without write-only properties.
+
+For "base", see `break_cycles`.
+"""
+
+_GENERIC: Final = frozenset(
+    {
+        "allOf", "anyOf", "oneOf", "items", "properties", "schema", "schemas", "content", "components", "definitions", "$defs",
+        "paths", "parameters", "responses", "requestBody", "requestBodies", "headers", "additionalProperties",
+    }
+)  # fmt: skip
+
+
+class SchemaNames:
+    """Names every (location, variant) once."""
+
+    def __init__(self, named: Any, pointer: str) -> None:
+        """Reserve the names in `named`, the document's own map of schemas at `pointer`."""
+        self._names: dict[tuple[Location, Variant], str] = {}
+        self._taken: set[str] = set()
+        if isinstance(named, dict):
+            for key in named:
+                location = Location("", pointer).down(key)
+                self._names[location, ""] = self._unique(str(key))
+
+    def claim(self, location: Location, variant: Variant) -> str:
+        """Return the name of a schema; the same one each time."""
+        if (known := self._names.get((location, variant))) is not None:
+            return known
+        wanted = f"{self.claim(location, '')}_{variant}" if variant else _wanted_name(location)
+        name = self._names[location, variant] = self._unique(wanted)
+        return name
+
+    def variant_of(self, name: str, variant: Variant) -> str:
+        """Return a new unique name derived from the original one."""
+        return self._unique(f"{name}_{variant}")
+
+    def _unique(self, wanted: str) -> str:
+        name = wanted = re.sub(r"[^A-Za-z0-9._-]+", "_", wanted).strip("_")[:100] or "schema"
+        number = 2
+        while name in self._taken:
+            name = f"{wanted}_{number}"
+            number += 1
+        self._taken.add(name)
+        return name
+
+
+def _wanted_name(location: Location) -> str:
+    tokens = [unescape(token) for token in location.pointer.split("/")[1:]]
+    telling = [token for token in tokens if token not in _GENERIC and "/" not in token and not token.isdigit()]
+    if telling:
+        return "_".join(telling[-2:]) if tokens[0] == "paths" else telling[-1]
+    file = unquote(location.part).rstrip("/").rpartition("/")[2]
+    return file.partition("?")[0].rpartition(".")[0] or file or "schema"
+
+
+class SharedSchemas:
+    """Names each form of a schema that others refer to, once; what was named waits to be translated."""
+
+    def __init__(self, names: SchemaNames, visibility: Visibility) -> None:
+        self._names = names
+        self._visibility = visibility
+        self.waiting: list[tuple[str, LocatedNode, Direction]] = []
+        self.locations: dict[str, Location] = {}
+
+    def name(self, target: LocatedNode, direction: Direction) -> str:
+        """Return the `$defs` name of a schema in a direction."""
+        variant: Direction = direction if self._visibility.differs(target, direction) else ""
+        name = self._names.claim(target.location, variant)
+        if name not in self.locations:
+            self.locations[name] = target.location
+            self.waiting.append((name, target, variant))
+        return name
+
+
+# --- References that apply schemas to the same value in a circle: no validator would ever finish with them ---
+#
+# A cycle through `properties` or `items` is fine (the value gets smaller on the way). One through `$ref`, `allOf`, `oneOf`
+# and the like is not. The usual one is inheritance written twice: Pet has `oneOf: [Cat, Dog]`, and Cat has
+# `allOf: [Pet, …]`. What Cat means is Pet's own properties, so it is given Pet without the choice (`Pet_base`); any
+# other cycle loses the reference that closes it.
+
+
+Definitions = dict[str, JsonSchema]
+
+
+def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
+    """Change `schemas` in place. `new_name` names the base of a schema; `report` takes the name of the schema that lost a reference."""
+    _separate_bases(schemas, new_name)
+    for name, use in _back_references(schemas):
+        use.holder.pop("$ref", None)  # a base shares parts with the schema that it was made from
+        if use.negated:
+            use.holder["not"] = {}  # under `not`, accepting nothing is what accepts anything
+        report(name)
+
+
+class _AppliedReference(NamedTuple):
+    """A reference that applies to the same value: the object that holds it, what it names, and how it is applied."""
+
+    holder: dict[str, Any]
+    target: str
+    keyword: str  # the outermost one, "$ref" for the schema's own
+    negated: bool
+
+
+def _separate_bases(schemas: Definitions, new_name: Callable[[str], str]) -> None:
+    component = _components(schemas)
+    bases: dict[str, str] = {}
+    for name in list(schemas):
+        schema = schemas[name]
+        if not isinstance(schema, dict) or name not in component:
+            continue
+        for use in list(_inplace(schema)):
+            target = use.target
+            parent = schemas.get(target)
+            if use.keyword != "allOf" or component.get(target) != component[name] or not isinstance(parent, dict):
+                continue
+            choices = [key for key in ("oneOf", "anyOf") if key in parent]
+            if not choices:
+                continue
+            if target not in bases:
+                bases[target] = new_name(target)
+                schemas[bases[target]] = {key: value for key, value in parent.items() if key not in choices}
+            use.holder["$ref"] = reference_to(bases[target])
+
+
+def _inplace(schema: JsonSchema) -> Iterator[_AppliedReference]:
+    stack: list[tuple[Any, str, bool]] = [(schema, "", False)]
+    while stack:
+        node, keyword, negated = stack.pop()
+        if not isinstance(node, dict):
+            continue
+        if isinstance(reference := node.get("$ref"), str):
+            yield _AppliedReference(node, definition(reference), keyword or "$ref", negated)
+        for (key, *_), part in children(node):
+            if key in IN_PLACE:
+                stack.append((part, keyword or str(key), negated != (key == "not")))
+
+
+def _components(schemas: Definitions) -> dict[str, int]:
+    """Return the schemas that lie on a cycle, each with the number of its strongly connected component (Kosaraju)."""
+    graph = {
+        name: [use.target for use in _inplace(schema) if use.target in schemas] for name, schema in schemas.items()
+    }
+    users: dict[str, list[str]] = {name: [] for name in graph}
+    for name, targets in graph.items():
+        for target in targets:
+            users[target].append(name)
+    component: dict[str, int] = {}
+    for number, start in enumerate(reversed(_finished(graph))):
+        waiting = [start]
+        while waiting:
+            name = waiting.pop()
+            if name not in component:
+                component[name] = number
+                waiting += users[name]
+    sizes = Counter(component.values())
+    return {name: number for name, number in component.items() if sizes[number] > 1 or name in graph[name]}
+
+
+def _finished(graph: dict[str, list[str]]) -> list[str]:
+    order: list[str] = []
+    seen: set[str] = set()
+    for start, first in graph.items():
+        path = [] if start in seen else [(start, iter(first))]
+        seen.add(start)
+        while path:
+            name, targets = path[-1]
+            target = next((one for one in targets if one not in seen), None)
+            if target is None:
+                order.append(name)
+                path.pop()
+            else:
+                seen.add(target)
+                path.append((target, iter(graph[target])))
+    return order
+
+
+def _back_references(schemas: Definitions) -> list[tuple[str, _AppliedReference]]:
+    """Return the references that close a cycle, seen depth first."""
+    back_references: list[tuple[str, _AppliedReference]] = []
+    done: set[str] = set()
+    for start in schemas:
+        if start in done:
+            continue
+        open_: set[str] = {start}
+        work = [(start, _inplace(schemas[start]))]
+        while work:
+            name, uses = work[-1]
+            for use in uses:
+                if use.target in open_:
+                    back_references.append((name, use))
+                elif use.target in schemas and use.target not in done:
+                    open_.add(use.target)
+                    work.append((use.target, _inplace(schemas[use.target])))
+                    break
+            else:
+                work.pop()
+                open_.discard(name)
+                done.add(name)
+    return back_references

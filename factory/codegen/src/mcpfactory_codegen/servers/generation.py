@@ -1,0 +1,469 @@
+"""A server in memory: its files by owner, from a document or a template. `create` and `update` write it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_codegen.cases.cases import test_files
+from mcpfactory_codegen.curation import Selection
+from mcpfactory_codegen.describe.curate import ToolGroup, check_names, curate, rename, suggest
+from mcpfactory_codegen.describe.tools import ApiTool, describe_all
+from mcpfactory_codegen.describe.workflows import check_workflows
+from mcpfactory_codegen.emit import Options, emit
+from mcpfactory_codegen.ir import Api, Problem, ProblemCollector, Skipped
+from mcpfactory_codegen.naming import Names, name_api
+from mcpfactory_codegen.naming.variables import keep_server_names
+from mcpfactory_codegen.openapi import kind_of
+from mcpfactory_codegen.read.document import Document, DocumentError
+from mcpfactory_codegen.select import marked, select
+from mcpfactory_codegen.servers import server_files
+from mcpfactory_codegen.servers.config import NAME, ApiConfig, ServerConfig, render_config
+from mcpfactory_codegen.servers.documents import is_url, locate_problems, permitted_host, read_documents
+from mcpfactory_codegen.servers.overview import Overview, overview
+from mcpfactory_codegen.servers.report import REPORT, PublishedNames, environment, has_root, render_report, report
+from mcpfactory_codegen.servers.scaffold import ServerTemplate, render
+from mcpfactory_codegen.servers.server_files import FormatError, LockError, MergeError, TreeError, formatted
+from mcpfactory_codegen.servers.template_answers import checked_answers, questions, render_answers
+from mcpfactory_codegen.servers.templates import TemplateSourceError, UnknownTemplateError
+from mcpfactory_codegen.settings import CONFIG, SettingsError, quoted
+from mcpfactory_codegen.text import clean, markdown_text, one_line, snake_case, words
+from mcpfactory_runtime.errors import Exit, McpfactoryError
+
+FIRST_VERSION: Final = "0.1.0"
+HIDDEN: Final = "hidden in mcpfactory.toml"
+_VERSION: Final = re.compile(r"^__version__ = [\"']([^\"']{1,64})[\"']", re.M)
+_LONGEST_NAME: Final = 40
+
+
+Notify = Callable[[str], None]
+"""Receives a progress line."""
+
+
+def no_notice(_step: str) -> None:
+    """Ignore the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedServer:
+    """A server in memory, and the result of its creation.
+
+    The files are by owner, and `template` is the version that the person-owned files come from. `operations` counts
+    those of the document. `steps` has the action for each file; empty before the files are written, and for a dry
+    run. `groups` are suggested if there are too many tools for a list. `address` has the API's URLs, as in the report;
+    empty for servers without a document. `apis` are the documents as the configuration must list them, `describe_documents`
+    describes their kinds, and `alike` is as in `Apis`.
+    """
+
+    server: str = ""
+    path: Path = Path()
+    machine: dict[str, str] = field(default_factory=dict)
+    person: dict[str, str] = field(default_factory=dict)
+    document: dict[str, bytes] = field(default_factory=dict)
+    api_tools: tuple[ApiTool, ...] = ()
+    operations: int = 0
+    problems: tuple[Problem, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    groups: tuple[ToolGroup, ...] = ()
+    steps: tuple[server_files.FileStep, ...] = ()
+    address: Mapping[str, Any] = field(default_factory=dict)
+    apis: tuple[ApiConfig, ...] = ()
+    template: str = ""
+    recognised: str = ""
+    alike: tuple[str, ...] = ()
+    overview: Overview | None = None
+
+    @property
+    def tools(self) -> int:
+        """Return the number of tools."""
+        return len(self.api_tools)
+
+    @property
+    def tokens(self) -> int:
+        """Return the estimated tokens of all tools."""
+        return sum(tool.tokens for tool in self.api_tools)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return all files, by path below the server's directory."""
+        return tuple(sorted({**self.machine, **self.person, **self.document}))
+
+
+def generate(
+    config: ServerConfig,
+    documents: Mapping[str, Document],
+    known: PublishedNames,
+    version: str,
+    *,
+    scaffold: ServerTemplate | None = None,
+    sources: Mapping[str, str] | None = None,
+    notify: Notify = no_notice,
+) -> CreatedServer:
+    """Generate everything that follows from the documents, by label; with `scaffold` also the person-owned files.
+
+    `known` is the published part of the server, which must not change; names in the configuration win. `sources` are
+    the private URLs that the user just gave for documents: their APIs can be called there. `notify` receives a line
+    at the start of each step.
+    """
+    notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
+    # Relative URLs in the stored copy are resolved against the recorded source.
+    documents = {
+        one.label: replace(documents[one.label], source=one.source) if is_url(one.source) else documents[one.label]
+        for one in config.apis
+    }
+    read = read_documents(config.apis, documents, config.credentials)
+    config = _with_permitted_hosts(config, sources or {}, read.bases)
+    api = keep_server_names(read.api, known.servers)
+    notify(f"naming and describing {len(api.operations)} operations")
+    pinned = {**known.names, **config.names}
+    named = name_api(api, server=config.name, pinned=pinned, prefix=known.prefix)
+    renamed = rename(named, config.tools)
+    described = describe_all(api, renamed.names, config.responses)
+    curated = curate(described.tools, renamed)
+    profiles = resolve_profiles(api, curated.tools, config)
+    workflows, unmade = check_workflows(config.workflows, curated.tools)
+    hidden = (one.skipped(HIDDEN) for one in api.operations if one.key in curated.hidden)
+    skipped = (*api.skipped, *described.skipped, *hidden)
+    of_choice = (*check_names(named, config.names), *renamed.problems, *curated.problems, *profiles.problems, *unmade)
+    problems = locate_problems(documents, (*api.problems, *described.problems, *of_choice))
+    notify(f"writing the code of {len(curated.tools)} tools")
+    tests = test_files(api, renamed.names, curated.tools, config.package, dialect="dialect" in profiles.offer)
+    options = Options(
+        config.name,
+        config.package,
+        version,
+        max_text=config.responses.max_text,
+        offer=profiles.offer,
+        workflows=workflows,
+        private=config.allow_private,
+    )
+    machine = emit(api, renamed.names, curated.tools, options) | tests
+    person: dict[str, str] = {}
+    if scaffold:
+        told = template_data(config, api, renamed.names, curated.tools)
+        person = render(scaffold, {**checked_answers(config.answers, questions(scaffold), told), **told})
+        person[CONFIG] = render_config(config) + render_answers(config.answers)
+    notify(f"formatting {len(machine) + len(person)} files")
+    done, groups = formatted({**machine, **person}), suggest(api, curated.tools)
+    data = report(
+        api, renamed.names, curated.tools, skipped, problems, uncurated=renamed.uncurated, private=config.allow_private
+    )
+    steps = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
+    data |= {"workflows": steps, "offer": profiles.summary, "groups": [asdict(group) for group in groups]}
+    return CreatedServer(
+        machine={**{path: done[path] for path in machine}, REPORT: render_report(data)},
+        person={path: done[path] for path in person},
+        api_tools=curated.tools,
+        operations=sum(read.operations.values()),
+        problems=problems,
+        skipped=skipped,
+        groups=groups,
+        address=data["address"],
+        apis=config.apis,
+        template=scaffold.version if scaffold else "",
+        alike=read.alike,
+        recognised=describe_documents(documents, read.operations),
+        overview=overview(config.name, data),
+    )
+
+
+def describe_documents(documents: Mapping[str, Document], counts: Mapping[str, int]) -> str:
+    """Return a text with the kind of each document and its size."""
+    found = []
+    for label, document in documents.items():
+        source, count = kind_of(document), counts[label]
+        text = f"{source.noun}, {count} {source.counted if count != 1 else source.counted.removesuffix('s')}"
+        found.append(f"{label}: {text}" if label else text)
+    return "; ".join(found)
+
+
+def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], bases: Mapping[str, str]) -> ServerConfig:
+    hosts = {one.label: permitted_host(sources.get(one.label, ""), bases[one.label]) for one in config.apis}
+    allowed = (tuple(dict.fromkeys((*one.allow_private, *hosts[one.label]))) for one in config.apis)
+    apis = (one.model_copy(update={"allow_private": new}) for one, new in zip(config.apis, allowed, strict=True))
+    return config.model_copy(update={"apis": tuple(apis)})
+
+
+def require_tools(built: CreatedServer, config: ServerConfig, where: str) -> None:
+    """Raise CreateError if no operation became a tool, unless the user hid all."""
+    hidden = any(one.reason == HIDDEN for one in built.skipped)
+    if built.api_tools or hidden or not config.document:
+        return
+    unmatched = (one for one in built.problems if one.code == "selection-unmatched")
+    found = next((one for one in unmatched if not one.pointer.startswith("profiles.")), None)
+    if not built.operations:
+        message, hint = f"{where} has no operations to make tools from", "give the document that has `paths`"
+        if any(one.code == "webhooks-ignored" for one in built.problems):
+            message = f"{where} has only webhooks, which the API sends, and no operation to call"
+            hint = "give the document of the API that is to be called"
+    elif found is not None:
+        message, hint = f"nothing is selected: {found.message}", found.hint
+    else:
+        first = next(iter(built.skipped), None)
+        why = f"; the first: {first.method} {first.path}: {first.reason}" if first else ""
+        message = f"none of {built.operations} operations of {where} became a tool{why}"
+        hint = "select other operations, or correct the document"
+    raise CreateError(message, hint, "empty")
+
+
+def from_template(config: ServerConfig, template: ServerTemplate) -> CreatedServer:
+    """Return the files of a server that is made from a template alone.
+
+    Raises:
+        CreateError: the template needs an API document.
+        TemplateSourceError: an answer is for no question, or cannot be taken.
+    """
+    if template.of_document:
+        hint = (
+            f"mcpfactory new {config.name} --from-openapi FILE, or --template minimal for a server without a document"
+        )
+        message = f"template {template.name} is for servers that are generated from an API document"
+        raise CreateError(message, hint, "template")
+    told = {"name": config.name, "package": config.package, "distribution": distribution_of(config.name)}
+    given = checked_answers(config.answers, questions(template), told)
+    files = render(template, {**told, "title": config.name.replace("-", " ").capitalize(), **given})
+    # What the template has continues the table [server].
+    files[CONFIG] = render_config(config) + files.get(CONFIG, "") + render_answers(config.answers)
+    return CreatedServer(person=formatted(files), template=template.version)
+
+
+def stated_version(folder: Path, config: ServerConfig) -> str:
+    """Return the version that the person's package states."""
+    init = folder / "src" / config.package / "__init__.py"
+    found = _VERSION.search(init.read_text("utf-8")) if init.is_file() else None
+    return found[1] if found else FIRST_VERSION
+
+
+def server_name(name: str | None, text: str) -> str:
+    """Return the name that was given, or one made of `text`.
+
+    Raises:
+        CreateError: no server can have it.
+    """
+    if name is None:
+        built = snake_case(clean(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
+        return built.removesuffix("-api") or "api"
+    if not NAME.match(name) or len(name) > _LONGEST_NAME:
+        hint = f"a name is [a-z][a-z0-9-]*, at most {_LONGEST_NAME} characters"
+        raise CreateError(f"{name!r} cannot be the name of a server", hint, "name")
+    return name
+
+
+def package_of(name: str) -> str:
+    """Return the import package of a server's name."""
+    return name.removesuffix("-mcp").replace("-", "_") + "_mcp"
+
+
+def distribution_of(name: str) -> str:
+    """Return the distribution of a server's name."""
+    return name.removesuffix("-mcp") + "-mcp"
+
+
+def edited_file_problems(steps: Iterable[server_files.FileStep]) -> Iterator[Problem]:
+    """Yield a problem for each machine-owned file that was edited."""
+    for step in steps:
+        if step.edited:
+            what = "removed" if step.action == "remove" else "rewritten"
+            message = f"{step.path} is a generated file that was changed by hand, and it was {what}"
+            hint = "put changes into server.py; restore the earlier content from version control"
+            yield Problem("warning", "file-edited", "", message, hint)
+
+
+# --- modes and profiles ---
+
+
+CURATED: Final = "curated"
+_PROFILES: Final = ("full", "read-only")
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Modes and profiles: for the manifest (`offer`), as numbers for the report (`summary`), and their problems."""
+
+    offer: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> Profiles:
+    """Return the tools of each profile by name; a default profile that does not exist is a problem, and not set."""
+    problems = ProblemCollector()
+    members: dict[str, list[str]] = {}
+    for name, selection in config.profiles.items():
+        members[name] = _profile_members(api, tools, selection, name, problems)
+    if CURATED not in members:
+        keys = {operation.key for operation in api.operations if marked(operation.extensions) is True}
+        if found := [tool.name for tool in tools if tool.key in keys]:
+            members[CURATED] = found
+    offer: dict[str, Any] = {}
+    if config.server.mode:
+        offer["mode"] = config.server.mode
+    if config.server.dialect:
+        offer["dialect"] = config.server.dialect
+    if config.server.profile in {*_PROFILES, *members}:
+        offer["profile"] = config.server.profile
+    elif config.server.profile:
+        message = f"unknown profile {config.server.profile!r}: the server offers all its tools"
+        problems.add("profile-unknown", "server.profile", message, f"one of {', '.join([*_PROFILES, *members])}")
+    if members:
+        offer["profiles"] = members
+    return Profiles(offer, _profile_summary(tools, offer), problems.all())
+
+
+def _profile_summary(tools: Sequence[ApiTool], offer: dict[str, Any]) -> dict[str, Any]:
+    members: dict[str, set[str]] = {
+        "full": {tool.name for tool in tools},
+        "read-only": {tool.name for tool in tools if tool.annotations.get("readOnlyHint") is True},
+    }
+    members |= {name: set(names) for name, names in offer.get("profiles", {}).items()}
+    return {
+        "mode": offer.get("mode", "full"),
+        "profile": offer.get("profile", "full"),
+        "profiles": {
+            name: {"tools": len(names), "tokens": sum(tool.tokens for tool in tools if tool.name in names)}
+            for name, names in members.items()
+        },
+    }
+
+
+def _profile_members(
+    api: Api, tools: Sequence[ApiTool], selection: Selection, name: str, problems: ProblemCollector
+) -> list[str]:
+    chosen = select(replace(api, problems=(), skipped=()), selection)
+    for problem in chosen.problems:
+        problems.add(problem.code, f"profiles.{name}: {problem.pointer}", problem.message, problem.hint)
+    keys = {operation.key for operation in chosen.operations}
+    members = [tool.name for tool in tools if tool.key in keys]
+    if not members:
+        problems.add("profile-empty", f"profiles.{name}", f"the profile {name!r} has no tools", "widen its selection")
+    return members
+
+
+# --- data of templates for servers from a document; Markdown is escaped here ---
+
+
+_ROWS: Final = 60
+_ROW: Final = 120  # characters of a tool's summary
+_NAMED: Final = 4  # documents that are listed by name
+_TOPICS: Final = 12
+
+
+def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
+    """Return the answers to the template `openapi`: `*_quoted` are literals of Python and TOML; `*_markdown`, `*_table` Markdown."""
+    title = one_line(api.title, 80) or config.name
+    description = f"MCP server for {title}"
+    instructions = one_line(api.description, 400)
+    places = [api_config.document for api_config in config.apis]
+    return {
+        "name": config.name,
+        "package": config.package,
+        "distribution": distribution_of(config.name),
+        "title": title,
+        "description": description,
+        "title_quoted": quoted(title),
+        "description_quoted": quoted(description),
+        "instructions_quoted": quoted(instructions),
+        "document": ", ".join(places) if len(places) <= _NAMED else f"{len(places)} documents in api/",
+        "title_markdown": markdown_text(title),
+        "about_markdown": _about(api, tools),
+        "tools_count": len(tools),
+        "tools_table": _tools_table(tools),
+        "environment_table": _environment_table(environment(api, names, tools)),
+        "base_url": api.base_url,
+        "runtime_extras": ",".join(_runtime_extras(api)),
+        "address_variable": f"{names.prefix}_BASE_URL" if has_root(api, tools) else "",
+        "example_tool": next((tool.name for tool in tools if not tool.input_schema.get("required")), ""),
+    }
+
+
+def _about(api: Api, tools: Sequence[ApiTool]) -> str:
+    """Return a Markdown description of the API: its description, and those of its tools' tags."""
+    operations = api.by_key()
+    counts = Counter(tag for tool in tools for tag in operations[tool.key].tags[:1])
+    said = {tag: one_line(api.tag_descriptions.get(tag, ""), _ROW) for tag, _ in counts.most_common()}
+    told = {tag: text for tag, text in said.items() if words(text.lower()) not in ((), words(tag.lower()))}
+    topics = [f"- {markdown_text(tag)}: {markdown_text(text)}" for tag, text in list(told.items())[:_TOPICS]]
+    return "\n\n".join(filter(None, (markdown_text(one_line(api.description, 600)), "\n".join(topics))))
+
+
+def _runtime_extras(api: Api) -> list[str]:
+    """Return the extras of the runtime that the security schemes need, sorted."""
+    used = {name for one in api.operations for alternative in one.security for name in alternative}
+    schemes = [one for one in api.security_schemes if one.name in used]
+    extras = {"aws"} if any(one.kind == "awsSigV4" for one in schemes) else set()
+    extras |= {"google"} if any(flow.grant == "serviceAccount" for one in schemes for flow in one.flows) else set()
+    return sorted(extras | {"upstream"})
+
+
+def _tools_table(tools: Sequence[ApiTool]) -> str:
+    does = [one_line(tool.title or tool.description.partition("\n")[0], _ROW) for tool in tools[:_ROWS]]
+    rows = [(f"`{tool.name}`", markdown_text(text)) for tool, text in zip(tools, does, strict=False)]
+    more = f"\n\nand {len(tools) - _ROWS} more" if len(tools) > _ROWS else ""
+    return _table(("tool", "what it does"), rows) + more
+
+
+def _environment_table(rows: Sequence[dict[str, Any]]) -> str:
+    cells = [
+        (f"`{row['name']}`", "yes" if row["required"] else "no", markdown_text(row["description"])) for row in rows
+    ]
+    return _table(("variable", "required", "what it holds"), cells)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]]) if rows else ""
+
+
+# --- the one error of creation and update ---
+
+
+class CreateError(McpfactoryError):
+    """Error for a server that was not created. `args[0]` has the reason and the place, `hint` the remedy.
+
+    Codes: `empty`, `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`,
+    `edited`, `merge`, `internal`.
+    """
+
+    exit_code = Exit.BAD_INPUT
+
+    def __init__(self, message: str, hint: str, code: str) -> None:
+        super().__init__(message, hint)
+        self.code = code
+
+
+class NoSuchTemplateError(CreateError):
+    """Error for a server that was not created because its template is unknown."""
+
+    exit_code = Exit.NOT_FOUND
+
+
+_CODES: Final[Mapping[type[Exception], str]] = {
+    DocumentError: "document",
+    TemplateSourceError: "template",
+    SettingsError: "config",
+    LockError: "damaged",
+    TreeError: "write",
+    MergeError: "merge",
+    FormatError: "internal",
+    OSError: "write",
+}
+_HINTS: Final = {
+    "write": "check that the folder can be written and the disk has room",
+    "internal": "this is a fault of mcpfactory; please report it with the document",
+}
+
+
+@contextmanager
+def as_create_errors() -> Iterator[None]:
+    """Turn the errors of the parts into `CreateError`, the one that callers handle."""
+    try:
+        yield
+    except tuple(_CODES) as error:
+        code = next(code for known, code in _CODES.items() if isinstance(error, known))
+        made = NoSuchTemplateError if isinstance(error, UnknownTemplateError) else CreateError
+        raise made(str(error), getattr(error, "hint", "") or _HINTS.get(code, ""), code) from error

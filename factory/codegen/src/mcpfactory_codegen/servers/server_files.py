@@ -1,0 +1,362 @@
+"""The files of a server's directory: merged, recorded in the lock, formatted and written; edits are preserved.
+
+owner     the file exists already               it is no longer generated
+machine   rewritten; an edit is reported        removed
+person    kept unchanged, or merged             kept
+document  kept unchanged                        kept
+
+`git merge-file` merges in a separate directory: it needs no repository and changes none. The lock's text is canonical:
+sorted, without timestamps, host names or absolute paths, so that equal input gives equal bytes. Nothing is written
+outside the directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any, Final, Literal
+
+from ruff import find_ruff_bin  # type: ignore[import-untyped]  # a binary with one Python function
+
+from mcpfactory_runtime.errors import Exit, McpfactoryError
+
+_LABELS: Final = ("yours", "as generated before", "as generated now")
+_MARKS: Final = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
+_MOST_CONFLICTS: Final = 127  # git's exit code is the number of conflicts up to 127; higher codes mean failure
+_SECONDS: Final = 60
+
+
+class MergeError(McpfactoryError):
+    """Error for a merge that git cannot carry out."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedText:
+    """The merged text, and its number of conflicts, which are between conflict marks."""
+
+    text: str
+    conflicts: int
+
+
+def merge(base: str, ours: str, theirs: str) -> MergedText:
+    """Merge the changes from `base` to `ours` with those from `base` to `theirs`; line endings are those of `ours`.
+
+    Raises:
+        MergeError: git is not installed, or failed.
+    """
+    windows = "\r\n" in ours
+    texts = [text.replace("\r\n", "\n") for text in (ours, base, theirs)]
+    if texts[0] == texts[1]:
+        merged = MergedText(texts[2], 0)
+    elif texts[2] in (texts[0], texts[1]):
+        merged = MergedText(texts[0], 0)
+    else:
+        merged = _by_git(texts)
+    return MergedText(merged.text.replace("\n", "\r\n"), merged.conflicts) if windows else merged
+
+
+def _by_git(texts: list[str]) -> MergedText:
+    """Merge `texts`, which are in git's order: ours, base, theirs."""
+    names = ("ours", "base", "theirs")
+    labels = [part for label in _LABELS for part in ("-L", label)]
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+    with TemporaryDirectory(prefix="mcpfactory-merge-") as folder:
+        for name, text in zip(names, texts, strict=True):
+            (Path(folder) / name).write_bytes(text.encode())
+        command = ["git", "merge-file", "-p", "--diff3", *labels, *names]
+        try:
+            ran = subprocess.run(
+                command,
+                cwd=folder,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=_SECONDS,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise MergeError(f"git could not merge: {error}", "install git 2.39 or later") from None
+    if not 0 <= ran.returncode <= _MOST_CONFLICTS:
+        said = ran.stderr.decode(errors="replace").strip()[:200]
+        raise MergeError(f"git could not merge: {said}", "move the file away, and run the update again")
+    return MergedText(ran.stdout.decode(), ran.returncode)
+
+
+def has_marks(text: str) -> bool:
+    """Return True if the text still has conflict markers of an earlier merge."""
+    return _MARKS.search(text) is not None
+
+
+# --- the lock: what was generated ---
+
+
+LOCK: Final = ".mcpfactory/lock.json"
+_VERSION: Final = 1
+
+Owner = Literal["machine", "person", "document"]
+"""machine: rewritten whole; person: written once, merged later; document: the API document as given."""
+
+
+class LockError(McpfactoryError):
+    """Error for a lock that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockEntry:
+    """One file: its owner, the SHA-256 of the written content, and for a person-owned file the text itself."""
+
+    owner: Owner
+    sha256: str
+    pristine: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The files that mcpfactory wrote, by path below the server's folder (with `/`).
+
+    `template` is the version of the template that the person-owned files were last merged with; "" if unknown.
+    """
+
+    files: Mapping[str, LockEntry] = field(default_factory=dict)
+    template: str = ""
+
+    @classmethod
+    def read(cls, folder: Path) -> Lock:
+        """Return the lock of a server's directory; empty if missing.
+
+        Raises:
+            LockError: the file is not a lock of this version.
+        """
+        path = folder / LOCK
+        if not path.exists():
+            return cls()
+        try:
+            data = json.loads(path.read_bytes())
+            if data["lock"] != _VERSION:
+                raise LockError(f"{path}: unknown lock version {data['lock']}", "update mcpfactory")
+            files = {name: LockEntry(**entry) for name, entry in data["files"].items()}
+            return cls(files, str(data.get("template", "")))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            hint = "restore it from version control, or delete it: the next run writes it again and keeps your files"
+            raise LockError(f"{path} is damaged ({type(error).__name__})", hint) from None
+
+    def text(self) -> str:
+        """Return the canonical text."""
+        files: dict[str, dict[str, Any]] = {}
+        for path, entry in self.files.items():
+            files[path] = {"owner": entry.owner, "sha256": entry.sha256}
+            if entry.pristine is not None:
+                files[path]["pristine"] = entry.pristine
+        data = {"lock": _VERSION, "files": files} | ({"template": self.template} if self.template else {})
+        return json.dumps(data, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def fingerprint(content: bytes) -> str:
+    """Return the SHA-256 in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+Action = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
+"""merge: both sides changed; conflict: the user must choose; keep: the user's edit stays; deleted: the user removed the file,
+and it is not created again; collision: a file that mcpfactory did not write has the path."""
+
+
+class TreeError(McpfactoryError):
+    """Error for a path that would leave the directory."""
+
+    exit_code = Exit.BAD_INPUT
+
+
+@dataclass(frozen=True, slots=True)
+class FileStep:
+    """Action for one file. `edited`: a machine-owned file was edited since it was written; `note` is for the user."""
+
+    path: str
+    action: Action
+    owner: Owner
+    edited: bool = False
+    note: str = ""
+
+
+class FilePlan:
+    """Planned changes of a server's directory: contents to write (None: removal), new lock entries, and steps to report.
+
+    Raises:
+        LockError: the directory's lock is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lock = Lock.read(folder)
+        self.changes: dict[str, bytes | None] = {}
+        self.entries = dict(self.lock.files)
+        self.steps: list[FileStep] = []
+
+    def put(self, path: str, content: str | bytes, owner: Owner) -> None:
+        """Plan a file. A person-owned file or a document that exists is kept.
+
+        Raises:
+            TreeError: the path is absolute, has `..` in it, or passes through a link that leaves the directory.
+        """
+        raw = content if isinstance(content, bytes) else content.encode("utf-8")
+        step = _step(self.folder, path, raw, self.lock, owner)
+        self.steps.append(step)
+        if step.action == "keep":
+            return
+        if step.action != "same":
+            self.changes[path] = raw
+        pristine = content if owner == "person" and isinstance(content, str) else None
+        self.entries[path] = LockEntry(owner, fingerprint(raw), pristine)
+
+    def replace_machine(self, files: Mapping[str, str]) -> None:
+        """Plan all machine-owned files: others that the lock has are removed."""
+        for path, content in files.items():
+            self.put(path, content, "machine")
+        for path, entry in self.lock.files.items():
+            if entry.owner == "machine" and path not in files:
+                target = locate(self.folder, path)
+                del self.entries[path]
+                if target.is_file():
+                    changed = fingerprint(target.read_bytes()) != entry.sha256
+                    self.changes[path] = None
+                    self.steps.append(FileStep(path, "remove", "machine", edited=changed))
+
+    @property
+    def ordered(self) -> tuple[FileStep, ...]:
+        """Return the steps by path."""
+        return tuple(sorted(self.steps, key=lambda step: step.path))
+
+    def apply(self, template: str = "") -> None:
+        """Write the changes and the lock, which records `template` if given; errors as the function `apply`."""
+        apply(self.folder, self.changes, Lock(self.entries, template or self.lock.template))
+
+
+def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lock) -> None:
+    """Write or remove (None) all of `changes`, and the lock last. If anything fails, the directory is unchanged.
+
+    Raises:
+        TreeError: a path leaves the directory; nothing was written.
+        OSError: the disk reported an error; the written files were restored.
+    """
+    wanted = {locate(folder, path): content for path, content in {**changes, LOCK: lock.text().encode()}.items()}
+    before: list[tuple[Path, bytes | None]] = []
+    try:
+        for target, content in wanted.items():
+            existing = target.read_bytes() if target.is_file() else None
+            if existing == content:
+                continue
+            before.append((target, existing))
+            if content is None:
+                target.unlink()
+                _prune(target.parent, folder)
+            else:
+                _write_whole(target, content)
+    except BaseException:
+        for target, existing in reversed(before):
+            if existing is not None:
+                _write_whole(target, existing)
+            elif target.parent.is_dir():
+                if target.is_file():
+                    target.unlink()
+                _prune(target.parent, folder)
+        raise
+
+
+def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> FileStep:
+    target = locate(folder, path)
+    if not target.exists():
+        return FileStep(path, "create", owner)
+    if target.is_dir():
+        raise TreeError(f"cannot write the file {path}: a folder has that name", f"move {target} away")
+    existing = target.read_bytes()
+    if existing == content:
+        return FileStep(path, "same", owner)
+    if owner != "machine":
+        return FileStep(path, "keep", owner)
+    known = lock.files.get(path)
+    return FileStep(path, "rewrite", owner, edited=known is None or fingerprint(existing) != known.sha256)
+
+
+def locate(folder: Path, path: str) -> Path:
+    """Return the location of a path of the server.
+
+    Raises:
+        TreeError: outside its directory.
+    """
+    pure = PurePosixPath(path)
+    odd = "\\" in path or "\0" in path or ":" in path
+    if odd or pure.is_absolute() or not pure.parts or ".." in pure.parts or str(pure) != path:
+        raise TreeError(f"{path!r} is not a path below the server's folder", "use a relative path without ..")
+    root = folder.resolve()
+    target = folder.joinpath(*pure.parts)
+    if not target.parent.resolve().is_relative_to(root) or (target.is_symlink() and target.is_dir()):
+        raise TreeError(f"{path} passes through a link that points outside {folder}", "replace the link with a folder")
+    return target
+
+
+def _write_whole(target: Path, content: bytes) -> None:
+    """Write atomically: to a temporary file, then rename (a link is replaced, not followed)."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(content)
+        if target.is_file():
+            beside.chmod(target.stat().st_mode & 0o777)  # keeps scripts executable
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _prune(folder: Path, root: Path) -> None:
+    """Remove empty folders up to the root; a folder with only a bytecode cache counts as empty."""
+    while folder != root:
+        cache = folder / "__pycache__"
+        if {entry.name for entry in folder.iterdir()} == {"__pycache__"} and not cache.is_symlink():
+            for file in cache.glob("*.pyc"):
+                file.unlink()
+            cache.rmdir()
+        if any(folder.iterdir()):
+            return
+        folder.rmdir()
+        folder = folder.parent
+
+
+LINE_LENGTH: Final = 120
+_SHOWN: Final = 800
+
+
+class FormatError(Exception):
+    """Error of the formatter on generated code: always a bug in the generator, never the user's fault."""
+
+
+def formatted(files: Mapping[str, str]) -> dict[str, str]:
+    """Return the same files with every `.py` among them formatted; the formatter's own configuration files are ignored.
+
+    Raises:
+        FormatError: a file is not valid Python, or the formatter could not run.
+    """
+    modules = {path: text for path, text in files.items() if path.endswith(".py")}
+    if not modules:
+        return dict(files)
+    with TemporaryDirectory(prefix="mcpfactory-format-") as folder:
+        root = Path(folder)
+        for path, text in modules.items():
+            target = root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, "utf-8", newline="\n")
+        options = ["--isolated", "--no-cache", "--quiet", f"--line-length={LINE_LENGTH}", "--target-version=py311"]
+        command = [str(find_ruff_bin()), "format", *options, folder]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            said = ran.stderr.replace(folder, "").strip()[:_SHOWN]
+            raise FormatError(f"generated code could not be formatted: {said}")
+        done = {path: (root / path).read_text("utf-8") for path in modules}
+    return {path: done.get(path, text) for path, text in files.items()}

@@ -1,0 +1,231 @@
+"""Questions of a template, and the answers to them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from mcpfactory_codegen.servers.config import Answer
+from mcpfactory_codegen.servers.scaffold import ServerTemplate
+from mcpfactory_codegen.servers.templates import SETTINGS, TemplateSourceError
+from mcpfactory_codegen.settings import SettingsError, quoted
+from mcpfactory_codegen.text import closest_match
+
+_MOST: Final = 1 << 20  # bytes of the file
+_REFUSED: Final = ("_tasks", "_migrations", "_jinja_extensions")
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateQuestion:
+    """A question. `type` is str, int, float, bool, yaml or json; `default` can contain variables; a `hidden` one is never asked."""
+
+    name: str
+    type: str
+    default: str
+    help: str
+    choices: tuple[str, ...] = ()
+    hidden: bool = False
+
+
+def questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
+    """Return the questions of a template, in their order.
+
+    Raises:
+        TemplateSourceError: its `copier.yml` is not a YAML mapping.
+    """
+    return tuple(_question(name, value) for name, value in _settings(template).items() if not name.startswith("_"))
+
+
+def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
+    """Return the settings of a template that would run something, for which it is refused."""
+    return tuple(name for name in _REFUSED if _settings(template).get(name))
+
+
+def _settings(template: ServerTemplate) -> dict[str, Any]:
+    file = template.folder / SETTINGS
+    try:
+        if file.is_symlink() or file.stat().st_size > _MOST:
+            message = f"{SETTINGS} of template {template.name} is a link, or too large"
+            raise TemplateSourceError(message, "use another template")
+        data = yaml.safe_load(file.read_text("utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise TemplateSourceError(f"{SETTINGS} of template {template.name} cannot be read: {said}", "mend it") from None
+    if not isinstance(data, dict):
+        message = f"{SETTINGS} of template {template.name} is not a mapping"
+        raise TemplateSourceError(message, "write NAME: and a question for each answer")
+    return {str(name): value for name, value in data.items()}
+
+
+def _question(name: str, value: Any) -> TemplateQuestion:
+    if not isinstance(value, dict):
+        return TemplateQuestion(name, "str" if isinstance(value, str) else "yaml", _plain(value), "")
+    default = value.get("default")
+    return TemplateQuestion(
+        name,
+        _plain(value.get("type")) or ("str" if default is None or isinstance(default, str) else "yaml"),
+        _plain(default),
+        " ".join(_plain(value.get("help")).split()),
+        _choices(value.get("choices")),
+        hidden=value.get("when") is False,
+    )
+
+
+def _choices(value: Any) -> tuple[str, ...]:
+    """Return the values of the choices; a table maps labels to them."""
+    rows = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    plain = [
+        row.get("value") if isinstance(row, dict) else row[-1] if isinstance(row, list) and row else row for row in rows
+    ]
+    return tuple(_plain(one) for one in plain[:100])
+
+
+def _plain(value: Any) -> str:
+    """Return a scalar as text; a nested value by its type, because aliases of YAML can make it endless."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else f"({type(value).__name__})"
+
+
+_TABLE: Final = re.compile(r"^\[answers\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", re.M)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_TEMPLATE: Final = re.compile(r"^template *=.*$", re.M)
+_TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def read_answers(data: Mapping[Any, Any], where: str) -> dict[str, Answer]:
+    """Return a table of answers.
+
+    Raises:
+        SettingsError: a value is neither text, number, yes or no, nor a list of texts.
+    """
+    for name, value in data.items():
+        is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(one, str) and not one.isascii() and _SURROGATE.search(one) for one in texts):
+            message = f"{where}: the answer {name} contains a lone surrogate (half a character)"
+            raise SettingsError(message, "write a character above \\uffff as two escapes: \\ud83d\\ude00")
+        if not (isinstance(value, str | int | float) or is_list):
+            message = f"{where}: the answer {name} has the unsupported type {type(value).__name__}"
+            raise SettingsError(message, "use a string, a number, true or false, or a list of strings")
+    return {str(name): value for name, value in data.items()}
+
+
+def typed_answers(given: Iterable[str]) -> dict[str, str]:
+    """Return answers given on the command line as `NAME=VALUE`.
+
+    Raises:
+        TemplateSourceError: an answer lacks a name or `=`.
+    """
+    found = {}
+    for one in given:
+        name, sign, value = one.partition("=")
+        if not (name and sign):
+            raise TemplateSourceError(f"{one!r} is not a valid answer", "--answer NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def checked_answers(
+    answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], told: Mapping[str, Any]
+) -> dict[str, Answer]:
+    """Return the answers converted to the types of their questions. `told` are the answers that mcpfactory supplies itself.
+
+    Raises:
+        TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the choices.
+    """
+    known = {question.name: question for question in asked if not question.hidden and question.name not in told}
+    found = {}
+    for name, value in answers.items():
+        if name not in known:
+            close = closest_match(name, list(known))
+            hint = f"did you mean {close!r}? " if close else ""
+            message = f"the template has no question {name!r}"
+            raise TemplateSourceError(message, f"{hint}it asks {', '.join(known) or 'nothing'}")
+        found[name] = _taken(known[name], value)
+    return found
+
+
+def _taken(question: TemplateQuestion, value: Answer) -> Answer:
+    try:
+        taken: Answer
+        if question.type == "bool":
+            taken = _TRUE[str(value).lower()]
+        elif question.type in {"int", "float"}:
+            if isinstance(value, bool | list):
+                raise ValueError
+            taken = {"int": int, "float": float}[question.type](str(value))
+        else:
+            taken = value
+    except (KeyError, ValueError):
+        message = f"{value!r} is not a valid answer to {question.name}"
+        raise TemplateSourceError(message, f"give a value of type {question.type}") from None
+    if question.choices and str(taken) not in question.choices:
+        message = f"{value!r} is not a valid answer to {question.name}"
+        raise TemplateSourceError(message, f"use one of {', '.join(question.choices)}")
+    return taken
+
+
+def render_answers(answers: Mapping[str, Answer]) -> str:
+    """Return the table `[answers]` of `mcpfactory.toml`; "" without answers."""
+    if not answers:
+        return ""
+    return "\n".join(["", "[answers]", *(f"{_key(name)} = {_value(value)}" for name, value in answers.items()), ""])
+
+
+def with_answers(text: str, answers: Mapping[str, Answer]) -> str:
+    """Return the text of a `mcpfactory.toml` with these answers in the place of those that it has."""
+    table = render_answers(answers)
+    if _TABLE.search(text):
+        return _TABLE.sub(lambda _: table.lstrip("\n") + "\n", text, count=1).rstrip("\n") + "\n"
+    return text.rstrip("\n") + "\n" + table
+
+
+def with_template(text: str, source: str) -> str:
+    """Return the text of a `mcpfactory.toml` with another template."""
+    line = f"template = {quoted(source)}"
+    if _TEMPLATE.search(text):
+        return _TEMPLATE.sub(lambda _: line, text, count=1)
+    return text.replace("[server]\n", f"[server]\n{line}\n", 1)
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else quoted(name)
+
+
+def _value(value: Answer) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(quoted, value))}]"
+    return json.dumps(value)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateVariant:
+    """A set of answers to a template's questions; `name` lists the non-default ones."""
+
+    name: str
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+
+
+def variants(
+    asked: Iterable[TemplateQuestion], told: Collection[str], given: Mapping[str, Answer] | None = None
+) -> Iterator[TemplateVariant]:
+    """Yield the variants of a template. `told` are questions that mcpfactory answers; each variant has the `given` answers."""
+    given = dict(given or {})
+    yield TemplateVariant("defaults" if not given else "answers as given", given)
+    for question in asked:
+        if question.hidden or question.name in told or question.name in given:
+            continue
+        choices = question.choices or (("true", "false") if question.type == "bool" else ())
+        for choice in choices:
+            if choice != question.default.lower() if question.type == "bool" else choice != question.default:
+                yield TemplateVariant(f"{question.name}={choice}", {**given, question.name: choice})

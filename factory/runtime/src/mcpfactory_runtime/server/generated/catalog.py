@@ -1,0 +1,179 @@
+"""Selection and presentation of a server's generated tools: full list or search, by profile and dialect.
+
+A *profile* is a named selection of tools: `full`, `read-only` (tools that only read), and those that the manifest
+defines. A *mode* is the form of the list: `full` lists each tool, `search` lists three tools that find, describe and
+call them. A *dialect* is the form of their names and schemas, for clients with limits (`dialects`). All are chosen by
+the manifest, by MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and
+`--dialect`; the last of these wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from mcpfactory_runtime.types import Json
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.schemas.dialects import Limits
+    from mcpfactory_runtime.server.registry import GeneratedTool, Registry, Tool
+
+
+MODES: Final = ("full", "search")
+DIALECTS: Final = ("standard", "plain", "flat")  # the rows of `dialects`, which is loaded when one is asked for
+_FULL: Final = "full"
+_READ_ONLY: Final = "read-only"
+
+
+class CatalogError(ValueError):
+    """There is no such mode, profile or dialect; the message says which there are."""
+
+
+class Catalog:
+    """The generated tools of one server.
+
+    Attributes:
+        title: what the API is called, for the model; "" until a manifest is mounted.
+        mode: the selected mode.
+        profile: the selected profile.
+        dialect: the selected dialect.
+        environment_error: why what the environment selects does not exist; "" when it does.
+        notices: lines for the person who starts the server.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self.title = ""
+        self.mode = self.profile = _FULL
+        self.dialect = DIALECTS[0]
+        self.environment_error = ""
+        self.notices: list[str] = []
+        self._registry = registry
+        self._rows = registry.generated
+        registry.declares_tools = True
+        self._profiles: dict[str, frozenset[str]] = {}
+        self._listed: list[str] = []
+
+    def add(self, rows: Sequence[GeneratedTool], profiles: Mapping[str, Sequence[str]]) -> None:
+        """Take in the tools of one manifest, and the profiles that it defines; `select` then shows them.
+
+        Raises:
+            ValueError: a name is taken.
+        """
+        for row in rows:
+            if row.tool.name in self._rows or row.tool.name in self._registry.tools:
+                raise ValueError(f"tool {row.tool.name!r} already exists\nhint: give one of them another name=")
+            self._rows[row.tool.name] = row
+        for name, members in profiles.items():
+            self._profiles[name] = self._profiles.get(name, frozenset()) | frozenset(members)
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The names of all profiles."""
+        return (_FULL, _READ_ONLY, *(name for name in self._profiles if name not in {_FULL, _READ_ONLY}))
+
+    def select(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> None:
+        """List the tools of a profile in a mode and a dialect; None keeps the current choice.
+
+        Raises:
+            CatalogueError: the mode, profile or dialect does not exist; nothing has changed.
+        """
+        mode, profile, dialect = mode or self.mode, profile or self.profile, dialect or self.dialect
+        if mode not in MODES:
+            raise CatalogError(f"unknown mode {mode!r}\nhint: use {' or '.join(MODES)}")
+        if profile not in self.profiles:
+            raise CatalogError(f"unknown profile {profile!r}\nhint: use one of {', '.join(self.profiles)}")
+        if dialect not in DIALECTS:
+            raise CatalogError(f"unknown dialect {dialect!r}\nhint: use one of {', '.join(DIALECTS)}")
+        self.mode, self.profile, self.dialect = mode, profile, dialect
+        self._registry.offers = self._offers if profile == _READ_ONLY else None
+        self._update_listed()
+
+    def select_from_environment(self, environ: Mapping[str, str]) -> None:
+        """`select` what the environment asks for; what cannot be is kept as the complaint that `run` ends with."""
+        try:
+            self.select(*(environ.get(f"MCPFACTORY_{one}") for one in ("MODE", "PROFILE", "DIALECT")))
+        except CatalogError as error:
+            self._update_listed()
+            names = ", ".join(f"MCPFACTORY_{one}" for one in ("MODE", "PROFILE", "DIALECT"))
+            self.environment_error = f"{names}: {error}"
+
+    def discard(self, name: str) -> bool:
+        """Remove a generated tool; return False if it does not exist."""
+        if self._rows.pop(name, None) is None:
+            return False
+        self._update_listed()
+        return True
+
+    def _update_listed(self) -> None:
+        tools = self._registry.tools
+        own = {name: tool for name, tool in tools.items() if name not in self._listed}
+        selected = self._in_dialect({name: row for name, row in self._rows.items() if self._includes(row)})
+        if self.mode == _FULL:
+            listed = {name: row.tool for name, row in selected.items()}
+        else:
+            from mcpfactory_runtime.server.generated.search_mode import search_mode  # noqa: PLC0415 - most servers list their tools
+
+            listed = {tool.name: tool for tool in search_mode(selected, self.title, {*self._rows, *own})}
+        self._listed = list(listed)
+        tools.clear()
+        tools.update(listed)
+        tools.update(own)
+        self._registry.version += 1
+
+    def _in_dialect(self, rows: dict[str, GeneratedTool]) -> dict[str, GeneratedTool]:
+        """Return the rows in the dialect, under the names that they have in it."""
+        if self.dialect == DIALECTS[0]:
+            return rows
+        from mcpfactory_runtime.schemas.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
+        from mcpfactory_runtime.schemas.dialects import shorten_names  # noqa: PLC0415 - see above
+
+        limits = LIMITS[self.dialect]
+        assert limits is not None
+        names = shorten_names(self._rows, limits.name)
+        return {
+            names[name]: row._replace(tool=_in_dialect(row.tool, names[name], limits)) for name, row in rows.items()
+        }
+
+    def adapt_listed(self, wires: dict[str, Json]) -> dict[str, Json]:
+        """Return the listed tools by name; hand-written ones are converted to the dialect and keep their names."""
+        if self.dialect == DIALECTS[0]:
+            return wires
+        from mcpfactory_runtime.schemas.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.schemas.dialects import adapt_tool  # noqa: PLC0415 - see above
+
+        limits = LIMITS[self.dialect]
+        return {
+            name: wire if name in self._listed or limits is None else adapt_tool(wire, limits)
+            for name, wire in wires.items()
+        }
+
+    def _offers(self, tool: Tool) -> bool:
+        """Return True if `read-only` includes a tool of the registry.
+
+        Of hand-written tools it includes those that only read.
+        """
+        return tool.name in self._listed or _reads(tool)
+
+    def _includes(self, row: GeneratedTool) -> bool:
+        if self.profile in self._profiles:
+            return row.tool.name in self._profiles[self.profile]
+        return self.profile == _FULL or _reads(row.tool)
+
+
+def _in_dialect(tool: Tool, name: str, limits: Limits) -> Tool:
+    """Return a view of the tool with another name and schema. It runs the same handler and checks as the tool does."""
+    from mcpfactory_runtime.schemas.dialects import adapt_tool  # noqa: PLC0415 - most clients need none
+
+    def load(view: Tool) -> None:
+        if tool.load is not None:
+            tool.load(tool)
+        view.handler, view.bind, view.convert = tool.handler, tool.bind, tool.convert
+        view.context, view.is_async, view.load = tool.context, tool.is_async, None
+
+    view = type(tool)(name, {**adapt_tool(tool.wire, limits), "name": name}, load)
+    view.scopes = tool.scopes
+    return view
+
+
+def _reads(tool: Tool) -> bool:
+    return tool.wire.get("annotations", {}).get("readOnlyHint") is True

@@ -1,0 +1,262 @@
+"""Protocols: the server as its parts use it, and the objects of a server's author."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, overload
+
+from mcpfactory_runtime.types import Json
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.protocol.errors import McpError
+    from mcpfactory_runtime.revisions import Revision
+    from mcpfactory_runtime.server.lists import NotificationHub
+    from mcpfactory_runtime.server.rates import Allowance, Rates
+    from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
+    from mcpfactory_runtime.server.request_state import RequestStateSealer
+    from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
+    from mcpfactory_runtime.storage.base import ProcessRegistry, SharedStore
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Outcome = Json | bytes | Awaitable[Json]
+"""The answer to a request: the result, its encoded form, or an awaitable of it."""
+
+
+class ServerInterface(Protocol):
+    """A server's interface for its sessions, transports, contexts and extensions.
+
+    Attributes:
+        name: the server's name.
+        version: the server's own version.
+        info: its `Implementation` object.
+        instructions: hints for the model.
+        page_size: items on one page of a list; None for all.
+        max_message_size: maximum size of a message in bytes.
+        cache: milliseconds for which clients may keep lists, and the scope of that.
+        question_timeout: seconds for a client to answer a question; None for no limit.
+        registry: tools, resources, prompts.
+        hub: recipients of notifications about changes.
+        closing: set when the server ends.
+        state: the value yielded by the lifespan.
+        metrics: the metrics to serve; None without any.
+        readiness: the author's readiness checks.
+        routes: HTTP routes in addition to MCP.
+    """
+
+    name: str
+    version: str
+    info: Json
+    instructions: str | None
+    page_size: int | None
+    max_message_size: int
+    cache: tuple[int, str]
+    question_timeout: float | None
+    registry: Registry
+    hub: NotificationHub
+    closing: asyncio.Event
+    state: Any
+    metrics: ServedMetrics | None
+    readiness: Readiness
+    routes: HttpRoutes
+
+    @property
+    def capabilities(self) -> Json:
+        """Return the server's current capabilities."""
+
+    @property
+    def rates(self) -> Rates:
+        """Return the rate limits for one client."""
+
+    @property
+    def sealer(self) -> RequestStateSealer:
+        """Seals what travels through clients."""
+
+    @property
+    def extensions(self) -> Sharer:
+        """Return the owner of the tasks."""
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Enter the life of the process."""
+
+    def may_have(self, name: str) -> bool:
+        """Return True if a tool of this name may appear once the server, or a part, has listed its tools."""
+
+    def follow(self, uri: str) -> None:
+        """Note that a client subscribed to a resource."""
+
+    def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
+        """Answer one request.
+
+        Raises:
+            McpError: the error to send; so may the awaitable.
+        """
+
+    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
+        """Return a function that runs a tool call in any thread, or None if `handle` must answer it."""
+
+    # -- what handlers change while the server runs ----------------------------------------------------------------
+
+    @overload
+    def tool(self, function: Function, /) -> Function: ...
+
+    @overload
+    def tool(self, function: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[Function], Function]: ...
+
+    def tool(self, function: Any = None, /, **options: Any) -> Any:
+        """Make a function a tool."""
+
+    def resource(self, uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Function], Function]:
+        """Make a function a resource or a resource template."""
+
+    @overload
+    def prompt(self, function: Function, /) -> Function: ...
+
+    @overload
+    def prompt(self, function: None = None, /, **options: Unpack[PromptOptions]) -> Callable[[Function], Function]: ...
+
+    def prompt(self, function: Any = None, /, **options: Any) -> Any:
+        """Make a function a prompt."""
+
+    def add_tool(self, tool: Tool) -> None:
+        """Add a tool."""
+
+    def remove_tool(self, name: str) -> None:
+        """Remove a tool."""
+
+    def add_resource(self, resource: Resource) -> None:
+        """Add a resource or template."""
+
+    def remove_resource(self, uri: str) -> None:
+        """Remove a resource or template."""
+
+    def remove_prompt(self, name: str) -> None:
+        """Remove a prompt."""
+
+    def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
+        """Notify clients that a list changed."""
+
+    def notify_resource_updated(self, uri: str) -> None:
+        """Notify subscribers of a resource that it changed."""
+
+
+class ServedMetrics(Protocol):
+    """The figures of a server."""
+
+    def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
+        """Return a content type that is accepted, and the figures in that form. From any thread."""
+
+
+class Sharer(Protocol):
+    """An owner of data that other processes should see."""
+
+    def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
+        """Keep the data in a shared store for all later operations."""
+
+
+class HttpRequest(Protocol):
+    """The HTTP request that a request of a client came with."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Its headers, names in lower case; without Authorization, which is the runtime's to read."""
+
+    @property
+    def address(self) -> str | None:
+        """The address that it came from: that of a proxy, where there is one."""
+
+
+class ReplyChannel(Protocol):
+    """The reply channel to the client of one request. Called on the event loop only.
+
+    Attributes:
+        principal: the caller, from the access token; "" without authorization.
+        private: True if only one client can use this channel: the process is its own (stdio, memory).
+        subscriptions: the resources to which a session subscribed.
+        allowance: the client's remaining rate limits.
+    """
+
+    principal: str
+    private: bool
+    subscriptions: set[str]
+    allowance: Allowance
+
+    @property
+    def persistent(self) -> SessionChannel | None:
+        """Return the request's session, which outlives the request, or None without a session."""
+
+    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
+        """Send a notification on the request's stream."""
+
+    def request(self, method: str, params: Json) -> Awaitable[Json]:
+        """Send a request on the request's stream and wait for the result (handshake lifecycle only)."""
+
+    def close_stream(self, retry: int | None) -> None:
+        """End the HTTP response early; the client fetches the rest later. Do nothing on other transports."""
+
+
+class SessionChannel(ReplyChannel, Protocol):
+    """A session: what outlives a request.
+
+    Attributes:
+        session_id: its id over Streamable HTTP; None on other transports.
+        session_state: what handlers keep for its time.
+    """
+
+    session_id: str | None
+    session_state: Json
+
+
+def check_identity(name: str, version: str) -> tuple[str, str]:
+    """Return a server's name and version, if clients will accept them.
+
+    Raises:
+        TypeError: one is not a string.
+        ValueError: the name is empty.
+    """
+    for what, text in (("name", name), ("version", version)):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"the {what} of a server must be a string, not {text!r}\nhint: write Server('notes', version='1.0.0')"
+            )
+    if not name.strip():
+        raise ValueError("a server needs a name\nhint: write Server('notes')")
+    return name, version
+
+
+def decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:
+    """Return the result of a decorator used without parentheses, with a name, or with keywords.
+
+    Raises:
+        TypeError: for another first argument, and for two names.
+    """
+    if callable(given):
+        return register(given)
+    if isinstance(given, str):
+        if options.setdefault("name", given) != given:
+            raise TypeError(f"two names for one {what}: {given!r} and {options['name']!r}")
+    elif given is not None:
+        raise TypeError(
+            f'{given!r} is neither a function nor a name\nhint: write @server.{what}, or @server.{what}("name")'
+        )
+    return register
+
+
+def lifespan_manager(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a lifespan as a function that makes a context manager.
+
+    Raises:
+        TypeError: it makes none.
+    """
+    if isasyncgenfunction(function):
+        return asynccontextmanager(function)
+    wrong = iscoroutinefunction(function) or isgeneratorfunction(function)
+    if wrong or not callable(function):
+        name = getattr(function, "__name__", repr(function))
+        raise TypeError(
+            f"the lifespan {name} is not an async generator\nhint: write async def {name}(server): … yield state …"
+        )
+    return function

@@ -1,0 +1,356 @@
+"""Ready-made middleware: logs, errors, kept results, limits and retries."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from math import ceil
+from typing import Any, Final
+
+from pydantic_core import to_json
+
+from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.server.context import Context
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.middleware.layers import Middleware, NextRequest, NextTool, Request, ToolRequest
+from mcpfactory_runtime.server.rates import Bucket, ByClient, read_rate
+from mcpfactory_runtime.server.results import READ_BY_CODE
+from mcpfactory_runtime.server.signature import ArgumentsError
+from mcpfactory_runtime.types import Json
+from mcpfactory_runtime.upstream.truncate import Truncation, compact, shorten
+
+log = logging.getLogger("mcpfactory_runtime.requests")
+
+
+class Logging(Middleware):
+    """Middleware that logs caller, request, outcome and duration as a JSON line at level INFO of `logger`.
+
+    Args:
+        logger: default: `mcpfactory_runtime.requests`.
+        arguments: also log the arguments of tools. They may contain private data.
+        clock: returns seconds.
+    """
+
+    def __init__(
+        self,
+        logger: logging.Logger | None = None,
+        *,
+        arguments: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._logger = logger or log
+        self._arguments = arguments
+        self._clock = clock
+
+    async def on_request(self, request: Request, call_next: NextRequest) -> Json:
+        """Log a request."""
+        return await self._logged({"method": request.method}, request.context, lambda: call_next(request))
+
+    async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
+        """Log a tool."""
+        line: Json = {"tool": call.name}
+        if self._arguments:
+            line["arguments"] = dict(call.arguments)
+        return await self._logged(line, call.context, lambda: call_next(call))
+
+    async def _logged(self, line: Json, context: Context, answer: Callable[[], Any]) -> Json:
+        begun = self._clock()
+        line["id"] = context.request_id
+        principal = context.principal
+        client = {
+            "principal": principal.subject if principal is not None else None,
+            "session": context.session_id,
+            "address": context.client_address,
+            "client": context.client_info.get("name"),
+        }
+        line.update({name: value for name, value in client.items() if value is not None})
+        outcome = "cancelled"
+        try:
+            result: Json = await answer()
+            outcome = "failed" if result.get("isError") else result.get("resultType", "ok")
+        except McpError as error:
+            outcome = f"error {error.code}"
+            raise
+        except Exception as error:
+            outcome = type(error).__name__
+            raise
+        else:
+            return result
+        finally:
+            line["outcome"] = "ok" if outcome == "complete" else outcome
+            line["ms"] = round((self._clock() - begun) * 1000, 3)
+            self._logger.info("%s", json.dumps(line, default=str))
+
+
+Words = str | Callable[[Exception], str]
+
+
+class ErrorShaping(Middleware):
+    """Turns exceptions into words for the model: `ErrorShaping({KeyError: "There is no such note.", OSError: str})`.
+
+    Without it the model reads that the tool failed, and the log has the rest: the text of an exception may hold secrets.
+
+    Args:
+        words: exception type → text, or a function that builds the text from the exception. The first entry that fits is used.
+    """
+
+    def __init__(self, words: Mapping[type[Exception], Words]) -> None:
+        self._words = dict(words)
+
+    async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
+        """Call a tool.
+
+        Raises:
+            ToolError: with the words for what the tool raised.
+        """
+        try:
+            return await call_next(call)
+        except (ToolError, McpError, ArgumentsError):
+            raise
+        except tuple(self._words) as error:
+            words = next(words for kind, words in self._words.items() if isinstance(error, kind))
+            raise ToolError(words if isinstance(words, str) else words(error)) from error
+
+
+_Key = tuple[str, str, bool, bytes]
+"""Cache key of a result: tool, principal, True if code reads it, arguments."""
+
+
+class Caching(Middleware):
+    """Middleware that answers a call with the cached result of an equal call. Failures are not cached.
+
+    Args:
+        seconds: lifetime of a result.
+        tools: names; default: tools annotated as read-only.
+        shared: one cache for all; otherwise each principal has separate results, and without authorization all share
+            them.
+        limit: maximum number of cached results; the least recently used one is evicted.
+        clock: returns seconds.
+    """
+
+    def __init__(
+        self,
+        seconds: float = 60.0,
+        *,
+        tools: Iterable[str] = (),
+        shared: bool = False,
+        limit: int = 1000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._seconds = seconds
+        self._tools = frozenset(tools)
+        self._shared = shared
+        self._limit = limit
+        self._clock = clock
+        self._kept: OrderedDict[_Key, tuple[float, Json]] = OrderedDict()
+
+    async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
+        """Answer from the cache, or keep the answer."""
+        if not (call.name in self._tools if self._tools else call.read_only):
+            return await call_next(call)
+        principal = "" if self._shared else str(call.context.principal or "")
+        key = (call.name, principal, READ_BY_CODE.get(), to_json(_ordered(call.arguments)))
+        found = self._known(key)
+        if found is not None:
+            return found
+        since = self._clock()
+        result = await call_next(call)
+        if not result.get("isError"):
+            self._keep(key, since, result)
+        return result
+
+    def clear(self) -> None:
+        """Forget everything that was kept until now."""
+        self._kept.clear()
+
+    def _known(self, key: _Key) -> Json | None:
+        found = self._kept.get(key)
+        if found is None or self._clock() >= found[0]:
+            return None
+        self._kept.move_to_end(key)
+        return copy.deepcopy(found[1])
+
+    def _keep(self, key: _Key, since: float, result: Json) -> None:
+        self._kept[key] = (since + self._seconds, copy.deepcopy(result))
+        self._kept.move_to_end(key)
+        if len(self._kept) > self._limit:
+            self._kept.popitem(last=False)
+
+
+def _ordered(value: Any) -> Any:
+    """Return a JSON value with the members of objects in order, so that equal arguments have equal keys."""
+    if isinstance(value, dict):
+        return {name: _ordered(value[name]) for name in sorted(value)}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
+
+
+class RateLimit(Middleware):
+    """Middleware that refuses tool calls above a rate, with the time to wait.
+
+    `Server(rates=…)` limits all calls together.
+
+    Args:
+        rates: tool → rate (`5/m`), counted by each process; "" for each tool that is not named.
+        by: identifies a client; default: the principal of the access token, else session, else address.
+        clock: returns seconds.
+
+    Raises:
+        ValueError: a rate is invalid.
+    """
+
+    def __init__(
+        self,
+        rates: Mapping[str, str],
+        *,
+        by: Callable[[Context], str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._rates = {name: read_rate(f"rate of {name or 'each tool'}", rate) for name, rate in rates.items()}
+        self._buckets = {name: ByClient(partial(Bucket, *rate, clock)) for name, rate in self._rates.items()}
+        self._by = by or _client
+
+    async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
+        """Call a tool, or refuse.
+
+        Raises:
+            ToolError: it was called too often.
+        """
+        name = call.name if call.name in self._rates else ""
+        if name in self._rates:
+            bucket = self._buckets[name].of(f"{call.name} {self._by(call.context)}")
+            if not bucket.take():
+                count, seconds = self._rates[name]
+                raise ToolError(
+                    f"{call.name} is limited to {count} calls in {seconds} s; try again in {ceil(bucket.wait)} s."
+                )
+        return await call_next(call)
+
+
+def _client(context: Context) -> str:
+    return str(context.principal or context.session_id or context.client_address or "")
+
+
+_NAMED: Final = 5  # cuts listed in the note
+
+
+class ResponseLimit(Middleware):
+    """Shortens results beyond a number of characters: lists lose items from their end, long texts their end, and a sentence says so.
+
+    Images and the like that do not fit are left out. A result with an output schema would no longer fit that: it becomes a failure that
+    asks for less. What another tool reads (`Context.call`) stays whole.
+
+    Args:
+        characters: the most that a result may have.
+        tools: names; default: all tools.
+    """
+
+    def __init__(self, characters: int = 100_000, *, tools: Iterable[str] = ()) -> None:
+        if characters < 1:
+            raise ValueError(f"a limit of {characters} characters allows no text\nhint: set a limit such as 100_000")
+        self._room = characters
+        self._tools = frozenset(tools)
+
+    async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
+        """Shorten a result that is too large."""
+        result = await call_next(call)
+        if READ_BY_CODE.get() or (self._tools and call.name not in self._tools):
+            return result
+        size = sum(map(_size, result.get("content", ())))
+        if size <= self._room:
+            return result
+        if result.get("structuredContent") is not None:
+            if "outputSchema" in call.tool:
+                told = f"The answer has {size:,} characters; at most {self._room:,} are given. Ask for less."
+                return {"content": [{"type": "text", "text": told}], "isError": True}
+            value, cuts = shorten(result["structuredContent"], self._room)
+            return {
+                **result,
+                "structuredContent": value,
+                "content": [{"type": "text", "text": compact(value)}, _told(cuts)],
+            }
+        return {**result, "content": self._content(result["content"])}
+
+    def _content(self, blocks: list[Json]) -> list[Json]:
+        """Return the content that fits, in its order, and a note about omitted parts."""
+        left, found, cuts, gone = self._room, [], [], 0
+        for block in blocks:
+            size = _size(block)
+            if size <= left:
+                found.append(block)
+                left -= size
+            elif block.get("type") == "text" and left > 0:
+                text, cut = _shortened(block["text"], left)
+                found.append({**block, "text": text})
+                cuts += cut
+                left = 0
+            else:
+                gone += 1
+        cuts += [Truncation("", len(blocks) - gone, len(blocks), "parts")] if gone else []
+        return [*found, _told(cuts)]
+
+
+def _shortened(text: str, room: int) -> tuple[str, list[Truncation]]:
+    """Return a text with less of it: as JSON, where it is some."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return f"{text[: max(room - 1, 0)]}…", [Truncation("", max(room - 1, 0), len(text), "characters")]
+    value, cuts = shorten(value, room)
+    return compact(value), cuts
+
+
+def _size(block: Json) -> int:
+    resource = block.get("resource") or {}
+    return sum(len(one.get(name, "")) for one in (block, resource) for name in ("text", "data", "blob"))
+
+
+def _told(cuts: list[Truncation]) -> Json:
+    named = "; ".join(map(str, cuts[:_NAMED])) or "parts"
+    return {"type": "text", "text": f"(shortened: {named}. Ask for less to see the rest.)"}
+
+
+class Retry(Middleware):
+    """Middleware that retries a tool call after one of the given exceptions; the wait doubles each time.
+
+    Generated tools retry calls of their API themselves (docs/reference/upstream.md); this is for hand-written tools.
+
+    Args:
+        attempts: maximum number of calls.
+        wait: seconds before the second one.
+        on: exceptions after which to retry.
+        tools: names; default: tools annotated as read-only or idempotent.
+        sleep: waits the given number of seconds.
+    """
+
+    def __init__(
+        self,
+        attempts: int = 3,
+        wait: float = 0.2,
+        *,
+        on: tuple[type[Exception], ...] = (ConnectionError, TimeoutError),
+        tools: Iterable[str] = (),
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        if attempts < 1:
+            raise ValueError("attempts must be at least 1")
+        self._attempts = attempts
+        self._wait = wait
+        self._on = on
+        self._tools = frozenset(tools)
+        self._sleep = sleep
+
+    async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
+        """Call a tool, again where that may help."""
+        attempts = self._attempts if (call.name in self._tools if self._tools else call.idempotent) else 1
+        for attempt in range(1, attempts):
+            try:
+                return await call_next(call)
+            except self._on:
+                await self._sleep(self._wait * 2 ** (attempt - 1))
+        return await call_next(call)

@@ -1,0 +1,274 @@
+"""One request from arrival to response, and its log lines.
+
+It wraps the dispatcher and is not a middleware. Therefore it also sees requests that are refused before any
+middleware runs, and lists remain available as bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar, Token
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
+
+from mcpfactory_runtime.protocol.errors import CODES, INTERNAL_ERROR, McpError
+from mcpfactory_runtime.protocol.methods import CALL_TOOL
+from mcpfactory_runtime.types import Json
+from mcpfactory_runtime.upstream.redaction import seen_secrets
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.interfaces import Outcome, ReplyChannel
+    from mcpfactory_runtime.server.registry import Registry
+
+
+Handle = Callable[["Call", "ReplyChannel"], "Outcome"]
+
+BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)  # seconds, by the same
+TOOL_ERROR: Final = "tool_error"  # by the semantic conventions for MCP
+CANCELLED: Final = "cancelled"
+
+
+class ObservedRequest:
+    """One request, in terms of OpenTelemetry's semantic conventions for MCP.
+
+    Attributes:
+        method: the method's name in the newest revision.
+        tool: the name of the called tool, also through search mode; "" for any other request, and for an unregistered
+            name.
+        prompt: the name of the requested prompt, likewise.
+        revision: the protocol revision of the request.
+        call: the request.
+        channel: the reply channel to the client.
+        seconds: its duration, once it has ended.
+        code: the code of the JSON-RPC error with which it ended; None without one.
+        failure: "" for a success; else `tool_error`, `cancelled`, or the code as text.
+        message: the message of the JSON-RPC error.
+        trace_id: the ID of its trace, in hexadecimal digits; "" without tracing.
+        span_id: the ID of its span, likewise.
+        kept: data that observers keep from its beginning to its end.
+    """
+
+    __slots__ = (
+        *("call", "channel", "code", "failure", "message", "method"),
+        *("kept", "prompt", "revision", "seconds", "span_id", "tool", "trace_id"),
+    )
+
+    def __init__(self, call: Call, channel: ReplyChannel, registry: Registry) -> None:
+        self.call = call
+        self.channel = channel
+        self.method = call.method
+        self.revision = call.peer.revision.name
+        self.tool = _tool_name(call.params, registry) if call.method == CALL_TOOL else ""
+        self.prompt = _known(call.params, registry.prompts) if call.method == "prompts/get" else ""
+        self.seconds = 0.0
+        self.code: int | None = None
+        self.failure = ""
+        self.message = ""
+        self.trace_id = ""
+        self.span_id = ""
+        self.kept: dict[object, Any] = {}
+
+    @property
+    def title(self) -> str:
+        """The method, and the tool or prompt."""
+        return " ".join(filter(None, (self.method, self.tool or self.prompt)))
+
+    @property
+    def session(self) -> str:
+        """A digest of the id of its session over HTTP, "" without one: who knows the id itself may be able to speak in the session."""
+        session = self.channel.persistent
+        known = None if session is None else session.session_id
+        return "" if known is None else sha256(known.encode()).hexdigest()[:16]
+
+    def fail(self, error: BaseException) -> None:
+        """Record the exception as the error sent to the client."""
+        if isinstance(error, asyncio.CancelledError):
+            self.failure = CANCELLED
+            return
+        self.code = error.code if isinstance(error, McpError) else INTERNAL_ERROR
+        self.message = str(error) if isinstance(error, McpError) else ""
+        self.failure = str(self.code)
+
+    def succeed(self, result: Json | bytes) -> None:
+        """Note a result."""
+        if isinstance(result, dict) and result.get("isError"):
+            self.failure = TOOL_ERROR
+
+
+class RequestObserver(Protocol):
+    """A receiver of the beginning and end of requests. It must not raise. Event loop only."""
+
+    def begin(self, operation: ObservedRequest) -> None:
+        """An operation begins, in the context in which it will be carried out."""
+
+    def end(self, operation: ObservedRequest) -> None:
+        """It has ended, in the same context."""
+
+
+class ObservedHandler:
+    """Answers requests by another function, and tells observers.
+
+    Args:
+        handle: answers a request.
+        registry: what is registered: a name that is not becomes no label.
+        clock: seconds.
+    """
+
+    def __init__(self, handle: Handle, registry: Registry, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._handle = handle
+        self._registry = registry
+        self._clock = clock
+        self.observers: list[RequestObserver] = []
+
+    def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
+        """Answer one request: the result, its encoded form, or an awaitable of it.
+
+        Raises:
+            McpError: the error to send; so may the awaitable.
+        """
+        begun = self._clock()
+        operation = ObservedRequest(call, channel, self._registry)
+        try:
+            outcome = self._handle(call, channel)
+        except Exception as error:
+            self._begin(operation)
+            operation.fail(error)
+            self._end(operation, begun)
+            raise
+        if not isinstance(outcome, dict | bytes):
+            return self._finished(operation, outcome, begun)
+        self._begin(operation)
+        operation.succeed(outcome)
+        self._end(operation, begun)
+        return outcome
+
+    async def _finished(self, operation: ObservedRequest, outcome: Awaitable[Json], begun: float) -> Json:
+        self._begin(operation)
+        try:
+            result = await outcome
+            operation.succeed(result)
+        except BaseException as error:
+            operation.fail(error)
+            raise
+        else:
+            return result
+        finally:
+            self._end(operation, begun)
+
+    def _begin(self, operation: ObservedRequest) -> None:
+        for observer in self.observers:
+            observer.begin(operation)
+
+    def _end(self, operation: ObservedRequest, begun: float) -> None:
+        operation.seconds = self._clock() - begun
+        for observer in reversed(self.observers):
+            observer.end(operation)
+
+
+def bounded_failure(request: ObservedRequest) -> str:
+    """Return a request's failure with bounded cardinality: codes not of JSON-RPC or MCP become `_OTHER`."""
+    return request.failure if request.code is None or request.code in CODES else "_OTHER"
+
+
+def _tool_name(params: Json, registry: Registry) -> str:
+    tool = registry.tools.get(_known(params, registry.tools))
+    if tool is None:
+        return ""
+    target = tool.resolve_target(params.get("arguments")) if tool.resolve_target is not None else None
+    return (target or tool).name
+
+
+def _known(params: Json, registered: Any) -> str:
+    name = params.get("name")
+    return name if type(name) is str and name in registered else ""
+
+
+log = logging.getLogger("mcpfactory_runtime.requests")
+
+MAX_VALUE_LENGTH: Final = 128  # characters of what a client has chosen
+_REQUEST: Final[ContextVar[ObservedRequest | None]] = ContextVar("mcpfactory_request", default=None)
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes a record as one line of JSON, without the credentials of calls of APIs.
+
+    Attributes:
+        one_line: tells those who write to stderr themselves that each line is an object.
+    """
+
+    one_line = True
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: Json = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        request = _REQUEST.get()
+        if request is not None:
+            line |= _ids(request)
+        line |= getattr(record, "fields", {})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return seen_secrets().text(json.dumps(line, default=str))
+
+
+class RequestLines:
+    """Logs each request once, when it has ended: who, what, how, how long. Never arguments or results."""
+
+    def begin(self, request: ObservedRequest) -> None:
+        """Add the request's IDs to all log records until the request ends."""
+        request.kept[self] = _REQUEST.set(request)
+
+    def end(self, request: ObservedRequest) -> None:
+        """Write the line."""
+        token: Token[ObservedRequest | None] = request.kept.pop(self)
+        _REQUEST.reset(token)
+        channel, http = request.channel, request.call.http
+        client = {
+            "tool": request.tool,
+            "prompt": request.prompt,
+            "session": request.session,
+            "principal": str(getattr(channel.principal, "subject", ""))[:MAX_VALUE_LENGTH],
+            "address": (http.address if http is not None else "") or "",
+            "client": str(request.call.peer.info.get("name", ""))[:MAX_VALUE_LENGTH],
+        }
+        fields: Json = {
+            **_ids(request),
+            "method": request.method,
+            **{name: value for name, value in client.items() if value},
+            "revision": request.revision,
+            "outcome": request.failure or "ok",
+            "ms": round(request.seconds * 1000, 3),
+        }
+        log.info("%s", request.title, extra={"fields": fields})
+
+
+def install(stream: TextIO | None = None) -> None:
+    """Write all further logs of the process as JSON lines, in place of the existing setup. Idempotent.
+
+    Args:
+        stream: the output; None is stderr.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(handlers=[handler], force=True)
+    logging.getLogger("mcpfactory_runtime").setLevel(logging.INFO)
+
+
+def _ids(request: ObservedRequest) -> Json:
+    found = {
+        "request": str(request.call.id)[:MAX_VALUE_LENGTH],
+        "trace_id": request.trace_id,
+        "span_id": request.span_id,
+    }
+    return {name: value for name, value in found.items() if value}

@@ -1,0 +1,155 @@
+"""Methods of `Server` for operators."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+
+from mcpfactory_runtime.server.routes import HttpRoute, HttpRoutes, Readiness
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+    from prometheus_client import CollectorRegistry
+
+    from mcpfactory_runtime.server.interfaces import ServedMetrics
+    from mcpfactory_runtime.server.observability.request import ObservedHandler, RequestObserver
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class ObservabilityMixin:
+    """The operational side of a server (docs/how-to/observe.md)."""
+
+    name: str
+    _dispatcher: Any  # a `Dispatcher`, which this module must not import
+
+    def __init__(self) -> None:
+        self.readiness = Readiness()
+        self.routes = HttpRoutes()
+        self._telemetry: RequestObserver | None = None
+        self._logged = False
+        self._flush: Callable[[], None] | None = None
+        self.metrics: ServedMetrics | None = None
+        self._observed: ObservedHandler | None = None
+
+    def ready_check(self, function: Function) -> Function:
+        """Decorate a function that says whether the server can do its work now, for `/ready` over HTTP.
+
+        It takes no parameters; it fails by raising or by returning False. `async def` runs on the event loop, `def` in a worker
+        thread. An outcome is kept for a second; a check that takes longer than five seconds has failed.
+
+        Raises:
+            TypeError: it has parameters.
+            ValueError: there is a check of its name.
+        """
+        self.readiness.add(function)
+        return function
+
+    def route(
+        self, path: str, *, methods: Iterable[str] = ("GET",), public: bool = False
+    ) -> Callable[[Function], Function]:
+        """Decorate a function that answers an HTTP path in addition to MCP (docs/reference/server-api.md, Routes).
+
+        It takes a `starlette.requests.Request` and returns a `Response` of Starlette, text, bytes, None (204), or a
+        JSON value.
+
+        Args:
+            path: `/hooks/{name}`, as Starlette writes it.
+            methods: accepted methods; HEAD comes with GET.
+            public: True if everybody may call it; otherwise only authorized callers of the server.
+
+        Raises:
+            TypeError: the path is missing, as in `@server.route` alone.
+            ValueError: the path or a method is invalid, reserved by the server, or taken.
+        """
+        if not isinstance(path, str):
+            raise TypeError('a route needs a path\nhint: write @server.route("/hooks/{name}", methods=["POST"])')
+
+        def register(function: Function) -> Function:
+            self.routes.add(HttpRoute(path, frozenset(method.upper() for method in methods), function, public))
+            return function
+
+        return register
+
+    def add_metrics(self, registry: CollectorRegistry | None = None) -> None:
+        """Count requests, and serve metrics at `/metrics` over HTTP, in the text format of Prometheus. Idempotent.
+
+        Args:
+            registry: of prometheus_client, for the series: `REGISTRY` also serves those of the program. None creates
+                a separate one.
+
+        Raises:
+            RuntimeError: prometheus_client is not installed.
+            ValueError: the registry has such series already.
+        """
+        if self.metrics is None:
+            try:
+                from mcpfactory_runtime.server.observability.metrics import Metrics  # noqa: PLC0415 - loads prometheus_client
+            except ModuleNotFoundError as error:
+                raise _missing(error, "metrics", "metrics") from None
+            self.metrics = metrics = Metrics(registry)
+            self._observe(metrics)
+
+    def add_telemetry(
+        self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
+    ) -> None:
+        """Make a span of each request, with the calls of APIs as its children, and record how long it took. Twice is once.
+
+        Args:
+            tracer_provider: of OpenTelemetry; None takes what the program has set up.
+            meter_provider: likewise.
+
+        Raises:
+            RuntimeError: OpenTelemetry is not installed.
+        """
+        if self._telemetry is None:
+            try:
+                from mcpfactory_runtime.server.observability.spans import Telemetry  # noqa: PLC0415 - loads OpenTelemetry
+            except ModuleNotFoundError as error:
+                raise _missing(error, "traces", "otel") from None
+            self._telemetry = Telemetry(tracer_provider, meter_provider)
+            self._observe(self._telemetry)
+
+    def export_telemetry(self) -> None:
+        """`add_telemetry`, and send it by OTLP as the variables OTEL_… say, unless the program has set up something else.
+
+        Raises:
+            RuntimeError: OpenTelemetry, its SDK or its exporter is not installed.
+        """
+        try:
+            from mcpfactory_runtime.server.observability.spans import flush, set_up  # noqa: PLC0415 - loads the SDK
+        except ModuleNotFoundError as error:
+            raise _missing(error, "traces", "otel") from None
+        set_up(self.name)
+        self.add_telemetry()
+        self._flush = flush
+
+    def add_json_log(self, stream: TextIO | None = None) -> None:
+        """Log each request, and all other logs of this process, as one JSON object per line. Idempotent.
+
+        Args:
+            stream: the output; None is stderr.
+        """
+        if not self._logged:
+            from mcpfactory_runtime.server.observability.request import RequestLines, install  # noqa: PLC0415 - most servers log text
+
+            self._logged = True
+            install(stream)
+            self._observe(RequestLines())
+
+    async def _send_telemetry(self) -> None:
+        if self._flush is not None:
+            await asyncio.to_thread(self._flush)
+
+    def _observe(self, observer: RequestObserver) -> None:
+        if self._observed is None:
+            from mcpfactory_runtime.server.observability.request import ObservedHandler  # noqa: PLC0415 - most servers have no observer
+
+            self._observed = ObservedHandler(self._dispatcher.handle, self._dispatcher.registry)
+        self._observed.observers.append(observer)
+
+
+def _missing(error: ModuleNotFoundError, what: str, extra: str) -> RuntimeError:
+    return RuntimeError(f"{what} need {error.name}\nhint: pip install 'mcpfactory-runtime[{extra}]'")

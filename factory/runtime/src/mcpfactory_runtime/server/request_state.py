@@ -1,0 +1,177 @@
+"""Sealed `requestState`: questions and answers that pass through the client (basic/patterns/mrtr).
+
+The client must not be able to change it, use it for another request, principal or server, use it twice or after its
+expiry, or answer questions that were not asked. So an HMAC covers the answers, the keys of the questions, a random
+challenge, the expiry and a digest of server, principal, method and parameters. It is not encrypted, because it holds
+only questions and answers of this client.
+
+A code is the short form for a client without elicitation: a person confirms by having the model repeat it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from base64 import b32decode, b32encode, urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
+from mcpfactory_runtime.storage.base import ExpectedEntry, SharedStore
+from mcpfactory_runtime.types import Json
+
+LIFETIME: Final = 3600.0
+"""Seconds that a user may take to answer."""
+
+CODE_LIFETIME: Final = 600.0
+"""Seconds that a code is good for."""
+
+_NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
+_HEAD: Final = (
+    10  # bytes of a code: 5 for when it ends, in seconds since the epoch, and 5 random ones; 10 of an HMAC follow
+)
+_EVER: Final = 10 * 365 * 86_400.0  # seconds that processes keep their common key in a store
+_MOST_USED: Final = 100_000  # challenges that one process remembers
+
+
+class OpenedState(NamedTuple):
+    """Content of a state: answers of earlier rounds, keys of the questions, challenge and expiry."""
+
+    answers: Json
+    asked: frozenset[str]
+    challenge: str
+    expires: float
+
+
+class UsedChallenges:
+    """Remembers which states this process saw used, until they expire."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, float] = {}
+        self._forgotten = 0.0  # states that expire until then count as used: they may have been
+
+    def add(self, challenge: str, expires: float, now: float) -> bool:
+        """Note that a state is used; return False where it was used before."""
+        if challenge in self._used or expires <= self._forgotten:
+            return False
+        self._used[challenge] = expires
+        while self._used:
+            oldest = next(iter(self._used))
+            if self._used[oldest] > now and len(self._used) <= _MOST_USED:
+                break
+            self._forgotten = max(self._forgotten, self._used.pop(oldest))
+        return True
+
+
+class RequestStateSealer:
+    """Seals and opens states with one key.
+
+    Args:
+        key: the secret; every process that serves the same clients needs the same one.
+        server: the server's name; states of others are refused.
+    """
+
+    def __init__(self, key: bytes, server: str = "") -> None:
+        self._key = key
+        self._server = server
+        self._used = UsedChallenges()
+        self._store: SharedStore | None = None
+
+    @classmethod
+    def from_environment(cls, server: str = "") -> RequestStateSealer:
+        """Return one with the key of MCPFACTORY_STATE_KEY, or with one that lives as long as this process."""
+        given = os.environ.get("MCPFACTORY_STATE_KEY")
+        return cls(given.encode() if given else os.urandom(32), server)
+
+    def seal(
+        self, answers: Json, asked: Iterable[str], *, principal: str, method: str, params: Json, now: float
+    ) -> str:
+        """Return the state that a client is given with the questions `asked`. `now` is in seconds since the epoch."""
+        body = {
+            "answers": answers,
+            "asked": sorted(asked),
+            "challenge": secrets.token_hex(16),
+            "expires": now + LIFETIME,
+            "for": self._digest(principal, method, params),
+        }
+        payload = urlsafe_b64encode(json.dumps(body, separators=(",", ":")).encode())
+        return f"{payload.decode()}.{self._mac(payload)}"
+
+    def open(self, state: object, *, principal: str, method: str, params: Json, now: float) -> OpenedState:
+        """Return the content of a state.
+
+        Raises:
+            McpError: INVALID_PARAMS if the state is not ours, was changed, has expired or belongs to another request.
+        """
+        if not isinstance(state, str) or "." not in state:
+            raise McpError(INVALID_PARAMS, "Invalid params: requestState was not issued by this server")
+        payload, _, mac = state.rpartition(".")
+        if not hmac.compare_digest(mac.encode(), self._mac(payload.encode()).encode()):
+            raise McpError(INVALID_PARAMS, "Invalid params: requestState was changed or sealed by another process")
+        body = json.loads(urlsafe_b64decode(payload))
+        if body["expires"] < now:
+            raise McpError(INVALID_PARAMS, "Invalid params: requestState has expired")
+        if body["for"] != self._digest(principal, method, params):
+            raise McpError(INVALID_PARAMS, "Invalid params: requestState belongs to another request")
+        return OpenedState(body["answers"], frozenset(body["asked"]), body["challenge"], body["expires"])
+
+    async def share(self, store: SharedStore) -> None:
+        """Use the key that all processes of a store use, unless the environment named one, and remember used states there."""
+        self._store = store
+        if "MCPFACTORY_STATE_KEY" not in os.environ:
+            new = secrets.token_hex(32).encode()
+            first = await store.write("secrets", [("state", new)], seconds=_EVER, expected=ExpectedEntry("state", None))
+            self._key = new if first else await store.get("secrets", "state") or new
+
+    async def use(self, opened: OpenedState, now: float) -> None:
+        """Note that the answers to a state are believed, which happens once.
+
+        Raises:
+            McpError: INVALID_PARAMS when it happened before.
+        """
+        if not await self._first(opened.challenge, opened.expires, now):
+            raise McpError(
+                INVALID_PARAMS,
+                "Invalid params: requestState was already used\nhint: send the request again without "
+                "requestState and inputResponses, then answer the new questions",
+            )
+
+    def code(self, *, principal: str, method: str, params: Json, now: float) -> str:
+        """Return a new code of 32 letters and digits that represents a request for a short time; it is not stored."""
+        head = int(now + CODE_LIFETIME).to_bytes(5, "big") + secrets.token_bytes(5)
+        return b32encode(head + self._code_mac(head, principal, method, params)).decode().lower()
+
+    async def redeem(self, code: str, *, principal: str, method: str, params: Json, now: float) -> bool:
+        """Return True if this server issued the code for this request, and it is unexpired and unused."""
+        try:
+            raw = b32decode(code.strip().upper())
+        except ValueError:
+            return False
+        head, expires = raw[:_HEAD], int.from_bytes(raw[:5], "big")
+        if not hmac.compare_digest(raw[_HEAD:], self._code_mac(head, principal, method, params)) or expires < now:
+            return False
+        return await self._first(hashlib.sha256(raw).hexdigest()[:32], expires, now)
+
+    async def _first(self, challenge: str, expires: float, now: float) -> bool:
+        """Note that something is used, until it is refused for its age; return False where it was used before."""
+        if self._store is None:
+            return self._used.add(challenge, expires, now)
+        seconds = expires - now + 1.0
+        return await self._store.write(
+            f"used/{challenge}", [("", b"1")], seconds=seconds, expected=ExpectedEntry("", None)
+        )
+
+    def _code_mac(self, head: bytes, principal: str, method: str, params: Json) -> bytes:
+        bound = b"code\0" + head + self._digest(principal, method, params).encode()  # no state has a NUL
+        return hmac.new(self._key, bound, hashlib.sha256).digest()[:_HEAD]
+
+    def _mac(self, payload: bytes) -> str:
+        return urlsafe_b64encode(hmac.new(self._key, payload, hashlib.sha256).digest()).decode().rstrip("=")
+
+    def _digest(self, principal: str, method: str, params: Json) -> str:
+        bound = {key: value for key, value in params.items() if key not in _NOT_BOUND}
+        text = json.dumps([self._server, principal, method, bound], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

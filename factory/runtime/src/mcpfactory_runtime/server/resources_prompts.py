@@ -1,0 +1,196 @@
+"""Resources and prompts: conversion of requests to handler arguments, and of return values to wire format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from mcpfactory_runtime.protocol.connection import Call
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
+from mcpfactory_runtime.protocol.jsonrpc import encode
+from mcpfactory_runtime.revisions import Revision
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.registry import Prompt, Registry, Resource
+from mcpfactory_runtime.server.results import Content, EmbeddedBlob, EmbeddedText, Message, content_blocks
+from mcpfactory_runtime.server.signature import ArgumentsError, InjectedParameter
+from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.types import Json
+
+
+def uri_of(call: Call) -> str:
+    """Return the URI that a request names.
+
+    Raises:
+        McpError: INVALID_PARAMS without one.
+    """
+    uri = call.params.get("uri")
+    if type(uri) is not str:
+        raise McpError(INVALID_PARAMS, "Invalid params: uri must be a string")
+    return uri
+
+
+def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
+    """Return the resource or template that serves resources/read, the URI, and the handler's arguments.
+
+    Raises:
+        McpError: INVALID_PARAMS without a URI; the revision's not-found code when nothing serves it.
+    """
+    uri = uri_of(call)
+    found = _serving(registry, uri)
+    if found is None:
+        raise not_found(uri, call.peer.revision)
+    return found[0], uri, found[1]
+
+
+def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
+    """Return the resource or template for a URI, and the handler's arguments, or None for an unknown URI."""
+    resource = registry.resources.get(uri)
+    if resource is not None:
+        return resource, resource.signature.bind({})
+    for template in registry.templates.values():
+        values = template.template.match(uri)
+        if values is not None:
+            if template.template.unsafe(values, template.exempt_params):
+                break  # and no other template gets it
+            try:
+                return template, template.signature.bind(values)
+            except ArgumentsError:
+                continue
+    return None
+
+
+async def read_local_resource(
+    registry: Registry, uri: str, context: InjectedParameter, revision: Revision
+) -> list[Json]:
+    """Return the contents of a resource for a handler of the same server.
+
+    Exceptions of the resource's handler propagate unchanged.
+
+    Raises:
+        ToolError: the resource does not exist.
+    """
+    found = _serving(registry, uri)
+    value = None if found is None else await _run_own(found[0], found[1], context)
+    if found is None or value is None:
+        raise ToolError(f"This server has no resource {uri!r}.")
+    return read_contents(value, uri, found[0].mime_type, revision)
+
+
+async def get_local_prompt(registry: Registry, name: str, arguments: Json, context: InjectedParameter) -> list[Json]:
+    """Return the messages of a prompt for a handler of the same server.
+
+    Exceptions of the prompt's handler propagate unchanged.
+
+    Raises:
+        ToolError: the prompt does not exist, or the arguments do not fit.
+    """
+    prompt = registry.prompts.get(name)
+    if prompt is None:
+        raise ToolError(f"This server has no prompt {name!r}.")
+    try:
+        bound = prompt_arguments(prompt, {"arguments": arguments})
+    except McpError as error:
+        raise ToolError(error.message) from None
+    return read_messages(await _run_own(prompt, bound, context))
+
+
+async def _run_own(record: Resource | Prompt, bound: Json, context: InjectedParameter) -> Any:
+    if record.signature.context is not None:
+        bound[record.signature.context] = context
+    return await (record.handler(**bound) if record.is_async else in_thread(record.handler, bound))
+
+
+def not_found(uri: str, revision: Revision) -> McpError:
+    """Return the error for a URI that nothing serves (server/resources, Error Handling)."""
+    return McpError(revision.resource_not_found, f"Resource not found: {uri}", {"uri": uri})
+
+
+def read_contents(value: Any, uri: str, mime_type: str | None, revision: Revision) -> list[Json]:
+    """Return the value of a resource's handler, as `contents`.
+
+    Text and bytes stay unchanged, embedded resources keep their own URI, other values become JSON text.
+
+    Raises:
+        McpError: the handler returned None: the resource does not exist.
+    """
+    if value is None:
+        raise not_found(uri, revision)
+    if isinstance(value, str):
+        return [EmbeddedText(uri, value, mime_type or "text/plain").contents()]
+    if isinstance(value, bytes | bytearray):
+        return [EmbeddedBlob(uri, bytes(value), mime_type or "application/octet-stream").contents()]
+    if isinstance(value, EmbeddedText | EmbeddedBlob):
+        return [value.contents()]
+    if isinstance(value, list | tuple) and value and all(isinstance(x, EmbeddedText | EmbeddedBlob) for x in value):
+        return [item.contents() for item in value]
+    text = encode(value).decode()
+    return [EmbeddedText(uri, text, mime_type or "application/json").contents()]
+
+
+def prompt_arguments(prompt: Prompt, params: Json) -> Json:
+    """Return the arguments of prompts/get for the prompt's handler; the wire has strings, so others are read as JSON.
+
+    Raises:
+        McpError: INVALID_PARAMS for missing, unknown or unfitting arguments.
+    """
+    given = params.get("arguments")
+    if given is None:
+        given = {}
+    if type(given) is not dict or not all(type(value) is str for value in given.values()):
+        raise McpError(INVALID_PARAMS, "Invalid params: arguments must be an object of strings")
+    try:
+        return prompt.signature.bind(given)
+    except ArgumentsError as error:
+        try:
+            return prompt.signature.bind({name: _parsed(value) for name, value in given.items()})
+        except ArgumentsError:
+            raise McpError(INVALID_PARAMS, f"Invalid params: {error}") from None
+
+
+def _parsed(value: str) -> Any:
+    try:
+        return from_json(value)
+    except ValueError:
+        return value
+
+
+def read_messages(value: Any) -> list[Json]:
+    """Return the value of a prompt's handler, as `messages`: strings and content blocks get the role of the user."""
+    if isinstance(value, str | Content | Message | dict):
+        value = [value]
+    if not isinstance(value, Iterable):
+        raise TypeError(f"a prompt must return text or messages, not {type(value).__name__}")
+    return [_message(item) for item in value]
+
+
+def _message(item: Any) -> Json:
+    if isinstance(item, Message):
+        return item.to_dict()
+    if isinstance(item, dict) and "role" in item:
+        content = item.get("content")
+        block = content_blocks(content)[0] if isinstance(content, str) else content
+        if item["role"] not in ("user", "assistant") or not _is_block(block):
+            raise TypeError(f"a prompt returned {_told(item)}, which is not a message\nhint: {_A_MESSAGE}")
+        return {**item, "content": block}
+    if not (isinstance(item, str | Content) or _is_block(item)):
+        raise TypeError(f"a prompt returned {_told(item)}, which is neither text nor content\nhint: {_A_MESSAGE}")
+    return {"role": "user", "content": content_blocks(item)[0]}
+
+
+_A_MESSAGE: Final = (
+    'return text, content, Message(text, "assistant"), {"role": "user", "content": text}, or a list of these'
+)
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _told(value: Any) -> str:
+    return (
+        f"an object with {', '.join(map(repr, value)) or 'nothing'}"
+        if isinstance(value, dict)
+        else type(value).__name__
+    )

@@ -1,0 +1,87 @@
+"""The edge of an OAuth proxy: requests to its endpoints are read with bounds, and its answers sent. It decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl
+
+from mcpfactory_runtime.oauth_proxy.proxy import LoginReply, LoginRequest
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, address_of, read_body, reject
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.oauth_proxy.proxy import OAuthProxy
+
+_LARGEST: Final = 65_536  # bytes of a body
+_MOST_FIELDS: Final = 50
+
+
+class LoginEndpoints:
+    """Endpoints that an OAuth proxy serves next to the MCP endpoint.
+
+    Attributes:
+        paths: of its endpoints, without a slash at the end.
+    """
+
+    def __init__(self, proxy: OAuthProxy) -> None:
+        self._proxy = proxy
+        self.paths = frozenset(proxy.paths)
+
+    async def serve(self, place: str, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
+        """Answer a request to one of the paths."""
+        method = self._proxy.method_of(place)
+        if scope["method"] != method:
+            await reject(send, Rejection(405, None, f"Only {method}\n", {"allow": method}))
+            return
+        text, body = scope["query_string"], None
+        if method == "POST":
+            data = await read_body(receive, _LARGEST)
+            if data is None:
+                await reject(send, Rejection(413, None, f"Larger than {_LARGEST} bytes\n"))
+                return
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            text, body = (data, None) if kind == "application/x-www-form-urlencoded" else (b"", _json(data))
+        fields = _fields(text)
+        if fields is None:
+            await reject(send, Rejection(400, None, "A parameter is there twice, or there are too many of them\n"))
+            return
+        asked = LoginRequest(method, fields, body, _cookies(scope["headers"]), address_of(scope))
+        await _send(send, await self._proxy.answer(place, asked))
+
+
+def _fields(text: bytes) -> dict[str, str] | None:
+    """Return the parameters of a query or a form; None where one is repeated (RFC 6749 §3.1). Empty ones count as left out."""
+    try:
+        pairs = parse_qsl(text.decode("latin-1"), max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        return None
+    fields = dict(pairs)
+    return fields if len(fields) == len(pairs) else None
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return jsonrpc.decode(data)
+    except McpError:
+        return None
+
+
+def _cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the cookies of a request; of two with one name the first, which is of the more special path (RFC 6265 §5.4)."""
+    found: dict[str, str] = {}
+    for header, value in headers:
+        if header == b"cookie":
+            for pair in value.decode("latin-1").split(";"):
+                name, _, text = pair.strip().partition("=")
+                found.setdefault(name, text)
+    return found
+
+
+async def _send(send: Send, reply: LoginReply) -> None:
+    head = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers]
+    head.append((b"content-length", b"%d" % len(reply.body)))
+    await send({"type": "http.response.start", "status": reply.status, "headers": head})
+    await send({"type": "http.response.body", "body": reply.body})

@@ -1,0 +1,305 @@
+"""Evaluation reports: terminal rows, Markdown pages, recorded model reports, and the settings that select them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_codegen.text import markdown_text
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.checks.evaluation.evaluation import CaseOutcome, Evaluation
+from mcpfactory_pipeline.checks.evaluation.judgment import VERDICTS, Setting
+from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport, hash_cases, hash_tools, read_report
+from mcpfactory_pipeline.checks.evaluation.offered_tools import WITHIN, chance_within
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+
+
+def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
+    """Return a row for each case: its name, the rank of its tools in each mode, and the result of its calls."""
+    rows = []
+    for name in dict.fromkeys(one.case for one in found.outcomes):
+        own = {one.mode: one for one in found.outcomes if one.case == name}
+        places = [_place(own[mode].rank, bool(own[mode].ways)) for mode in found.lists]
+        rows.append((name, *places, _calls(list(own.values()))))
+    return rows
+
+
+def found_rows(found: Evaluation) -> list[tuple[str, ...]]:
+    """Return a row for each mode: its list, the number of cases found among the first results, and by chance."""
+    rows = []
+    for mode, listed in found.lists.items():
+        judged = len(found.judged(mode))
+        shares = [f"{found.found(mode, within)}/{judged}" for within in WITHIN]
+        rows.append((mode, str(listed.tools), str(listed.tokens), *shares))
+    tools = found.lists["full"].tools
+    rows.append(("by chance", "", "", *(f"{chance_within(tools, within):.0%}" for within in WITHIN)))
+    return rows
+
+
+def markdown_page(found: Evaluation) -> str:
+    """Return the page; equal servers and cases give equal bytes."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Evaluation) -> Iterator[str]:
+    yield f"# Evaluation of {found.server}"
+    yield ""
+    yield f"Written by `mcpfactory evaluate {found.server} --report`; no model was asked. Profile `{found.profile}`."
+    yield ""
+    yield from markdown_table(
+        ("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), found_rows(found)
+    )
+    yield ""
+    yield "Within 5: cases whose question alone finds all tools of a right way among the first five tools."
+    yield ""
+    yield "## Cases"
+    yield ""
+    questions = {one.case: one.question for one in found.outcomes}
+    header = ("case", "question", *(f"place, {mode}" for mode in found.lists), "calls")
+    yield from markdown_table(header, [(row[0], questions[row[0]], *row[1:]) for row in case_rows(found)])
+    for fault in found.faults:
+        yield f"\n- {markdown_text(fault)}"
+    yield ""
+    yield "## Tools that compete"
+    yield ""
+    if found.competing:
+        rows = [(f"{one.tools[0]}, {one.tools[1]}", one.why, one.advice) for one in found.competing]
+        yield from markdown_table(("tools", "why", "what to write"), rows)
+    else:
+        yield "None: no two tools have the same words, or each says when to take the other."
+    if found.expensive:
+        yield ""
+        yield "## Tools that cost much"
+        yield ""
+        yield from markdown_table(
+            ("tool", "tokens", "share"), [(one.tool, str(one.tokens), f"{one.share:.0%}") for one in found.expensive]
+        )
+
+
+def _calls(own: Sequence[CaseOutcome]) -> str:
+    if not any(one.ways for one in own):
+        return "no tool fits"
+    if not all(one.answered for one in own):
+        return "wrong"
+    return "right" if all(one.called for one in own) else "fit"
+
+
+def _place(rank: int | None, judged: bool) -> str:
+    return "" if not judged else "not found" if rank is None else str(rank)
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    yield "| " + " | ".join(header) + " |"
+    yield "|" + "---|" * len(header)
+    for row in rows:
+        yield "| " + " | ".join(markdown_text(cell) for cell in row) + " |"
+
+
+SETTING_HEADER: Final = (
+    "profile, mode", "tools", "tokens of the list", "pass rate (95 %)", "questions", "read", "written", "turns", "seconds", "cost",
+)  # fmt: skip
+CASE_HEADER: Final = ("case", "passed", "interval", "what else")
+CONFUSION_HEADER: Final = ("expected", "chosen", "times")
+WRONG_HEADER: Final = ("tool", "argument", "is", "times")
+_SHOWN: Final = 40  # failures that the report shows
+
+
+def setting_rows(report: ModelReport) -> list[tuple[str, ...]]:
+    """Return a row for each setting: the pass rate with its interval, and the cost."""
+    rows: list[tuple[str, ...]] = []
+    for one in report.settings:
+        tools, tokens = report.lists[one]
+        usage, rate, missing = report.usage(one), report.rate(one), report.missing(one)
+        asked = f"{rate.questions} × {report.repeat}" + (f", {missing} unanswered" if missing else "")
+        counts = (f"{usage.read:,}", f"{usage.written:,}", f"{report.turns(one):.1f}", f"{report.seconds(one):.2f}")
+        rows.append((one.title, str(tools), str(tokens), rate.words, asked, *counts, _cost(report, one)))
+    return rows
+
+
+def model_case_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
+    """Return a row for each case: its pass rate with interval, and the other results."""
+    rows: list[tuple[str, ...]] = []
+    for case in report.questions:
+        attempts, rate = report.of(setting, case), report.case_rate(setting, case)
+        passed = sum(one.verdict == "passed" for one in attempts)
+        counts = Counter(one.verdict for one in attempts if one.verdict != "passed")
+        others = ", ".join(f"{name} {count}" if count > 1 else name for name, count in sorted(counts.items()))
+        interval = f"{100 * rate.lower:.0f}–{rate.upper:.0%}" if rate.questions else ""
+        rows.append((case, f"{passed}/{len(attempts)}", interval, others))
+    return rows
+
+
+def confusion_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
+    """Return the non-empty cells of the confusion matrix: expected tool, chosen tool, count."""
+    return [
+        (expected, "the same" if expected == chosen else chosen, str(times))
+        for (expected, chosen), times in sorted(report.confusion(setting).items())
+    ]
+
+
+def wrong_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
+    """Return a row for each wrong argument."""
+    found = report.wrong_arguments(setting)
+    return [(tool, name or "all", kind, str(times)) for (tool, name, kind), times in sorted(found.items())]
+
+
+def failure_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
+    """Return a row for each failed attempt: case, verdict, faults."""
+    return [(one.case, one.verdict, "; ".join(one.faults)) for one in report.failures(setting)]
+
+
+def against_rows(report: ModelReport, earlier: ModelReport | None) -> list[tuple[str, ...]]:
+    """Return comparison rows: other settings with the first one, and all settings with an earlier report."""
+    rows: list[tuple[str, ...]] = []
+    first, *others = report.settings
+    for one in others:
+        found = report.against(one, report, first)
+        rows.append((f"{one.title} against {first.title}", found.words, str(found.questions), _sure(found.sure)))
+    for one in report.settings if earlier is not None else ():
+        assert earlier is not None
+        if one in earlier.lists:
+            found = report.against(one, earlier)
+            title = f"{one.title} against {earlier.model} of {earlier.asked}"
+            rows.append((title, found.words, str(found.questions), _sure(found.sure)))
+    return rows
+
+
+def _sure(sure: bool) -> str:
+    return "yes" if sure else "may be chance"
+
+
+def _cost(report: ModelReport, setting: Setting) -> str:
+    cost = report.cost(setting)
+    return "" if cost is None or report.prices is None else f"{cost:.4f} {report.prices.currency}"
+
+
+def model_page(report: ModelReport) -> str:
+    """Return the page."""
+    return "\n".join(_model_lines(report)) + "\n"
+
+
+def _model_lines(report: ModelReport) -> Iterator[str]:
+    yield f"# {report.server}, answered by {markdown_text(report.model)}"
+    yield ""
+    place = f" at `{report.endpoint}`" if report.endpoint else ""
+    yield f"Written by `mcpfactory evaluate {report.server} --model {report.model} --report`{place} on {report.asked}."
+    yield "The interval is over the questions: how often each was asked does not narrow it."
+    yield ""
+    yield from markdown_table(SETTING_HEADER, setting_rows(report))
+    if compared := against_rows(report, None):
+        yield ""
+        yield from markdown_table(("difference", "points (95 %)", "questions", "beyond chance"), compared)
+    for setting in report.settings:
+        yield from _setting_lines(report, setting)
+
+
+def _setting_lines(report: ModelReport, setting: Setting) -> Iterator[str]:
+    yield ""
+    yield f"## {setting.title}"
+    yield ""
+    yield from markdown_table(CASE_HEADER, model_case_rows(report, setting))
+    yield ""
+    yield "Which tool was chosen where which was expected:"
+    yield ""
+    yield from markdown_table(CONFUSION_HEADER, confusion_rows(report, setting))
+    if wrong := wrong_rows(report, setting):
+        yield ""
+        yield "Arguments that were wrong:"
+        yield ""
+        yield from markdown_table(WRONG_HEADER, wrong)
+    if failures := failure_rows(report, setting):
+        yield ""
+        yield "What did not pass:"
+        yield ""
+        for case, verdict, faults in failures[:_SHOWN]:
+            yield f"- {case}: {VERDICTS[verdict]}: {markdown_text(faults)}"
+        if len(failures) > _SHOWN:
+            yield f"- and {len(failures) - _SHOWN} more, in the JSON beside this page"
+
+
+REPORTS: Final = Path("evals", "reports")
+PROPOSALS: Final = Path("evals", "proposals", "proposed.yaml")
+"""File of unreviewed cases, separate from those that are asked."""
+
+Tool = Mapping[str, Any]
+
+_OTHER: Final = re.compile(r"[^A-Za-z0-9.]+")
+
+
+def report_file(folder: Path, model: str) -> Path:
+    """Return the path of a model's report for the server in `folder`."""
+    return folder / REPORTS / f"{_OTHER.sub('-', model).strip('-.')}.json"
+
+
+def write_report(folder: Path, report: ModelReport) -> Path:
+    """Write the report and its page, and return the file of the report."""
+    file = report_file(folder, report.model)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, (json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n").encode())
+    replace_file(file.with_suffix(".md"), model_page(report).encode())
+    return file
+
+
+def load_report(file: Path) -> ModelReport:
+    """Return the report in a file.
+
+    Raises:
+        StateError: the file is unreadable or invalid.
+    """
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise StateError(f"{file} cannot be read: {error.strerror}", hint="give a file in evals/reports") from error
+    return read_report(text, str(file))
+
+
+def read_reports(folder: Path) -> list[ModelReport]:
+    """Return the reports of the server in `folder`, by the names of their files.
+
+    Raises:
+        StateError: one cannot be read.
+    """
+    return [load_report(file) for file in sorted((folder / REPORTS).glob("*.json"))]
+
+
+def judge_recorded(
+    folder: Path,
+    server: str,
+    model: str,
+    mode: str,
+    *,
+    tools: Sequence[Tool],
+    cases: Sequence[EvaluationCase],
+    endpoint: str = "",
+) -> dict[str, Any]:
+    """Return the result of a model's recorded report for a tool list and cases.
+
+    That is `rate`, `lower`, `upper`, `questions` and `asked`; or `why` the report does not apply: it is about other
+    tools or cases, or about another `endpoint` than the workspace names.
+
+    Raises:
+        StateError: the report cannot be read.
+    """
+    file, setting = report_file(folder, model), Setting(mode=mode)
+    if not file.is_file():
+        return {"why": "no report is recorded"}
+    report = load_report(file)
+    if (report.server, report.model) != (server, model):
+        return {"why": f"its report is of {report.server} and {report.model}"}
+    if report.tools != hash_tools(tools):
+        return {"why": "its report is of another tool list"}
+    if report.cases != hash_cases(cases):
+        return {"why": "its report is of other cases"}
+    if endpoint and report.endpoint != endpoint:
+        return {"why": "its report is of another endpoint than the workspace names"}
+    if setting not in report.lists:
+        return {"why": f"its report has nothing of {setting.title}"}
+    if missing := report.missing(setting):
+        return {"why": f"in its report {missing} questions have no answer"}
+    return {**report.rate(setting).to_json(), "asked": report.asked.isoformat()}

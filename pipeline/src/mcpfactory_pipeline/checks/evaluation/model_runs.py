@@ -1,0 +1,318 @@
+"""Ask a model the questions of a server's cases, turn by turn."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Final
+
+from mcpfactory_codegen.text import count_tokens
+from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
+from mcpfactory_pipeline.base.ids import utc_now
+from mcpfactory_pipeline.checks.elicitation import Person
+from mcpfactory_pipeline.checks.evaluation.cases import distort_tool_list
+from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, MadeCall, ModelTranscript, Setting, judge
+from mcpfactory_pipeline.checks.evaluation.model import (
+    NO_TOKENS,
+    EndpointError,
+    ModelCall,
+    ModelChat,
+    ModelConnection,
+    ModelEndpoint,
+    ModelUnreachableError,
+    ToolAnswer,
+)
+from mcpfactory_pipeline.checks.evaluation.model_report import ModelPrices, ModelReport, hash_cases, hash_tools
+from mcpfactory_pipeline.checks.evaluation.offered_tools import OfferedServer, SearchTools
+from mcpfactory_pipeline.checks.exchange import result_text
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
+from mcpfactory_runtime.client import Client, ProtocolError
+from mcpfactory_runtime.schemas.dialects import DIALECTS, shorten_names
+
+SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
+"""First part of every model's system prompt; the instructions of the server follow."""
+
+_TURNS: Final = 12  # maximum number of turns of a conversation with the model
+_LARGEST: Final = 100_000  # characters of a tool's answer that the model gets
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTools:
+    """Tool list shown to a model, and the server's tool behind each name.
+
+    Attributes:
+        tools: as sent to the endpoint.
+        stands_for: shown name → the name that the server lists, if they differ.
+        own: listed name → the tool's full name, if it is too long for the list.
+        search: access to tools that are not in the list.
+    """
+
+    tools: Sequence[Mapping[str, Any]]
+    search: SearchTools
+    stands_for: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, str] = field(default_factory=dict)
+
+
+def system_text(instructions: str) -> str:
+    """Return the system prompt."""
+    return f"{SYSTEM}\n\n{instructions}" if instructions else SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Answerer:
+    """Simulated person during a conversation: the client's `elicitation`, and the case's answers to each tool."""
+
+    person: Person = field(default_factory=Person)
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+async def converse(
+    chat: ModelChat,
+    client: Client,
+    shown: ShownTools,
+    *,
+    beside: Answerer | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> ModelTranscript:
+    """Let the model call tools of the server until it stops; `beside` answers the tools' questions to a person.
+
+    Raises:
+        EndpointError: the endpoint gave no usable answer.
+        ModelUnreachableError: the endpoint will not answer any question.
+        ConnectionLostError, TimeoutError: the server ended, or did not answer.
+    """
+    made: list[MadeCall] = []
+    usage, began, waited = NO_TOKENS, clock(), 0.0
+    for number in range(1, _TURNS + 1):
+        asked = clock()
+        turn = await chat.turn()
+        waited += clock() - asked
+        usage += turn.usage
+        if not turn.calls or turn.refused:
+            return ModelTranscript(
+                tuple(made), turn.text, number, usage, clock() - began, waited, refused=turn.refused, cut=turn.cut
+            )
+        answers = []
+        for call in turn.calls:
+            done, answer = await _call(client, shown, call, number, beside or Answerer())
+            made.append(done)
+            answers.append(answer)
+        chat.answer(answers)
+    return ModelTranscript(tuple(made), "", _TURNS, usage, clock() - began, waited, cut=True)
+
+
+async def _call(
+    client: Client, shown: ShownTools, call: ModelCall, turn: int, beside: Answerer
+) -> tuple[MadeCall, ToolAnswer]:
+    """Make one call; return its record and the answer for the model.
+
+    In search mode, the record names the tool behind the call.
+    """
+    arguments, listed = call.arguments, shown.stands_for.get(call.tool, call.tool)
+    name = shown.own.get(listed, listed)
+    if arguments is None:
+        text = "The arguments are not a JSON object. Call the tool again with a JSON object."
+        return MadeCall(name, None, turn, text, failed=True), ToolAnswer(call, text, failed=True)
+    if call.tool not in {tool["name"] for tool in shown.tools}:
+        text = f"Unknown tool {call.tool}."
+        return MadeCall(name, arguments, turn, text, failed=True), ToolAnswer(call, text, failed=True)
+    meant = str(arguments.get("name", "")) if shown.search.call and name == shown.search.call else name
+    beside.person.answer = beside.answers.get(shown.own.get(meant, meant), "declines")  # default for undeclared tools
+    try:
+        result = await client.call_tool(listed, arguments)
+        text, failed = result_text(result)[:_LARGEST], bool(result.get("isError"))
+    except ProtocolError as error:
+        text, failed = str(error), True
+    answer = ToolAnswer(call, text, failed)
+    if shown.search.call and name == shown.search.call:
+        inner = arguments.get("arguments")
+        given = inner if isinstance(inner, dict) else {}
+        return MadeCall(shown.own.get(meant, meant), given, turn, text, failed=failed), answer
+    machinery = name in shown.search.machinery
+    return MadeCall(name, arguments, turn, text, failed=failed, machinery=machinery), answer
+
+
+DIALECT: Final = "plain"
+"""Dialect that both kinds of endpoint accept: schemas without root combinators or references, 64-character names."""
+
+_UNANSWERED: Final = 5  # consecutive requests without an answer, after which the endpoint is given up
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRunOptions:
+    """Options for asking cases.
+
+    Attributes:
+        settings: the settings in which tools are offered.
+        repeat: how often each case is asked in each of them.
+        jobs: parallel questions; each has two processes.
+        timeout: seconds for one answer of the server.
+        prices: per million tokens.
+        max_cost: spending limit, in the currency of the prices.
+    """
+
+    settings: Sequence[Setting] = (Setting(),)
+    repeat: int = 1
+    jobs: int = 2
+    timeout: float = 60.0
+    prices: ModelPrices | None = None
+    max_cost: float | None = None
+
+
+async def ask_cases(
+    server: WorkspaceServer,
+    cases: Sequence[EvaluationCase],
+    endpoint: ModelEndpoint,
+    options: ModelRunOptions,
+    *,
+    on_attempt: Callable[[Attempt], None] = lambda _: None,
+) -> ModelReport:
+    """Ask a model the cases and return a report of its attempts.
+
+    Args:
+        server: of the workspace; it is started from its sources.
+        cases: in the order of the report.
+        endpoint: of the model.
+        options: see `ModelRunOptions`.
+        on_attempt: called with each attempt when it ends.
+
+    Raises:
+        ConfigError: the client library is not installed, the server lacks a setting, or a modelled API does not
+            start.
+        RefusedError: the server has no API that calls could reach.
+        ModelUnreachableError: the endpoint refuses, or did not answer several times in a row.
+        ServerError, StageError: the server does not start, or ends.
+    """
+    if not OfferedServer(server, "full", options.timeout).callable:
+        raise RefusedError(
+            f"{server.name} has no model of its API: tool calls would reach nothing",
+            hint=f"write servers/{server.name}/tests/upstream.py; see docs/how-to/evaluate.md",
+        )
+    full = {str(tool["name"]): tool for tool in await OfferedServer(server, "full", options.timeout).tools("full")}
+    offers = {setting: await _shown(server, setting, options.timeout, full) for setting in options.settings}
+    asking = _ModelRun(server, options, full, offers, on_attempt)
+    async with connected(endpoint) as connection:
+        attempts = await asking.all(connection, cases)
+    return ModelReport(
+        server=server.name,
+        model=endpoint.name,
+        endpoint=endpoint.place,
+        asked=utc_now().date(),
+        tools=hash_tools(full.values()),
+        cases=hash_cases(cases),
+        repeat=options.repeat,
+        questions={case.name: case.question for case in cases},
+        lists={one: (len(shown.tools), sum(map(count_tokens, shown.tools))) for one, shown in offers.items()},
+        attempts=attempts,
+        prices=options.prices,
+    )
+
+
+async def _shown(
+    server: WorkspaceServer,
+    setting: Setting,
+    timeout: float,  # noqa: ASYNC109 - seconds for one request
+    names: Iterable[str],
+) -> ShownTools:
+    """Return the list of a setting in the endpoint's dialect, with texts or names swapped if required."""
+    offer = OfferedServer(server, setting.profile, timeout)
+    listed = await offer.tools(setting.mode, DIALECT)
+    search = SearchTools(listed)
+    if setting.mode == "search" and search.call is None:
+        raise ConfigError(f"{server.name} has no search mode", hint="remove --mode search")
+    shown, stands_for = distort_tool_list(listed, setting.words)
+    limits = DIALECTS[DIALECT]
+    own = {short: name for name, short in shorten_names(names, limits.name).items()} if limits else {}
+    return ShownTools(shown, search, stands_for, own)
+
+
+@asynccontextmanager
+async def connected(endpoint: ModelEndpoint) -> AsyncIterator[ModelConnection]:
+    """Yield a connection to the endpoint by the client library of its vendor.
+
+    Raises:
+        ConfigError: the library is not installed.
+    """
+    chats: type[ModelChat]
+    try:
+        if endpoint.kind == "openai":
+            from mcpfactory_pipeline.checks.evaluation.openai_model import OpenAIChat as chats  # noqa: PLC0415, N813 - optional extra
+        else:
+            from mcpfactory_pipeline.checks.evaluation.anthropic_model import AnthropicChat as chats  # noqa: PLC0415, N813 - optional extra
+    except ImportError as error:
+        raise ConfigError(
+            f"the client library of {endpoint.kind} is not installed: {error.name}",
+            hint="pip install 'mcpfactory[models]'",
+        ) from error
+    connection = ModelConnection(endpoint, chats)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@dataclass(slots=True)
+class _ModelRun:
+    """One run over all cases: requests, costs, and the state of the endpoint."""
+
+    server: WorkspaceServer
+    options: ModelRunOptions
+    full: Mapping[str, Mapping[str, Any]]
+    offers: Mapping[Setting, ShownTools]
+    on_attempt: Callable[[Attempt], None]
+    spent: float = 0.0
+    silent: int = 0
+    found: dict[int, Attempt] = field(default_factory=dict)
+
+    async def all(self, connection: ModelConnection, cases: Sequence[EvaluationCase]) -> list[Attempt]:
+        """Ask each case until the spending limit."""
+        waiting = enumerate(product(range(1, self.options.repeat + 1), self.offers, cases))
+        tasks = [asyncio.create_task(self._work(connection, waiting)) for _ in range(max(1, self.options.jobs))]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return [self.found[number] for number in sorted(self.found)]
+
+    async def _work(
+        self, connection: ModelConnection, waiting: Iterator[tuple[int, tuple[int, Setting, EvaluationCase]]]
+    ) -> None:
+        for place, (number, setting, case) in waiting:
+            if self.options.max_cost is not None and self.spent >= self.options.max_cost:
+                return
+            done = await self._attempt(connection, setting, case, number)
+            self.found[place] = done
+            if self.options.prices is not None:
+                self.spent += self.options.prices.of(done.usage)
+            self.on_attempt(done)
+            self.silent = 0 if done.answered else self.silent + 1
+            if self.silent >= _UNANSWERED:
+                raise ModelUnreachableError(
+                    f"{self.silent} questions in a row got no answer; the last: {done.faults[0]}",
+                    hint="run the command again later",
+                )
+
+    async def _attempt(
+        self, connection: ModelConnection, setting: Setting, case: EvaluationCase, number: int
+    ) -> Attempt:
+        shown = self.offers[setting]
+        offer = OfferedServer(self.server, setting.profile, self.options.timeout)
+        answers = {call.tool: call.person for way in case.right for call in way if call.person is not None}
+        beside = Answerer(answers=answers)
+        async with offer.opened(setting.mode, DIALECT, beside.person if answers else None) as (client, api):
+            filled = case.filled(api.values)
+            chat = connection.chat(system_text(client.instructions), filled.question, shown.tools)
+            try:
+                done = await converse(chat, client, shown, beside=beside)
+            except EndpointError as error:
+                return Attempt(case.name, setting, number, "unanswered", (str(error),))
+        found = judge(filled, done, self.full)
+        worth = (found.verdict, found.faults, found.choices, found.wrong, done.calls, done.text, done.turns)
+        return Attempt(case.name, setting, number, *worth, done.usage, done.seconds, done.waited)

@@ -1,0 +1,403 @@
+"""Rules about tool calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+from urllib.parse import unquote
+
+from mcpfactory_codegen.effects import SAFE_METHODS, is_question, sounds_like_change
+from mcpfactory_pipeline.checks.evidence import ElicitationOutcome, Evidence, RecordedCall, answer_text
+from mcpfactory_pipeline.checks.exchange import STRUCTURED
+from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
+from mcpfactory_pipeline.checks.rule import (
+    Fault,
+    RuleOutcome,
+    RuleSubjects,
+    RuleTable,
+    Scope,
+    Severity,
+    not_applicable,
+    not_checked,
+    rule_outcome,
+)
+from mcpfactory_pipeline.checks.rules.subjects import by_tool, calls_or_reason, cases_or_reason, tools_or_reason
+from mcpfactory_runtime.protocol.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
+)
+
+RULES: Final = RuleTable()
+rule = RULES.rule
+_UNFINISHED: Final = re.compile(
+    r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
+)
+_SHORT: Final = 500  # characters; longer answers are neither questions nor refusals
+# Questions and words of refusal in answers to wrong arguments.
+_ASKS: Final = re.compile(
+    r"[?？؟][\s\"')*]*$|[?？؟]\s|¿|\b(which|what|need(s|ed)?|require[sd]?|missing|provide|specify|supply|give|enter|choose|must|should|invalid|"
+    r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
+    re.IGNORECASE,
+)
+# Traces of `samples.wrong_arguments` in an answer if the tool computes with the arguments.
+_ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
+# Codes of errors that the protocol layer raises: wrong arguments, a missing client capability, a required task.
+_PROTOCOL_CODES: Final = (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
+)
+
+
+def _said(call: RecordedCall, length: int = 120) -> str:
+    return repr(answer_text(call.exchange)[:length])
+
+
+def _fault(call: RecordedCall, words: str, lesser: Severity | None = None) -> Fault:
+    return Fault(words, call.tool, call.exchange, lesser=lesser)
+
+
+def _calls(choose: Callable[[Evidence], Iterable[RecordedCall]], none: str) -> Scope[RecordedCall]:
+    """Return chosen calls; each tool counts once. `none` is the reason if there are none."""
+
+    def scope(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+        calls = by_tool(choose(evidence))
+        return calls if calls.items else not_applicable(none)
+
+    return scope
+
+
+def _is_unfinished(call: RecordedCall) -> bool:
+    return _UNFINISHED.search(answer_text(call.exchange)) is not None
+
+
+@rule("tool-calls.some-succeed", 5, gate=True, ceiling=49,
+      statement="At least one of the called tools succeeded.",
+      source="a server whose every tool answers an error is of no use, however well it describes itself",
+      hint=("implement the tools; without cases, set readOnlyHint on tools that only read, so that they "
+            "can be called"))  # fmt: skip
+def _tools_work(evidence: Evidence) -> RuleOutcome:
+    """Check that a tool succeeds. Failures with guessed arguments prove nothing, unless the answer reports a defect."""
+    reason = calls_or_reason(evidence)
+    if reason is not None:
+        return reason
+    if any(not call.failed for call in evidence.calls):
+        return RuleOutcome()
+    if any(not one.faults and not one.shows_nothing for one in evidence.evaluated):
+        return RuleOutcome()
+    relevant = [call for call in evidence.calls if call.origin == "case" or _is_unfinished(call)]
+    if not relevant:
+        return not_checked(
+            "no call was made with arguments that are known to be right, and all were answered with an error "
+            f"({_said(evidence.answers[0])}), as honest servers do without their API; cases would tell, and the settings "
+            "of its API"
+        )
+    shown = next(filter(_is_unfinished, relevant), relevant[0])
+    words = f"every called tool ({len(evidence.calls)} calls) returned an error: {_said(shown)}"
+    return RuleOutcome((_fault(shown, words),))
+
+
+def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+    """Return the calls, except timeouts without a case: the tool may be slow by design."""
+    if (reason := calls_or_reason(evidence)) is not None:
+        return reason
+    calls = [call for call in evidence.answers if not _is_slow(call)]
+    return by_tool(calls) if calls else not_checked("no call was answered in the time that there was")
+
+
+def _is_slow(call: RecordedCall) -> bool:
+    """Return True if a call without a case timed out, which proves nothing about the tool."""
+    return call.origin != "case" and call.exchange.problem.startswith("no answer")
+
+
+@rule("tool-calls.answered", 5, gate=True, over=_quick_answers,
+      statement="Every call is answered, and the server keeps running.",
+      source="JSON-RPC 2.0 §5; a client waits for the answer",
+      hint="catch exceptions in the tool, limit its run time, and never end the process in a tool")  # fmt: skip
+def _answers(call: RecordedCall) -> Iterator[Fault]:
+    if call.exchange.received is None:
+        yield _fault(call, f"the call got no answer: {call.exchange.problem}")
+
+
+def _answered(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+    return calls_or_reason(evidence) or RuleSubjects(evidence.answers, _called(evidence))
+
+
+def _called(evidence: Evidence) -> int:
+    return len({call.tool for call in evidence.calls})
+
+
+@rule("tool-calls.implemented", 3, over=_answered,
+      statement="No tool answers that it is not implemented.",
+      source="a tool that is listed is a promise to the model",
+      hint="implement the tool or do not list it")  # fmt: skip
+def _finished(call: RecordedCall) -> Iterator[Fault]:
+    if call.failed and _is_unfinished(call):
+        yield _fault(call, f"the tool answers that it is not implemented: {_said(call)}")
+
+
+def _cases(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+    cases = by_tool(call for call in evidence.calls if call.origin == "case")
+    return cases if cases.items else cases_or_reason(evidence) or cases
+
+
+@rule("tool-calls.cases", 5, gate=True, over=_cases,
+      statement="Every case, from the API document or supplied by you, is answered without an error.",
+      source="cases are made from the document or given by who knows the server: correct arguments",
+      hint="run the server's own tests; the evidence shows the call")  # fmt: skip
+def _case(call: RecordedCall) -> Iterator[Fault]:
+    if call.failed and call.exchange.received is not None:  # behavior.answers reports calls without an answer
+        yield _fault(call, f"{call.title or 'a correct call'}: returned an error: {_said(call, 200)}")
+
+
+def _with_cases(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+    return cases_or_reason(evidence) or RuleSubjects(evidence.calls, _called(evidence))
+
+
+@rule("tool-calls.api-requests", 5, gate=True, over=_with_cases,
+      statement="The requests that tools send upstream match the API document.",
+      source="the API document: method, path, parameters, headers, body",
+      hint="compare the operation record with the document")  # fmt: skip
+def _requests(call: RecordedCall) -> Iterator[Fault]:
+    if call.mismatches:
+        yield _fault(call, f"{call.title}: {'; '.join(call.mismatches)}")
+
+
+_NOTHING_WRONG: Final = "no tool that is marked readOnlyHint has an argument that can be given wrongly"
+
+
+@rule("tool-calls.argument-validation", 3, gate=True, over=_calls(lambda evidence: evidence.wrong, _NOTHING_WRONG),
+      statement=("A call without a required argument, or with an object where the schema requires a string, number "
+                 "or boolean, is answered with an error."),
+      source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
+      hint="validate the arguments against the inputSchema before the tool runs")  # fmt: skip
+def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
+    if not call.failed:
+        words, lesser = _taken(call, evidence)
+        yield _fault(call, f"called {call.title}, the tool {words}", lesser)
+
+
+def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
+    """Return the reaction of a tool that answered wrong arguments without an error.
+
+    The gate closes only on evidence that the tool ran with them.
+    """
+    text = answer_text(call.exchange).strip()
+    changing = next((one for one in call.requests if one["method"] not in ("GET", "HEAD")), None)
+    if changing is not None:  # regardless of the answer's text
+        return f"sent {changing['method']} {changing['path']} to its API", None
+    if text and len(text) <= _SHORT and _ASKS.search(text):
+        return f"asked back, or refused, without an error: {text[:120]!r}", 1
+    if call.requests:
+        return f"sent {call.requests[0]['method']} {call.requests[0]['path']} to its API", None
+    right = {answer_text(one.exchange).strip() for one in evidence.calls if one.tool == call.tool and not one.failed}
+    if text and text in right:
+        return f"answered as it does to right ones: {text[:120]!r}", None
+    if _ECHOED.search(text):
+        return f"worked with them: {text[:120]!r}", None
+    if (call.exchange.result or {}).get("structuredContent"):
+        return "answered with structured content", None
+    return f"answered without an error, and nothing shows whether it looked at them: {text[:120]!r}", 3
+
+
+def _refused(evidence: Evidence) -> list[RecordedCall]:
+    return [call for call in evidence.wrong if call.failed]
+
+
+@rule("tool-calls.argument-errors", 2, over=_calls(_refused, "no call with wrong arguments was answered with an error"),
+      statement=(f"Wrong arguments are answered with isError, or error {INVALID_PARAMS}, and an explanation for the "
+                 "model."),
+      source="MCP server/tools, Error Handling: input validation errors should be reported in the result",
+      hint="say which argument is wrong, and what it must be")  # fmt: skip
+def _argument_error(call: RecordedCall) -> Iterator[Fault]:
+    exchange = call.exchange
+    if exchange.received is None:
+        yield _fault(call, f"called {call.title}, the tool gave no answer: {exchange.problem}")
+    elif exchange.code is not None and exchange.code != INVALID_PARAMS:
+        yield _fault(call, f"called {call.title}, the answer is error {exchange.code}: {_said(call)}")
+    else:
+        yield from _help_faults(call)
+
+
+def _protocol_errors(evidence: Evidence) -> list[RecordedCall]:
+    return [call for call in evidence.calls if call.exchange.error is not None]
+
+
+@rule("tool-calls.error-in-result", 2, over=_calls(_protocol_errors, "no call was answered with a protocol error"),
+      statement="A tool that fails reports it by isError in its result, not by a protocol error.",
+      source=("MCP schema, CallToolResult: errors that originate from the tool should be reported inside the result, "
+              "or the model does not see them"),
+      hint="catch exceptions in the tool, and return them as text with isError")  # fmt: skip
+def _failure_kind(call: RecordedCall) -> Iterator[Fault]:
+    code = call.exchange.code
+    if code not in _PROTOCOL_CODES:
+        words = f"a call that matches the inputSchema got the protocol error {code}: {_said(call)}"
+        yield _fault(call, words)
+
+
+@rule("tool-calls.coverage", 3,
+      statement=("With cases, every tool is called: by a case of the API document, or by an evaluation case whose "
+                 "answer depends on the API."),
+      source="what was not called is not known to work",
+      hint=("add a case for the tool, or an evaluation case in evals/ that defines what the answer "
+            "contains (docs/how-to/evaluate.md)"))  # fmt: skip
+def _covered(evidence: Evidence) -> RuleOutcome:
+    if not evidence.with_cases and not evidence.evaluated:
+        return not_applicable("there are no cases")
+    untried = evidence.untried
+    called = {one.call.tool for one in evidence.evaluated}
+    faults = (
+        Fault(
+            f"nothing shows that the tool works: {why}" if name in called else f"the tool was not called: {why}", name
+        )
+        for name, _ in evidence.named_tools
+        if (why := untried.get(name))
+    )
+    return tools_or_reason(evidence) or rule_outcome(len(evidence.named_tools), faults)
+
+
+@rule("tool-calls.evaluation-cases", 5, gate=True,
+      statement=("Every correct call of the evaluation cases gets the expected answer, and asks a person if its case "
+                 "requires it."),
+      source="somebody who knows the server wrote the expected answers",
+      hint="mcpfactory evaluate NAME runs the same cases; fix the tool, or the case")  # fmt: skip
+def _evaluated(evidence: Evidence) -> RuleOutcome:
+    unasked = evidence.missing.get("evaluations", "")
+    if not evidence.evaluated and not unasked:
+        return not_applicable("there are no evaluation cases, or nothing that they could be asked of")
+    faults = [
+        _fault(one.call, f"{one.case}: {'; '.join(one.faults)}", 2 if one.slow else None)
+        for one in evidence.evaluated
+        if one.faults
+    ]
+    if unasked:
+        faults.append(Fault(f"not every evaluation case could be run: {unasked}", lesser=2))
+    return rule_outcome(max(len({one.call.tool for one in evidence.evaluated}), 1), faults)
+
+
+def _persons(evidence: Evidence) -> RuleSubjects[ElicitationOutcome] | RuleOutcome:
+    if not evidence.persons:
+        return not_applicable("no tool that has a case asks a person")
+    return RuleSubjects(evidence.persons, len({one.agreed.tool for one in evidence.persons}))
+
+
+@rule("tool-calls.consent", 5, gate=True, over=_persons,
+      statement="A tool that asks a person changes nothing if the person declines or cannot be asked.",
+      source="MCP client/elicitation: a server must do what the user's answer says; decline and cancel are answers",
+      hint="ask before anything is sent, and send nothing without consent")  # fmt: skip
+def _consent(person: ElicitationOutcome) -> Iterator[Fault]:
+    """Yield the calls that sent write requests without consent."""
+    for when, call in (("no person could be asked", person.unasked), ("the person declined", person.declined)):
+        sent = [(str(one["method"]), f"{one['method']} {one['path']}") for one in call.requests]
+        changing = ", ".join(text for method, text in sent if method not in SAFE_METHODS and text != call.question)
+        if changing:
+            yield _fault(call, f"{when}, the call sent {changing}")
+
+
+def _with_output(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+    if (reason := tools_or_reason(evidence)) is not None:
+        return reason
+    declared = evidence.output_schemas
+    if not declared:
+        return not_applicable("no tool declares an outputSchema")
+    calls = [call for call in evidence.answers if call.tool in declared and not call.failed]
+    return by_tool(calls) if calls else not_checked("no tool with an outputSchema was called with success")
+
+
+@rule("tool-calls.output-schema", 5, gate=True, since=STRUCTURED, over=_with_output,
+      statement="A tool with an outputSchema returns structuredContent that matches it.",
+      source="MCP server/tools, Output Schema: servers must provide structured results that conform",
+      hint="correct the schema or the result; clients may refuse the answer")  # fmt: skip
+def _output(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
+    result = call.exchange.result or {}
+    schema = evidence.output_schemas[call.tool]
+    if schema_error(schema):
+        return  # schemas.output-valid reports it
+    if "structuredContent" not in result:
+        yield _fault(call, "the tool declares an outputSchema but returned no structuredContent")
+    elif problem := instance_error(result["structuredContent"], schema):
+        yield _fault(call, f"structuredContent does not match the outputSchema: {problem}")
+
+
+def _marked(evidence: Evidence) -> dict[str, Any]:
+    return {name: tool for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+
+
+def _read_only_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+    if not evidence.with_cases:
+        return not_applicable("without a stub upstream nobody sees what a tool sends")
+    marked = _marked(evidence)
+    return calls_or_reason(evidence) or by_tool(call for call in evidence.calls if call.tool in marked)
+
+
+@rule("tool-calls.read-only", 5, gate=True, over=_read_only_calls,
+      statement=("A tool with readOnlyHint sends no write request; a POST that only queries, by its document or "
+                 "path, is allowed."),
+      source="MCP schema, ToolAnnotations.readOnlyHint: clients run such tools without asking",
+      hint="remove the hint or the request")  # fmt: skip
+def _read_only(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
+    tool = _marked(evidence)[call.tool]
+    sent = [(str(request.get("method")), str(request.get("path", ""))) for request in call.requests]
+    writing = [f"{method} {path}" for method, path in sent if not _reads(method, path, call, tool)]
+    if writing:
+        yield _fault(call, f"readOnlyHint is true, but the call sent {', '.join(writing)}")
+
+
+def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
+    """Return True if a request only reads, by its method, document or path, unless the tool declares otherwise."""
+    if method in SAFE_METHODS or call.question in {f"{method} {path}", f"{method} {unquote(path)}"}:
+        return True
+    texts = (str(tool.get(text) or "") for text in ("title", "description"))
+    return is_question(method, path) and not sounds_like_change(call.tool, *texts)
+
+
+def hint(tool: Any, name: str) -> Any:
+    """Return an annotation of a tool; None if it is missing."""
+    annotations = tool.get("annotations")
+    return annotations.get(name) if isinstance(annotations, dict) else None
+
+
+def _results(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+    if (reason := calls_or_reason(evidence)) is not None:
+        return reason
+    answered = [call for call in evidence.answers if call.exchange.result is not None]
+    return by_tool(answered) if answered else not_checked("no call was answered with a result")
+
+
+@rule("tool-calls.result-shape", 3, over=_results,
+      statement="Tool results have content: a list of blocks, each with a type.",
+      source="MCP schema, CallToolResult",
+      hint='return {"content": [{"type": "text", "text": …}]}')  # fmt: skip
+def _result(call: RecordedCall) -> Iterator[Fault]:
+    result = call.exchange.result or {}
+    content = result.get("content")
+    if result.get("resultType") == "input_required":
+        return
+    if not isinstance(content, list):
+        yield _fault(call, "the result has no content list")
+    elif not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in content):
+        yield _fault(call, "an entry of content is not an object with a type")
+    elif any(block["type"] == "text" and not isinstance(block.get("text"), str) for block in content):
+        yield _fault(call, "a text block has no text")
+
+
+def _tool_errors(evidence: Evidence) -> list[RecordedCall]:
+    return [call for call in evidence.calls if call.failed and call.exchange.result is not None]
+
+
+@rule("tool-calls.error-text", 2, over=_calls(_tool_errors, "no call was answered with isError"),
+      statement="A tool error tells the model what went wrong, without a stack trace.",
+      source="MCP server/tools, Error Handling: tool execution errors are for the model to act on",
+      hint="name the wrong argument, the problem, and what to try")  # fmt: skip
+def _help_faults(call: RecordedCall) -> Iterator[Fault]:
+    text = answer_text(call.exchange)
+    if not text.strip():
+        yield _fault(call, "the error has no text")
+    elif "Traceback (most recent call last)" in text or re.search(r"^\s+at \S+ \(.+:\d+:\d+\)", text, re.MULTILINE):
+        yield _fault(call, "the error is a stack trace that contains paths of the machine")

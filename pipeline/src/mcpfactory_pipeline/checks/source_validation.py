@@ -1,0 +1,182 @@
+"""Validate a server of the workspace from its sources, and locate findings in them."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_codegen.servers.config import Adopted
+from mcpfactory_pipeline.adoption.drift_check import find_differences
+from mcpfactory_pipeline.adoption.sources import LOCKS
+from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.checks.exchange import ValidationTarget
+from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.validation import validate
+from mcpfactory_pipeline.launch.command import server_command, server_environ
+from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
+from mcpfactory_pipeline.workspace.waivers import read_waivers
+from mcpfactory_pipeline.workspace.workspace import CALLS, Workspace, WorkspaceServer
+
+Place = tuple[str, int]  # file below the workspace, line
+
+_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # the manifest has one tool per line
+_LARGEST: Final = 2_000_000  # maximum size in bytes of a hand-written module that is searched
+_REGISTERS: Final = ("tool", "add_tool")  # methods of a server that register a tool
+# Subject of findings of the family `packaging` → the file to blame.
+_FILES: Final[Mapping[str, str]] = {
+    "README": "README.md",
+    "project": "pyproject.toml",
+    "pyproject.toml": "pyproject.toml",
+}
+
+
+def source_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, Place]:
+    """Return the places of the tools of the server in `folder`, and of what findings name that are about none.
+
+    A tool is where it is registered as such, by decorator or by call and under the name that clients see; else on its line of a manifest; else at a
+    function of its name. What is in none of these is left out. "" is the server: the line that makes it, or else its `mcpfactory.toml`.
+    """
+    modules = [(file, tree) for file in sorted((folder / "src").rglob("*.py")) if (tree := _parsed(file)) is not None]
+    found: dict[str, Place] = {}
+    for find in (registered_tools, _functions):
+        for file, tree in modules:
+            for name, line in find(tree):
+                found.setdefault(name, (file.relative_to(root).as_posix(), line))
+        if find is registered_tools:
+            found = {**_manifest_lines(root, folder), **found}
+    wanted = set(tools)
+    places = {name: place for name, place in found.items() if name in wanted}
+    for about, name in _FILES.items():
+        if (folder / name).is_file():
+            places.setdefault(about, ((folder / name).relative_to(root).as_posix(), 1))
+    made = next(
+        ((file, line) for file, tree in modules for line in _server_lines(tree)), (folder / "mcpfactory.toml", 1)
+    )
+    return {**places, "": (made[0].relative_to(root).as_posix(), made[1])}
+
+
+def registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield (name, line) of each tool that a module registers with `@server.tool` or `server.tool(function)`."""
+    functions = dict(_functions(tree))
+    decorating: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for decorator in node.decorator_list:
+                call = decorator if isinstance(decorator, ast.Call) else None
+                if _is_register(call.func if call else decorator):
+                    decorating.add(id(decorator))
+                    yield (_given_name(call) if call else "") or node.name, node.lineno
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _is_register(node.func) and id(node) not in decorating:
+            function = node.args[0].id if node.args and isinstance(node.args[0], ast.Name) else ""
+            if name := _given_name(node) or function:
+                yield name, functions.get(function, node.lineno)
+
+
+def _parsed(file: Path) -> ast.Module | None:
+    """Return a hand-written module; None if it is generated or unreadable."""
+    try:
+        if "_generated" in file.parts or file.stat().st_size > _LARGEST:
+            return None
+        return ast.parse(file.read_bytes())
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, node.lineno
+
+
+def _manifest_lines(root: Path, folder: Path) -> dict[str, Place]:
+    lines: dict[str, Place] = {}
+    for file in sorted(one for one in (folder / "src").rglob("manifest.json") if one.is_file()):
+        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if name := _MANIFEST.match(line):
+                lines.setdefault(name[1], (file.relative_to(root).as_posix(), number))
+    return lines
+
+
+def _server_lines(tree: ast.Module) -> Iterator[int]:
+    for node in tree.body:
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "Server":
+            yield node.lineno
+
+
+def _is_register(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in _REGISTERS
+
+
+def _given_name(call: ast.Call) -> str:
+    given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "name")]
+    return next((one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)), "")
+
+
+# All tools in the standard dialect, because each has cases. Servers from templates return their example data,
+# because the real data is not available here.
+FULL_TOOL_SET: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard", "MCPFACTORY_DEMO": "1"}
+
+
+async def validate_source(
+    workspace: Workspace,
+    name: str,
+    *,
+    timeout: float = 60.0,  # noqa: ASYNC109 - seconds, as for `validate`
+    api_timeout: float = 1.5,
+    limits: Mapping[str, float] | None = None,
+) -> Report:
+    """Return the report on a server's sources, with waivers applied and the locations of its tools.
+
+    `limits` are resource limits; they override those of the workspace's channels.
+
+    Raises:
+        NotFoundError: unknown server.
+        ConfigError: the waivers cannot be read, or as in `server_command`.
+    """
+    server = workspace.server(name)
+    target = replace(
+        await (_adopted_target(server, server.adopted) if server.adopted else _own_target(server)),
+        api_timeout=api_timeout,
+        limits={**cost_limits(read_channels(workspace)), **(limits or {})},
+    )
+    policy = workspace.settings.waivers
+    report = await validate(target, timeout=timeout, waivers=read_waivers(server.folder), policy=policy)
+    return with_locations(report, workspace.root, server.folder)
+
+
+async def _own_target(server: WorkspaceServer) -> ValidationTarget:
+    return ValidationTarget(
+        command=tuple(await asyncio.to_thread(server_command, server)),
+        environ=server_environ(server) | FULL_TOOL_SET,
+        cases=server.cases if server.cases.exists() else None,
+        package=server.folder,
+    )
+
+
+async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> ValidationTarget:
+    """Return an adopted server's target: calls that a person gave, without checks of its package."""
+    calls = server.folder / CALLS
+    examples = calls if calls.is_file() else None
+    try:
+        drift, offer = await find_differences(adopted, server.folder, server.folder / LOCKS["url"])
+    except (ServerError, ProgramRefusedError, OSError):
+        drift, offer = None, ""  # the state is unknown; the rules only check if it answers
+    about: dict[str, Any] = {"examples": examples, "drift": drift, "drift_offer": offer}
+    if adopted.url:
+        return ValidationTarget(url=adopted.url, **about)
+    command = tuple(await asyncio.to_thread(server_command, server))
+    return ValidationTarget(command=command, environ=server_environ(server), **about)
+
+
+def with_locations(report: Report, root: Path, folder: Path) -> Report:
+    """Return the report with the file and line of each finding, for the server in `folder`."""
+    names = [tool["name"] for tool in report.listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+    return replace(report, locations=source_places(root, folder, names))

@@ -1,0 +1,159 @@
+"""Observe a server, then evaluate the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.ids import utc_now
+from mcpfactory_pipeline.checks.api_failures import observe_failures
+from mcpfactory_pipeline.checks.call_plan import (
+    api_variables,
+    plan_calls,
+    read_cases,
+    read_examples,
+    required_variables,
+)
+from mcpfactory_pipeline.checks.canaries import Canaries
+from mcpfactory_pipeline.checks.declared_calls import Evaluations, observe_evaluation_cases
+from mcpfactory_pipeline.checks.elicitation import observe_elicitations
+from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.exchange import ValidationTarget, ValidationTargetError
+from mcpfactory_pipeline.checks.package import inspect_package
+from mcpfactory_pipeline.checks.prober import Connect, ServerProber
+from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
+from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.workspace.settings import WaiverPolicy
+from mcpfactory_pipeline.workspace.waivers import Waiver
+from mcpfactory_runtime.upstream.stub import StubUpstream
+
+CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # constant, so that equal servers give equal reports
+_SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
+_A_CASE: Final = 2.0  # seconds for one evaluation case and its processes
+_ITS_STARTS: Final = 12  # multiple of the first answer's duration that a case gets on a slow machine
+_A_CALL: Final = 0.03  # seconds for each listed tool, so that a server with 10,000 tools gets enough time
+
+
+async def validate(
+    target: ValidationTarget,
+    *,
+    timeout: float = 60.0,  # noqa: ASYNC109  # the limit is part of the result: the report lists unfinished checks
+    waivers: Sequence[Waiver] = (),
+    policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - frozen, so safe as a default
+    today: date | None = None,
+    evaluations: Evaluations | None = None,
+) -> Report:
+    """Examine `target` and return the report: `observe`, then evaluate all rules.
+
+    `waivers` are those of the server, and `policy` selects the ones that count; `today` determines which have expired
+    (by default the current day in UTC). `evaluations` are cases with known answers.
+    """
+    evidence, secrets = await observe(target, timeout=timeout, evaluations=evaluations)
+    today = today or utc_now().date()
+    return evaluate_rules(
+        evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, policy=policy, today=today
+    )
+
+
+async def observe(
+    target: ValidationTarget,
+    *,
+    timeout: float = 60.0,  # noqa: ASYNC109  # the limit is part of the result: the report lists unfinished checks
+    connect: Connect | None = None,
+    evaluations: Evaluations | None = None,
+) -> tuple[Evidence, dict[str, str]]:
+    """Return the observations of `target`, and the values that a report must mask.
+
+    `timeout` is the total in seconds, with extra time for each case. The behavior during API failures is observed
+    afterwards within the same limit again, and so are the expected calls of `evaluations`. `connect` opens the
+    connection if the server is reached neither by command nor by URL.
+
+    A server started here gets a canary as its secrets, under the names that its report lists, and, if `target` has
+    cases, the stub upstream as its API. Bad servers produce findings, never exceptions. Runs on asyncio.
+
+    Raises:
+        ExamineError: the cases or a report cannot be read.
+    """
+    cases = read_cases(target.cases) if target.cases is not None else None
+    examples = read_examples(target.examples) if target.examples is not None else ()
+    environ = plain = _environ(target)
+    api = api_variables(_place(target))
+    addresses = api.all_at("")
+    secrets = {
+        name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
+    }
+    evidence = Evidence(
+        transport="stdio" if target.url is None else "http",
+        secrets={} if target.url is not None else _guarded(secrets),
+        with_cases=cases is not None,
+        package=inspect_package(target.package, target.wheel, target.isolation) if target.package is not None else None,
+        drift=target.drift,
+        drift_offer=target.drift_offer,
+        limits=target.limits,
+    )
+    async with AsyncExitStack() as stack:
+        stub: StubUpstream | None = None
+        if cases is not None:
+            stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
+            environ = api.with_api(environ, stub.base_url)
+        canaries = await stack.enter_async_context(Canaries()) if target.url is None and stub is None else None
+        secrets |= canaries.secrets if canaries is not None else {}
+        prober = ServerProber(
+            target,
+            evidence,
+            timeout=timeout + _A_CALL * len(cases or ()),
+            environ=environ,
+            cases=cases,
+            stub=stub,
+            examples=examples,
+            connect=connect,
+            canaries=canaries,
+        )
+        await prober.run()
+        if stub is not None and cases is not None and connect is None:
+            await observe_elicitations(evidence, target, environ, cases, stub, seconds=timeout)
+    _require_tools(evidence, examples, target.examples)
+    if cases is not None:
+        asking = {one.agreed.tool for one in evidence.persons}  # tools that ask a person are excluded here
+        plan = [one for one in plan_calls(evidence.named_tools, cases)[0] if one.tool not in asking]
+        await observe_failures(evidence, target, plan, environ, seconds=timeout)
+    if evaluations is not None and target.command is not None and evidence.named_tools:
+        pace = min((session.milliseconds for session in evidence.sessions if session.answered), default=0) / 1000
+        enough = timeout + max(_A_CASE, _ITS_STARTS * pace) * len(evaluations.cases)
+        await observe_evaluation_cases(target, plain, evaluations, evidence, seconds=enough)
+    return evidence, secrets
+
+
+def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], file: Path | None) -> None:
+    """Refuse example calls of tools that the server does not list; otherwise they would be skipped silently."""
+    known = {name for name, _ in evidence.named_tools}
+    strange = sorted({str(one["tool"]) for one in examples} - known)
+    if known and strange:
+        raise ValidationTargetError(
+            f"{file} calls tools that the server does not list: {', '.join(strange[:5])}",
+            hint=f"use tools that it lists: {', '.join(sorted(known)[:10])}",
+        )
+
+
+def _place(target: ValidationTarget) -> Path | None:
+    """Return the folder where the search for the server's report starts."""
+    return target.cases.parent if target.cases is not None else target.cwd
+
+
+def _environ(target: ValidationTarget) -> dict[str, str]:
+    """Return variables: the canary for secrets, dummies for others, and the caller's values."""
+    wanted = required_variables(_place(target))
+    dummies = {name: CANARY if secret else "dummy" for name, secret in wanted.items()}
+    return {"MCPFACTORY_CANARY": CANARY} | dummies | dict(target.environ)
+
+
+def _guarded(secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return the values that must not appear in any output: the canary, and values with secret-like names."""
+    words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+    return {
+        name: value for name, value in secrets.items() if value == CANARY or any(word in name.upper() for word in words)
+    }

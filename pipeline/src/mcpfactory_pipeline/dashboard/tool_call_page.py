@@ -1,0 +1,328 @@
+"""Tool trial page: a form from the input schema, and the result of one call of the candidate's server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageError
+from mcpfactory_pipeline.build.environment import ready_python
+from mcpfactory_pipeline.channels.candidate import artifact_of
+from mcpfactory_pipeline.checks.call_plan import api_variables, read_cases, required_variables
+from mcpfactory_pipeline.dashboard.actions import FormInput
+from mcpfactory_pipeline.dashboard.candidates import Fact
+from mcpfactory_pipeline.dashboard.facts import ServerDetail, shorten
+from mcpfactory_pipeline.isolation.levels import clean_environ
+from mcpfactory_pipeline.launch.command import client_failure, package_command
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_runtime import McpError
+from mcpfactory_runtime.client import ConnectionLostError, ProtocolError, connect_stdio
+from mcpfactory_runtime.schemas.values import value_from_text
+from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
+from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
+
+_TIMEOUT: Final = 20.0  # seconds until a call must return
+_TEXT: Final = 20_000  # characters of an answer or a request body that are shown
+_CHOICES: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """One request that the tool sent to its API."""
+
+    method: str
+    target: str
+    headers: tuple[Fact, ...]
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallResult:
+    """The outcome of a call. `result` is the result as JSON text; `problem` is the reason for a missing result.
+
+    `compact` are the arguments in one line, `test` is the call as a declared test for the new file `file`, and
+    `command` calls the same tool with the real API.
+    """
+
+    arguments: str
+    compact: str
+    requests: tuple[SentRequest, ...]
+    result: str
+    error: bool
+    problem: str
+    test: str
+    file: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPage:
+    """The page. `raw` are all arguments as JSON, which take precedence over the single ones.
+
+    `stub` is True if a stub of the API answers; a server without an API document does not have one.
+    """
+
+    workspace: str
+    server: str
+    tool: str
+    about: str
+    candidate: str
+    stub: bool
+    inputs: tuple[FormInput, ...]
+    raw: str
+    problem: str
+    hint: str
+    tried: ToolCallResult | None
+    ticket: str
+
+
+def tool_call_page(
+    workspace: Workspace,
+    detail: ServerDetail,
+    tool: str,
+    given: Mapping[str, Any] | None,
+    tried: ToolCallResult | None = None,
+) -> ToolCallPage:
+    """Return the form for a tool, filled with the given values or those of its case.
+
+    Raises:
+        NotFoundError: if the server has no such tool.
+    """
+    name = detail.facts.name
+    shown = _tool_of(detail, tool)
+    case, problem, hint = None, "", ""
+    try:
+        server = workspace.server(name)
+        case, _ = _case(server, tool), _python(workspace, server)
+    except StageError as error:
+        problem, hint = str(error), error.hint
+    values = dict(given) if given is not None else _values(case["arguments"] if case else {})
+    schema = shown.get("inputSchema")
+    required = required_of(schema)
+    inputs = tuple(
+        _input(key, kind if isinstance(kind, dict) else {}, key in required, str(values.get(f"arg.{key}", "")))
+        for key, kind in properties_of(schema).items()
+    )
+    return ToolCallPage(
+        workspace=workspace.name,
+        server=name,
+        tool=tool,
+        about=str(shown.get("description", ""))[:2000],
+        candidate=detail.state.candidate or "",
+        stub=case is not None,
+        inputs=inputs,
+        raw=str(values.get("raw", "")),
+        problem=problem,
+        hint=hint,
+        tried=tried,
+        ticket="",
+    )
+
+
+def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given arguments: a program's `arguments`, a person's `raw` JSON, or single values (`arg.<name>`).
+
+    A value stays text if the schema accepts text; otherwise it is parsed if it is JSON. The server validates the
+    values, not this function.
+
+    Raises:
+        ConfigError: for JSON that is not an object.
+        NotFoundError: for an unknown tool.
+    """
+    schema = _tool_of(detail, tool).get("inputSchema")
+    if isinstance(given.get("arguments"), dict):
+        return dict(given["arguments"])
+    if raw := str(given.get("raw", "")).strip():
+        try:
+            found = json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"the arguments are not JSON: {error}", hint='{"name": "value"}') from error
+        if not isinstance(found, dict):
+            raise ConfigError("the arguments are not a JSON object", hint='{"name": "value"}')
+        return found
+    kinds = properties_of(schema)
+    texts = {key: str(given.get(f"arg.{key}", "")) for key in kinds}
+    return {key: value_from_text(kinds[key], text) for key, text in texts.items() if text}
+
+
+def run_tool_call(
+    workspace: Workspace, detail: ServerDetail, tool: str, arguments: Mapping[str, Any]
+) -> ToolCallResult:
+    """Start the candidate's server, call the tool once against the stub, and stop the server.
+
+    Raises:
+        StageError: if the candidate or the stub is not on this machine.
+    """
+    server = workspace.server(detail.facts.name)
+    case, python = _case(server, tool), _python(workspace, server)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        environ = {
+            **clean_environ(home),
+            **dict.fromkeys(required_variables(server.folder), "stand-in"),
+            "MCPFACTORY_MODE": "full",
+            "MCPFACTORY_PROFILE": "full",
+            "MCPFACTORY_DIALECT": "standard",
+        }
+        command = package_command(python, server.package, server.folder)
+        addresses = api_variables(server.folder).all_at("") if case else {}
+        about: dict[str, Any] = {"case": case, "tool": tool, "arguments": arguments}
+        requests, result, problem = asyncio.run(
+            _call(command, home=home, environ=environ, addresses=addresses, **about)
+        )
+    error = bool((result or {}).get("isError"))
+    compact = _sendable(json.dumps(arguments, ensure_ascii=False))
+    return ToolCallResult(
+        arguments=_pretty(arguments),
+        compact=compact,
+        requests=tuple(map(_sent, requests)),
+        result=_pretty(result) if result is not None else "",
+        error=error,
+        problem=problem,
+        test=_declared(tool, arguments, case, error=error) if result is not None else "",
+        file=_unused(server.folder, tool),
+        command=shlex.join(["mcpfactory", "call", server.name, tool, "--args", compact]),
+    )
+
+
+def _unused(folder: Path, tool: str) -> str:
+    plain = re.sub(r"[^\w.-]", "_", tool)
+    names = (f"tests/{plain}{number or ''}.yaml" for number in range(1000))
+    return next((name for name in names if not (folder / name).exists()), f"tests/{plain}.yaml")
+
+
+def _declared(tool: str, arguments: Mapping[str, Any], case: Mapping[str, Any] | None, *, error: bool) -> str:
+    """Return a call as a declared test: its arguments, the API's answer, and a snapshot of the result."""
+    test = {
+        "name": f"{tool} as tried",
+        "tool": tool,
+        "arguments": dict(arguments),
+        **({"status": "error"} if error else {}),
+        "snapshot": True,
+        **({"upstream": [lenient(case)]} if case else {}),
+    }
+    return _sendable(yaml.safe_dump({"tests": [test]}, sort_keys=False, allow_unicode=True, width=120))
+
+
+async def _call(
+    command: Sequence[str],
+    *,
+    home: Path,
+    environ: Mapping[str, str],
+    addresses: Mapping[str, str],
+    case: Mapping[str, Any] | None,
+    tool: str,
+    arguments: Mapping[str, Any],
+) -> tuple[Sequence[RecordedRequest], dict[str, Any] | None, str]:
+    """Call the tool once; return the requests to the stub, the result, and why it is missing."""
+    async with StubUpstream() as stub:
+        if case is not None:
+            stub.expect(lenient(case))
+        own = {**environ, **{name: f"{stub.base_url}{folder}" for name, folder in addresses.items()}}
+        result, problem = None, ""
+        try:
+            async with (
+                asyncio.timeout(2 * _TIMEOUT),
+                connect_stdio(
+                    command, env=own, cwd=home, inherit=False, start_new_session=True, timeout=_TIMEOUT
+                ) as client,
+            ):
+                result = await client.call_tool(tool, dict(arguments))
+        except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
+            mistake = client_failure(error)
+            problem = f"{mistake}\nhint: {mistake.hint}"
+        except McpError as error:
+            problem = f"the server answered with error {error.code}: {error}"
+        return stub.requests, result, problem
+
+
+def lenient(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool's case changed to accept any arguments: only the request method must match."""
+    return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
+
+
+def _sent(request: RecordedRequest) -> SentRequest:
+    target = request.path + (f"?{request.query}" if request.query else "")
+    headers = tuple(Fact(*one) for one in request.headers)
+    return SentRequest(request.method, target, headers, request.body.decode(errors="replace")[:_TEXT])
+
+
+def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
+    if server.source is None:
+        return None
+    cases = read_cases(server.cases) if server.cases.is_file() else []
+    own = [case for case in cases if case.get("tool") == tool]
+    if not own:
+        raise StageError(
+            f"{tool} cannot be tried: no case from an API document describes the response of its API",
+            hint=f"mcpfactory call {server.name} {tool} calls the real API",
+        )
+    if "path" not in own[0]["request"]:
+        raise StageError(
+            f"{tool} cannot be tried: its operation has a separate server URL, which the stub API cannot replace",
+            hint=f"mcpfactory call {server.name} {tool} calls the real API",
+        )
+    return own[0]
+
+
+def _python(workspace: Workspace, server: WorkspaceServer) -> Path:
+    candidate = artifact_of(workspace, Store(workspace).state(server.name))
+    python = ready_python(candidate) if candidate else None
+    if python is None:
+        raise StageError(
+            f"the newest candidate of {server.name} is not installed on this machine",
+            hint=f"mcpfactory pipeline run {server.name} --until validate --force",
+        )
+    return python
+
+
+def _tool_of(detail: ServerDetail, tool: str) -> Mapping[str, Any]:
+    tools = [one for one in (*detail.manifest.get("tools", ()), *detail.contract) if isinstance(one, dict)]
+    found = next((one for one in tools if one.get("name") == tool), None)
+    if found is None:
+        raise NotFoundError(f"{detail.facts.name} has no tool {tool!r}", hint="open its page of tools to see the list")
+    return found
+
+
+def _values(arguments: Mapping[str, Any]) -> dict[str, str]:
+    return {f"arg.{key}": value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
+
+
+def _input(name: str, schema: Mapping[str, Any], required: bool, value: str) -> FormInput:
+    choices = _choices(schema)
+    kinds = {*types_of(schema)} - {"null"}
+    plain = "text" if kinds in ({"string"}, {"integer"}, {"number"}) else "json"
+    kind = "choice" if choices else plain
+    if choices and value not in choices:
+        value = ""
+    about = str(schema.get("description", ""))[:300]
+    return FormInput(f"arg.{name}", name, about, kind, required, value, ("", *choices) if choices else ())
+
+
+def _choices(schema: Mapping[str, Any]) -> Sequence[str]:
+    if schema.get("type") == "boolean":
+        return ("true", "false")
+    known = schema.get("enum")
+    if not isinstance(known, list) or not 0 < len(known) <= _CHOICES:
+        return ()
+    return tuple(one if isinstance(one, str) else json.dumps(one) for one in known)
+
+
+def _pretty(value: object) -> str:
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return shorten(_sendable(text), _TEXT)
+
+
+def _sendable(text: str) -> str:
+    """Return text with lone surrogates as JSON escapes, because pages cannot contain them."""
+    return text.encode(errors="backslashreplace").decode()

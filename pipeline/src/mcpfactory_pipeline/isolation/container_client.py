@@ -1,0 +1,44 @@
+"""Starts a program in a container, with the environment variables that it was itself started with.
+
+python -I -S container_client.py [NAME=VALUE]… -- CLIENT [OPTION]… -- IMAGE PROGRAM [ARGUMENT]…
+
+NAME=VALUE are variables of the client itself, which the program does not get. Which variables a server is started with is known
+only at its start, so they cannot stand in the command. Run by path, as `landlock.py` is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+_FAILED: Final = 126  # exit code that shells use if a program cannot be started
+_OWN: Final = ("PATH",)  # variables that the image sets itself
+
+
+def client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return the command of the client and its environment, from the arguments of this program and the variables it was given.
+
+    A value stands in the environment of the client and not among its arguments, which every user of the machine can read.
+    """
+    first = arguments.index("--")
+    second = arguments.index("--", first + 1)
+    own = dict(word.split("=", 1) for word in arguments[:first])
+    given = {name: value for name, value in environ.items() if name not in _OWN}
+    named = [word for name, value in given.items() for word in ("--env", f"{name}={value}" if name in own else name)]
+    return [*arguments[first + 1 : second], *named, *arguments[second + 1 :]], {**environ, **own}
+
+
+def main() -> None:
+    """Replace this process by the container client."""
+    command, environ = client_command(sys.argv[1:], os.environ)
+    try:
+        os.execvpe(command[0], command, environ)  # noqa: S606 - replaces this process by the container client
+    except OSError as error:
+        sys.stderr.write(f"error: {command[0]} cannot be started: {error}\n")
+        sys.exit(_FAILED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""Run a program with file access limited to a list (Linux Landlock) and without Unix sockets (seccomp).
+
+python -I -S landlock.py RULES -- PROGRAM [ARGUMENT]…
+
+RULES is JSON: `read` and `write` are lists of paths, each including its descendants. It is run by path before every
+start of a server: it uses only the standard library, and as little of it as possible.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import struct
+import sys
+from typing import Final
+
+OLDEST: Final = 3  # oldest usable ABI version of Landlock: earlier versions do not prevent truncation of files outside
+# System call numbers, which are equal on all architectures of Python's wheels.
+_CREATE: Final = 444
+_ADD: Final = 445
+_RESTRICT: Final = 446
+_NO_NEW_PRIVILEGES: Final = 38  # option of prctl(2)
+_DROP_CAPABILITY: Final = 24  # option of prctl(2)
+_CAPABILITIES: Final = 64  # upper bound for capability numbers
+_NO_CAPABILITIES: Final = (
+    struct.pack("=Ii", 0x20080522, 0),
+    struct.pack("=6I", *[0] * 6),
+)  # arguments of capset(2) that drop all capabilities of this process
+_READ: Final = 0b1101  # rights: execute, read a file, read a folder
+_FILE: Final = 0b100_0000_0000_0111  # rights that apply to files, not folders
+_ALL: Final = (1 << 15) - 1  # all file rights of ABI version 3
+_SCOPES: Final = 0b11  # abstract sockets and signals must not reach processes outside; from ABI version 6
+_SECCOMP: Final = 22  # option of prctl(2)
+_FILTER: Final = 2  # mode of PR_SET_SECCOMP
+_SOCKET: Final = {"x86_64": 41, "aarch64": 198}  # number of socket(2), by architecture
+_PAIR: Final = {"x86_64": 53, "aarch64": 199}  # number of socketpair(2), by architecture
+_ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # audit numbers that seccomp(2) compares
+_UNIX: Final = 1  # AF_UNIX of socket(2)
+_STREAM: Final = 1  # SOCK_STREAM of socket(2)
+_TYPES: Final = 0xF  # mask of the socket type without flags
+_IO_URING: Final = 425  # blocked, because io_uring opens sockets that system call filters do not see
+_SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # number of prlimit(2), by architecture
+_X32: Final = 0x4000_0000  # bit that selects the same calls by other numbers
+# BPF rows: operation, rows to skip if true, rows to skip if false, operand (linux/bpf_common.h).
+_LOAD: Final = 0x20  # loads a word of struct seccomp_data by its offset
+_MASK: Final = 0x54
+_EQUAL: Final = 0x15
+_HAS_BITS: Final = 0x45
+_ANSWER: Final = 0x06
+_ALLOW: Final = 0x7FFF_0000
+_REFUSE: Final = 0x0005_0000 | errno.EACCES
+_FAILED: Final = 126  # exit code that shells use if a program cannot be started
+
+
+def landlock_version() -> int:
+    """Return the system's Landlock ABI version; 0 if Landlock is missing or disabled."""
+    if sys.platform != "linux":
+        return 0
+    try:
+        return max(0, int(_libc().syscall(_CREATE, None, ctypes.c_size_t(0), 1)))
+    except (OSError, AttributeError):
+        return 0
+
+
+def restrict(read: list[str], write: list[str]) -> None:
+    """Take from this process, and from all that it starts, root's capabilities and every right over files but those listed.
+
+    Paths that are not there are left out.
+
+    Raises:
+        OSError: when the system refuses.
+    """
+    libc, version = _libc(), landlock_version()
+    attributes = struct.pack("=QQQ", _ALL, 0, _SCOPES if version >= 6 else 0)[: 24 if version >= 6 else 8]
+    ruleset = _checked(libc.syscall(_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0))
+    for path, rights in [*((path, _READ) for path in read), *((path, _ALL) for path in write)]:
+        try:
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        allowed = rights if os.path.isdir(path) else rights & _FILE  # noqa: PTH112 - no pathlib yet
+        rule = struct.pack("=Qi", allowed, place)
+        _checked(libc.syscall(_ADD, ruleset, 1, rule, 0))
+        os.close(place)
+    _checked(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    # Capabilities bypass Landlock: CAP_PERFMON can read the variables of any process.
+    for capability in range(_CAPABILITIES):
+        libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)
+    _checked(libc.capset(*_NO_CAPABILITIES))
+    _checked(libc.syscall(_RESTRICT, ruleset, 0))
+    os.close(ruleset)
+    if sys.maxsize > 1 << 32 and (program := seccomp_program(os.uname().machine)):  # a 64-bit process
+        code = ctypes.create_string_buffer(program, len(program))
+        _checked(
+            libc.prctl(_SECCOMP, _FILTER, struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code)), 0, 0)
+        )
+
+
+def seccomp_program(machine: str) -> bytes:
+    """Return the seccomp filter for a machine (`os.uname`), in seccomp(2) format; empty for unknown call numbers.
+
+    It refuses (EACCES) Unix sockets, which Landlock does not cover: access to docker's socket gives root permissions.
+    Stream socket pairs are allowed, because asyncio needs them; a pair of another type can send to any path. It also
+    refuses io_uring, limits of another process, and calls of another architecture.
+    """
+    if machine not in _SOCKET:
+        return b""
+    rows = (
+        (_LOAD, 0, 0, 4),  # the architecture
+        (_EQUAL, 0, 14, _ARCHITECTURES[machine]),
+        (_LOAD, 0, 0, 0),  # the number of the call
+        (_HAS_BITS, 12, 0, _X32),
+        (_EQUAL, 11, 0, _IO_URING),
+        (_EQUAL, 3, 0, _SET_LIMITS[machine]),
+        (_EQUAL, 4, 0, _SOCKET[machine]),
+        (_EQUAL, 5, 0, _PAIR[machine]),
+        (_ANSWER, 0, 0, _ALLOW),
+        (_LOAD, 0, 0, 16),  # first argument of prlimit, the process; 0 is the caller
+        (_EQUAL, 6, 5, 0),
+        (_LOAD, 0, 0, 16),  # first argument of socket, the address family
+        (_EQUAL, 3, 4, _UNIX),
+        (_LOAD, 0, 0, 24),  # second argument of socketpair, the type
+        (_MASK, 0, 0, _TYPES),
+        (_EQUAL, 1, 0, _STREAM),
+        (_ANSWER, 0, 0, _REFUSE),
+        (_ANSWER, 0, 0, _ALLOW),
+    )
+    return b"".join(struct.pack("=HBBI", *row) for row in rows)
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def main() -> None:
+    """Restrict this process, and replace it by the program."""
+    rules, _, program, *arguments = sys.argv[1:]
+    try:
+        with open(rules, encoding="utf-8") as stream:  # noqa: PTH123 - pathlib is not imported before the server's code
+            listed = json.load(stream)
+        restrict(listed["read"], listed["write"])
+        os.execvp(program, [program, *arguments])  # noqa: S606 - replaces this process by the confined program
+    except OSError as error:
+        sys.stderr.write(f"error: {program} cannot be started apart from the workspace: {error}\n")
+        sys.exit(_FAILED)
+
+
+if __name__ == "__main__":
+    main()

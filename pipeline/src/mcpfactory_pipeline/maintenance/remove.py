@@ -1,0 +1,205 @@
+"""Remove a server: close its history, remove it from channels, delete its folder, and report what stays elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import RefusedError, StateError, WorkspaceError
+from mcpfactory_pipeline.base.git import git_output
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.locks import file_lock, read_holder
+from mcpfactory_pipeline.base.text import checked_reason
+from mcpfactory_pipeline.channels.candidate import channels_folder
+from mcpfactory_pipeline.channels.channel import withdraw
+from mcpfactory_pipeline.decisions.decision import projects_of
+from mcpfactory_pipeline.decisions.integrity import leftover_projects
+from mcpfactory_pipeline.delivery.clients.files import UserPaths
+from mcpfactory_pipeline.delivery.clients.installed import InstalledServer, installed
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+_PATIENCE: Final = 0.2  # seconds to wait for a run lock; servers that are running are not removed
+_MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".mypy_cache/", "dist/", "build/")
+_SUBMODULE: Final = "160000 "  # mode of a submodule in git's index
+
+
+def remove(
+    workspace: Workspace,
+    server: str,
+    home: UserPaths,
+    *,
+    project: Path | None = None,
+    reason: str = "",
+    keep_channels: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
+    """Remove a server, or the remains of one whose folder was deleted.
+
+    A dry run reports the changes without making them. State and history are kept, closed by an event. Return the fields
+    of `operations.removal.RemoveResult`.
+
+    Raises:
+        NotFoundError: the server never existed.
+        RefusedError: a stage is running, or, without `force`, git could not restore some files.
+    """
+    reason = checked_reason(reason)
+    store, folder = Store(workspace, clock), workspace.root / "servers" / server
+    there = workspace.has_folder(server)
+    if not there and server not in store.servers():
+        workspace.server(server)
+    if there and not force and (lost := uncommitted(workspace.root, folder)):
+        more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
+        raise RefusedError(
+            f"git could not restore {', '.join(lost[:3])}{more}: not committed",
+            hint=f"commit first; or mcpfactory remove {server} --force, which deletes them",
+        )
+    with exclusive_access(store, server):
+        entries = client_entries(workspace, server, home, project)
+        artifacts = (workspace.artifacts / server).is_dir() and not keep_channels
+        rest = leftover_projects(workspace, store.state(server)) if not there else []
+        with set_aside(folder) if there and not dry_run else nullcontext():
+            before = close_history(
+                workspace, store, server, gone="removed", reason=reason, keep_channels=keep_channels, dry_run=dry_run
+            )
+        offered = tuple(sorted({*before.channels, *(channel for channel, _ in rest)}))
+        if not there and not offered and before.retired is not None:
+            raise RefusedError(
+                f"{server} was already removed", hint=f"mcpfactory pipeline history {server} shows when, and by whom"
+            )
+    return {
+        "server": server,
+        "folder": f"servers/{server}" if there else "",
+        "channels": offered,
+        "kept": keep_channels and bool(offered),
+        "artifacts": f"pipeline/artifacts/{server}" if artifacts else "",
+        "history": store.where(server, "history") if server in store.servers() else "",
+        "published": tuple(describe_published(before)),
+        "clients": tuple(entries),
+        "dry_run": dry_run,
+    }
+
+
+def client_entries(
+    workspace: Workspace, server: str, home: UserPaths, project: Path | None
+) -> Sequence[dict[str, str]]:
+    """Return the entries of a server in client configurations, each with the command that removes it."""
+    rows = [row for row in installed(workspace, home, project) if row.server == server]
+    return [
+        {"client": row.client, "scope": row.scope, "name": row.name, "file": row.file, "command": _command(row)}
+        for row in rows
+    ]
+
+
+def _command(row: InstalledServer) -> str:
+    return f"mcpfactory uninstall {row.name} --client {row.client}" + (" --project" if row.scope == "project" else "")
+
+
+@contextmanager
+def set_aside(folder: Path, problem: str = "") -> Iterator[None]:
+    """Hide the folder during the block, and delete it afterwards; if the block fails or is interrupted, restore it.
+
+    Raises:
+        WorkspaceError: the folder cannot be moved; `problem` says what that prevents.
+    """
+    backup = None
+    try:
+        backup = Path(mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
+        folder.rename(backup / folder.name)
+    except OSError as error:
+        if backup:
+            backup.rmdir()
+        raise WorkspaceError(
+            f"{problem or f'{folder} cannot be removed'}: {error.strerror}; nothing was changed",
+            hint="make servers/ writable, and run it again",
+        ) from error
+    try:
+        yield
+    except BaseException:
+        (backup / folder.name).rename(folder)
+        backup.rmdir()
+        raise
+    shutil.rmtree(backup)
+
+
+@contextmanager
+def exclusive_access(store: Store, server: str) -> Iterator[None]:
+    """Keep runs away from a server for the block.
+
+    Raises:
+        RefusedError: while one is at it.
+    """
+    try:
+        with file_lock(store.locks / f"{server}.run.lock", timeout=_PATIENCE):
+            yield
+    except StateError as error:
+        holder = read_holder(store.locks, server)
+        if not holder.get("alive"):
+            raise
+        stages = ", ".join(holder["stages"])
+        raise RefusedError(
+            f"a run of {server} is under way (process {holder['pid']}{stages and f', at work: {stages}'})",
+            hint="wait until it has finished, or stop it",
+        ) from error
+
+
+def close_history(
+    workspace: Workspace,
+    store: Store,
+    server: str,
+    *,
+    gone: str,
+    reason: str,
+    keep_channels: bool,
+    dry_run: bool = False,
+) -> ServerState:
+    """End the history of a server under this name, if it has one; return the state before.
+
+    `gone` says how it ended: `removed`, or `renamed to …`. With `keep_channels` what channels offer stays, on purpose. It is
+    recorded first: where channels cannot be emptied then, the inbox says so, and the same command ends it.
+    """
+    with store.transaction(server, rehearsal=dry_run) as transaction:
+        before = transaction.state
+        ended = before.retired is not None and "gone" in before.retired
+        offers = [(channel, project) for channel in before.channels for project in projects_of(before, channel)]
+        offers += leftover_projects(workspace, before)
+        if transaction.events and not (ended and (keep_channels or not before.channels)):
+            transaction.append(
+                "retired", reason=reason, gone=gone, kept=True if keep_channels and before.channels else None
+            )
+    if not dry_run and not keep_channels:
+        for channel, project in offers:
+            withdraw(channels_folder(workspace), channel, project)
+        shutil.rmtree(workspace.artifacts / server, ignore_errors=True)
+    return before
+
+
+def describe_published(state: ServerState) -> list[str]:
+    """Describe the server's releases on targets outside the workspace, which only a person can remove."""
+    return [f"{target} has {live.version} ({live.candidate})" for target, live in sorted(state.published.items())]
+
+
+def uncommitted(root: Path, folder: Path) -> list[str]:
+    """Return files below a folder that git could not restore, by path below `root`; without generated ones.
+
+    Without git, or outside of a repository, that is the folder itself. A repository inside is among them: git restores its commit
+    alone, and is not asked in there, where its configuration would run programs.
+    """
+    options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--ignored=traditional", "--no-renames")
+    rows, prefix = git_output(folder, "status", *options, "--", "."), git_output(root, "rev-parse", "--show-prefix")
+    inside = git_output(folder, "ls-files", "--full-name", "--stage", "-z", "--", ".")
+    if rows is None or prefix is None or inside is None:
+        return [f"{folder.relative_to(root).as_posix()}/"]
+    above = prefix.decode().strip()
+    found = [row[3:] for row in rows.decode(errors="surrogateescape").split("\0") if row]
+    entries = inside.decode(errors="surrogateescape").split("\0")
+    found += [entry.partition("\t")[2] for entry in entries if entry.startswith(_SUBMODULE)]
+    paths = dict.fromkeys(path.removeprefix(above) for path in found)
+    return [path for path in paths if not path.endswith(_MADE)]

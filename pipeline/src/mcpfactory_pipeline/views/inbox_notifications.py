@@ -1,0 +1,124 @@
+"""Notify people of new inbox items once, with links and the clients that are affected."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.delivery.clients.files import UserPaths
+from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.reporting import make_notifier
+from mcpfactory_pipeline.views.inbox import InboxItem, read_inbox
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+
+def add_affected_clients(
+    items: Iterable[InboxItem], workspace: Workspace, home: UserPaths, project: Path
+) -> list[InboxItem]:
+    """Return the items; one about a changed offer at a URL also names its clients, and the commands to uninstall it.
+
+    The clients' files are read only if there is such an item.
+    """
+    listed = list(items)
+    if not any(_about_url(item) for item in listed):
+        return listed
+    from mcpfactory_pipeline.delivery.clients.installed import installed  # noqa: PLC0415 - loads YAML
+
+    rows = [row for row in installed(workspace, home, project) if row.state == "drifted"]
+    found = []
+    for item in listed:
+        has = [row for row in rows if _about_url(item) and row.server == item.server]
+        words = [
+            f"{row.client} has it (mcpfactory uninstall {row.name} --client {row.client}{' --project' * (row.scope == 'project')})"
+            for row in has
+        ]
+        found.append(replace(item, message="; ".join([item.message, *words])))
+    return found
+
+
+def _about_url(item: InboxItem) -> bool:
+    return (item.kind, item.about) == ("drift", "offers")
+
+
+_KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})  # items that may concern a candidate for a channel
+
+
+def decided_channel(item: InboxItem, channels: Collection[str]) -> str:
+    """Return the channel whose decision page has the facts about an item; "" for none."""
+    decides = item.kind in _KINDS and item.about in channels and " --stage " not in item.command
+    return item.about if decides else ""
+
+
+def decision_path(server: str, about: str, channel: str) -> str:
+    """Return the dashboard path for a decision: its page or the server's page; "" (the inbox) for a deleted server."""
+    if about == "gone":
+        return ""
+    return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
+
+
+_TOLD: Final = "told.json"  # below pipeline/artifacts; sent IDs by receiver
+
+
+def inbox_item_id(workspace: str, item: InboxItem) -> str:
+    """Return the ID of a pending item: constant while it is pending, even if its message changes."""
+    # Without a start time, the message identifies an item, except for a waiver, whose message counts the days.
+    key = item.since or ("" if item.kind == "waiver" else item.message)
+    return uuid.uuid5(
+        uuid.NAMESPACE_URL, json.dumps(["mcpfactory", workspace, item.server, item.kind, item.about, key])
+    ).urn
+
+
+def notify_inbox_items(
+    workspace: Workspace, names: Sequence[str] | None = None, *, stages: Sequence[Stage] | None = None
+) -> list[InboxItem]:
+    """Send pending items that were not sent before to the receivers of `[pipeline.events]`; return those items.
+
+    Covers all servers or the named ones. Failed notifications are retried the next time. Without a receiver nothing
+    is read.
+
+    Raises:
+        ConfigError: the settings are invalid.
+        NotFoundError: the server is unknown.
+    """
+    if not workspace.settings.pipeline.events.wants("waits") or (notifier := make_notifier(workspace)) is None:
+        return []
+    file, wanting = workspace.artifacts / _TOLD, notifier.receivers_of("waits")
+    told = _read(file, wanting)
+    ids = {inbox_item_id(workspace.name, item): item for item in read_inbox(workspace, names, stages=stages)}
+    channels = {channel.name for channel in read_channels(workspace)}
+    for name, item in ids.items():
+        about = {"server": item.server, "kind": item.kind, "about": item.about, "since": item.since}
+        words = {
+            "message": item.message,
+            "command": item.command,
+            "link": notifier.link(quote(decision_path(item.server, item.about, decided_channel(item, channels)))),
+        }
+        known = [receiver for receiver in wanting if name in told[receiver]]
+        notifier.notify({"event": "waits", "id": name, **about, **words}, but=known)
+    missed = notifier.close()
+    heard = {one: set(ids) - missed.get(one, frozenset()) for one in wanting}
+    fresh = {name for one in wanting for name in heard[one] - told[one]}
+    # Forget resolved items, so that they are sent again if they come back.
+    now = {one: {name for name in told[one] if names or name in ids} | heard[one] for one in wanting}
+    if now != told:
+        with suppress(OSError):  # for example on a full disk: it is sent again
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(file, json.dumps({receiver: sorted(some) for receiver, some in now.items()}).encode())
+    return [item for name, item in ids.items() if name in fresh]
+
+
+def _read(file: Path, receivers: Iterable[str]) -> dict[str, set[str]]:
+    """Return the IDs sent to each receiver; empty if the file is not ours."""
+    try:
+        found: Any = json.loads(file.read_bytes())
+        return {one: {str(name) for name in found.get(one, ())} for one in receivers}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return {one: set() for one in receivers}

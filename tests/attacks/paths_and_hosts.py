@@ -1,0 +1,202 @@
+"""Attempts by names of files, folders, hosts and addresses: of agents, of folders below `servers/`, of APIs, templates and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from mcpfactory_codegen.servers import scaffold
+from mcpfactory_codegen.servers.generation import CreateError
+from mcpfactory_codegen.servers.report import origin_changes
+from mcpfactory_codegen.servers.server_files import TreeError, locate
+from mcpfactory_codegen.servers.update import refuse_new_origins
+from mcpfactory_codegen.settings import SettingsError
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.delivery.ci.fold import assigned_results, changed, read_run
+from mcpfactory_pipeline.plan.plan import BROKEN, PlanStep
+from mcpfactory_pipeline.serve import access
+from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_runtime.urls import is_public, redirect_of
+from tests.attacks.http_target import HarmError
+from tests.attacks.rejected_values import Rows, each_refused
+from tests.pipeline.staged_workspace import settings_of
+
+# --- documents that agents name ---
+
+_FILES = (
+    "/etc/passwd", "/etc/shadow", "/proc/self/environ", "/dev/zero", "../x.yaml", "../../x.yaml", "a/../../x.yaml",
+    "./../space-2/x.yaml", "a\0b", "link/x.yaml", "link.yaml", "circle/x.yaml", "..", "/",
+)  # fmt: skip
+_INSIDE = (
+    "127.0.0.1", "127.0.0.1:8000", "127.1", "localhost", "LOCALHOST:1", "localhost.", "x.localhost", "0.0.0.0", "[::1]", "[::]",
+    "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "169.254.169.254", "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1",
+    "[fe80::1]", "[fd00::1]", "2130706433", "0177.0.0.1", "0x7f.0.0.1", "router", "api.local", "metadata.google.internal",
+    "nas.home.arpa", "api.test@127.0.0.1", "api.test:80@localhost", "rebound.test", "mixed.test", "127.0.0.1:99999", "",
+)  # fmt: skip
+
+
+@contextmanager
+def _resolved() -> Iterator[None]:
+    """Names of tests are at private addresses; what is written as a number is what the system takes it for."""
+    known, real = {"rebound.test": ["10.0.0.1"], "mixed.test": ["8.8.8.8", "127.0.0.1"]}, access.socket.getaddrinfo
+
+    def resolve(host: str, *arguments: Any, **options: Any) -> Any:
+        if host in known:
+            return [(0, 0, 0, "", (address, 0)) for address in known[host]]
+        return real(host, *arguments, **options)
+
+    with patch.object(access.socket, "getaddrinfo", resolve):
+        yield
+
+
+def _document(folder: Path, name: str) -> str:
+    root = folder / "space"
+    root.mkdir()
+    (folder / "elsewhere").mkdir()
+    (root / "link").symlink_to(folder / "elsewhere")
+    (root / "link.yaml").symlink_to("/etc/passwd")
+    (root / "circle").symlink_to(root / "circle")
+    with _resolved():
+        return access.WorkspaceAccess(root).document(name)
+
+
+AGENTS: Rows = {
+    **each_refused("the file", _FILES, _document, ConfigError),
+    **each_refused("the address", (f"http://{host}/openapi.json" for host in _INSIDE), _document, ConfigError),
+}
+
+# --- folders below servers/ ---
+
+_FOLDERS = (
+    "x --force --jobs 99", "--force", "-rf", "a b", " a", "a ", "a;id", "a|id", "a&id", "a>b", "$(id)", "`id`", "${HOME}", "$IFS", "*", "?",
+    "[a]", "{a,b}", "~", "!", "#a", "a\nb", "a\rb", "a\tb", "é", "\u202ea", "a\u200bb", "..", ".", ".git", "", "a" * 101, "a'b",
+    'a"b', "a\\b", "a\0b", "%0a", "::stop", "a/b", "../a", "a=b", "a:b", "a,b",
+)  # fmt: skip
+
+
+def _assigned(_: Path, name: str) -> str:
+    due, unusable = changed([PlanStep("a", "x", BROKEN), PlanStep(name, "x", BROKEN)])
+    if due != ["a"]:
+        raise HarmError(f"{due} are assigned")
+    return f"left out: {unusable}"
+
+
+def _linked(folder: Path) -> str:
+    (folder / "servers").mkdir()
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere/mcpfactory.toml").write_text('[server]\nname = "a"\npackage = "a"\n')
+    (folder / "servers/a").symlink_to(folder / "elsewhere")
+    (folder / "mcpfactory.toml").write_text('[workspace]\nname = "w"\n')
+    servers, broken = Workspace.find(folder).load_servers()
+    if servers:
+        raise HarmError("a link is a server")
+    return broken[0].message.partition(": ")[2]
+
+
+NAMES: Rows = {
+    **each_refused("a folder", _FOLDERS, _assigned),
+    "a folder that is a link": ("refused", _linked),
+}
+
+# --- settings and results of jobs that become words of scripts and paths ---
+
+_SETTINGS = [
+    *({"branch": value} for value in ("a b", "-f", "$(id)", "a;id", "a\nb", "", "a@{1}", "`id`")),
+    *({"channel": value} for value in ("a b", "$(id)", "--force", "a/b", "../a", 'a"b')),
+    *({"environment": value} for value in ("a b", "${{ secrets.X }}", "a\nb")),
+    *({"python": value} for value in ("3", "3.12; id", "$(id)", "2.7")),
+    *({"image": value} for value in ("a b", "$(id)", "-v /:/x")),
+    *({"install": value} for value in ("a\nb", "", "a\r", 3)),
+    {"jobs": 0}, {"jobs": 257}, {"jobs": True}, {"servers": 0},
+]  # fmt: skip
+_RUNS = ("", "../x", "a b", "$(id)", "--force", "a" * 25, "a" * 1000, "01HZ/../../../../../../../x", "\0" * 26)
+_MATRICES = (
+    "", "[]", "{}", "null", '{"include": 3}', '{"include": [3]}', '{"include": [{"shard": "../../x", "servers": "a"}]}',
+    '{"include": [{"shard": 1}]}',
+)  # fmt: skip
+SETTINGS: Rows = {
+    **each_refused("[ci]", _SETTINGS, lambda _, table: settings_of(ci=table), SettingsError),
+    **each_refused("the run", _RUNS, lambda _, text: read_run(text), ConfigError),
+    **each_refused("the matrix", _MATRICES, lambda folder, text: assigned_results([folder], text), ConfigError),
+}
+
+# --- addresses of APIs ---
+
+_PRIVATE = (
+    "0.0.0.0", "0.1.2.3", "10.1.2.3", "100.64.0.1", "127.0.0.1", "127.255.255.254", "169.254.169.254", "172.16.0.1", "172.31.255.255",
+    "192.0.0.1", "192.0.2.1", "192.168.0.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
+    "::", "::1", "::ffff:10.0.0.1", "::ffff:127.0.0.1", "64:ff9b::a00:1", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a00:1::",
+    "2001:0:7f00:1::", "fc00::1", "fd12::1", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "2001:db8::1", "100::1",
+    "192.0.0.192", "192.88.99.1", "168.63.129.16", "3fff::1", "5f00::1", "64:ff9b:1::a9fe:a9fe", "2001:1::1", "100:0:0:1::1",
+    "2001:470:1::5efe:7f00:1", "2001:470:1::200:5efe:a00:1",
+)  # fmt: skip
+ADDRESSES: Rows = each_refused("an API at", _PRIVATE, lambda _, text: "" if is_public(text) else "not public")
+
+# --- redirects ---
+
+_ASKED = "https://api.test/v1/a"
+_LOCATIONS = (
+    "https://evil.test/", "//evil.test/", "\\\\evil.test/", "https://api.test.evil.test/", "https://api.test@evil.test/",
+    "https://evil.test#api.test", "http://api.test/v1/a", "https://api.test:444/", "https://sub.api.test/", "ftp://api.test/",
+    "file:///etc/passwd", "javascript:alert(1)", "data:text/plain,x", "https://", "", "https://api.test:0/", "https://[::1/",
+    "https://127.0.0.1/", "https:///evil.test", "gopher://api.test/", "https://api.test:99999/",
+)  # fmt: skip
+
+
+def _redirect(_: Path, location: str) -> str:
+    found = redirect_of("GET", _ASKED, 302, location)
+    if found is None or found.refusal:
+        return f"refused: {found.refusal}" if found else "none"
+    stays = found.url.startswith("https://api.test/")  # it means a path of the same origin
+    return f"followed within the origin: {found.url}" if stays else ""
+
+
+REDIRECTS: Rows = each_refused("a redirect to", _LOCATIONS, _redirect)
+
+# --- an update that moves credentials ---
+
+_MOVES = {
+    "the base URL": {"base_url": "https://evil.test/v1"},
+    "the base URL to http": {"base_url": "http://api.test/v1"},
+    "the base URL to another port": {"base_url": "https://api.test:444/v1"},
+    "the base URL to a name below": {"base_url": "https://x.api.test/v1"},
+    "the base URL to a name that begins so": {"base_url": "https://api.test.evil.test/v1"},
+    "the base URL behind a user": {"base_url": "https://api.test@evil.test/v1"},
+    "another server": {"servers": [{"name": "files", "url": "https://evil.test"}]},
+    "the token URL": {"token_url": "https://evil.test/token"},
+    "the refresh URL": {"refresh_url": "https://evil.test/token"},
+    "the metadata URL": {"metadata_url": "https://evil.test/.well-known"},
+}
+
+
+def _report(base_url: str = "https://api.test/v1", servers: Any = (), **urls: str) -> dict[str, Any]:
+    urls = {"token_url": "https://login.test/token", **urls}
+    schemes = [{"name": "oauth", "flows": [{"grant": "authorizationCode", **urls}]}]
+    return {"address": {"base_url": base_url, "servers": list(servers)}, "credentials": {"schemes": schemes}}
+
+
+def _moved(_: Path, what: str) -> None:
+    refuse_new_origins("shop", origin_changes(_report(), _report(**_MOVES[what])))
+
+
+ORIGINS: Rows = each_refused("an update moves", _MOVES, _moved, CreateError)
+
+# --- templates, and the files of a server ---
+
+_GIT = (".git", ".GIT", ".Git", ".git ", ".git.", ".git. .", "git~1", "GIT~1", ".g\u200cit", ".git\u200b", "．git", ".git::$INDEX_ALLOCATION")  # fmt: skip
+_PATHS = ("../x", "/etc/x", "a/../../x", "a/..", "..", "", ".", "a\\..\\..\\x", "C:/x", "a\0b", "./a", "a//b", "link/x")
+
+
+def _located(folder: Path, path: str) -> object:
+    (folder / "server").mkdir()
+    (folder / "server/link").symlink_to(folder)
+    return locate(folder / "server", path)
+
+
+TEMPLATES: Rows = {
+    **each_refused("a part named", _GIT, lambda _, name: "git's own" if scaffold._is_repository(name) else ""),
+    **each_refused("a file at", _PATHS, _located, TreeError),
+}

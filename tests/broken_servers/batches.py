@@ -1,0 +1,50 @@
+"""Animals that get arrays of messages wrong, which one revision has."""
+
+from __future__ import annotations
+
+from tests.broken_servers.healthy import Animal, Json
+
+
+class Serialiser(Animal):
+    """Answers the members of an array one by one."""
+
+    rule = "legacy.batch"
+
+    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
+        answers = super().batch(messages)
+        if isinstance(answers, list):
+            for answer in answers:
+                self.write(answer)
+            return None
+        return answers
+
+
+class Receipting(Animal):
+    """Answers an array of notifications."""
+
+    rule = "legacy.batch-without-requests"
+
+    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
+        if messages and all("id" not in message for message in messages):
+            return [{"jsonrpc": "2.0", "id": None, "result": {}}]
+        return super().batch(messages)
+
+
+class Hollow(Animal):
+    """Takes an empty array for one that wants no answer."""
+
+    rule = "legacy.batch-empty"
+
+    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
+        return super().batch(messages) if messages else None
+
+
+class Joiner(Animal):
+    """Begins a session in an array."""
+
+    rule = "legacy.batch-initialize"
+
+    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
+        if any(message.get("method") == "initialize" for message in messages):
+            return [answer for message in messages if (answer := self.respond(message)) is not None]
+        return super().batch(messages)

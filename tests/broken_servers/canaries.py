@@ -1,0 +1,178 @@
+"""Animals that take a bait: a path, a part of a command, or an address among the values of an argument; and some that do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from tests.broken_servers.healthy import Animal, Json, RpcError, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def here() -> Path:
+    """Return the folder of the zoo; imports late, as all that only some servers need."""
+    from pathlib import Path
+
+    return Path(__file__).parent
+
+
+class Reading(Animal):
+    """Has one more tool, which takes a text and reads only; the base of those below."""
+
+    own_process = True
+    argument = "path"
+    tool: ClassVar[Json] = {"name": "show_page", "description": "Show a page of the guide of the zoo, by its name."}
+    sample = "cases.json"
+
+    def tools(self) -> list[Json]:
+        value = {"type": "string", "description": "Which one.", "examples": [self.sample]}
+        schema = {"type": "object", "properties": {self.argument: value}, "required": [self.argument]}
+        return [*super().tools(), {**self.tool, "inputSchema": schema, "annotations": {"readOnlyHint": True}}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return self.show(arguments[self.argument]) if name == self.tool["name"] else super().call(name, arguments)
+
+    def show(self, value: str) -> Json:
+        raise NotImplementedError
+
+
+class Climber(Reading):
+    """Reads whatever file it is told to, below its folder and above."""
+
+    rule = "security.path-traversal"
+
+    def show(self, value: str) -> Json:
+        try:
+            return text((here() / value).read_text()[:200])
+        except (OSError, ValueError):
+            return text("there is no such page", isError=True)
+
+
+class HealthyGuide(Reading):
+    """Reads files below its folder only."""
+
+    def show(self, value: str) -> Json:
+        try:
+            file = (here() / value).resolve()
+            if not file.is_relative_to(here()):
+                return text("there is no such page", isError=True)
+            return text(file.read_text()[:200])
+        except (OSError, ValueError):
+            return text("there is no such page", isError=True)
+
+
+class HealthyScratchpad(Reading):
+    """Reads files below the folder of temporary files only, for which it is there."""
+
+    sample = "."
+
+    def show(self, value: str) -> Json:
+        import tempfile
+        from pathlib import Path
+
+        root = Path(tempfile.gettempdir()).resolve()
+        try:
+            file = (root / value).resolve()
+            inside = file.is_relative_to(root)
+            return text(file.read_text()[:200] if inside and file.is_file() else f"{inside}: no page, no folder")
+        except (OSError, ValueError):
+            return text("there is no such page", isError=True)
+
+
+class Shelled(Reading):
+    """Gives a value to a shell."""
+
+    rule = "security.command-injection"
+    argument = "keeper"
+    tool: ClassVar[Json] = {"name": "greet_keeper", "description": "Greet a keeper of the zoo by name."}
+    sample = "Ada"
+
+    def show(self, value: str) -> Json:
+        import subprocess
+
+        done = subprocess.run(f"echo Hello {value}", shell=True, capture_output=True, text=True, check=False)
+        return text(done.stdout + done.stderr)
+
+
+class HealthyGreeter(Shelled):
+    """Gives a value to a program, without a shell."""
+
+    rule = ""
+
+    def show(self, value: str) -> Json:
+        import subprocess
+
+        return text(subprocess.run(["echo", "Hello", value], capture_output=True, text=True, check=False).stdout)
+
+
+class HealthyTerminal(Shelled):
+    """Runs commands, which is what it is for and what it says."""
+
+    rule = ""
+    argument = "command"
+    tool: ClassVar[Json] = {
+        "name": "run_command",
+        "description": "Run a shell command on the zoo's terminal and show its output.",
+    }
+    sample = "echo hello"
+
+    def show(self, value: str) -> Json:
+        import subprocess
+
+        return text(subprocess.run(value, shell=True, capture_output=True, text=True, check=False).stdout or "nothing")
+
+
+class Messenger(Reading):
+    """Asks every address that it is told."""
+
+    rule = "security.ssrf"
+    argument = "url"
+    tool: ClassVar[Json] = {"name": "preview_page", "description": "Preview a page about the zoo."}
+    sample = "https://zoo.invalid/"
+
+    def show(self, value: str) -> Json:
+        from urllib.request import ProxyHandler, build_opener
+
+        try:
+            with build_opener(ProxyHandler({})).open(value, timeout=2) as response:
+                return text(response.read(200).decode())
+        except (OSError, ValueError):
+            return text("a page of which nothing is known")
+
+
+class Templated(Animal):
+    """Has a resource template whose variable reaches the file system as it is."""
+
+    own_process = True
+    rule = "security.path-traversal"
+
+    def method(self, method: str, params: Json) -> Json:
+        if method == "resources/templates/list":
+            template = {"uriTemplate": "zoo://pages/{name}", "name": "page", "mimeType": "text/plain"}
+            return {"resourceTemplates": [template]}
+        return super().method(method, params)
+
+    def read_resource(self, uri: object, *, modern: bool) -> Json:
+        if isinstance(uri, str) and uri.startswith("zoo://pages/"):
+            from urllib.parse import unquote
+
+            try:
+                file = here() / unquote(uri.removeprefix("zoo://pages/"))
+                return {"contents": [{"uri": uri, "text": file.read_text()[:200]}]}
+            except (OSError, ValueError):
+                raise RpcError(-32602 if modern else -32002, "no such resource", {"uri": uri}) from None
+        return super().read_resource(uri, modern=modern)
+
+
+class Changeling(Animal):
+    """Is no longer what was adopted."""
+
+    rule = "security.drift"
+    drift = ("it offers something else than was adopted: tool add has another description",)
+
+
+class HealthyLoyal(Animal):
+    """Was adopted, and is what it was."""
+
+    drift = ()

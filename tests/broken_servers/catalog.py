@@ -1,0 +1,58 @@
+"""The animals: each is the healthy server broken in exactly one way, and names the rule that must catch it."""
+
+from __future__ import annotations
+
+from tests.broken_servers import (
+    api_failures,
+    batches,
+    canaries,
+    changed_answers,
+    consent,
+    http_defects,
+    notification_streams,
+    packages,
+    performance,
+    protocol,
+    server_messages,
+    tool_calls,
+    tool_declarations,
+)
+from tests.broken_servers.healthy import Animal
+
+_BASES = (
+    Animal,
+    http_defects.Served,
+    changed_answers.Changed,
+    server_messages.Talkative,
+    tool_declarations.Reschemed,
+    packages.Packaged,
+    canaries.Reading,
+)
+
+
+def animals() -> dict[str, type[Animal]]:
+    """Every animal by name, in the order of the files."""
+    modules = (
+        protocol,
+        batches,
+        notification_streams,
+        changed_answers,
+        tool_declarations,
+        tool_calls,
+        consent,
+        server_messages,
+        packages,
+        api_failures,
+        performance,
+        canaries,
+    )
+    kinds = [kind for module in modules for kind in vars(module).values()]
+    return (
+        changed_answers.answering()
+        | http_defects.served()
+        | {
+            kind.__name__: kind
+            for kind in kinds
+            if isinstance(kind, type) and issubclass(kind, Animal) and kind not in _BASES
+        }
+    )

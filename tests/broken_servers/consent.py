@@ -1,0 +1,75 @@
+"""Animals that ask a person before they change something, and animals of which somebody said what is right."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, ClassVar
+
+from tests.broken_servers.healthy import Animal, Json, text
+from tests.broken_servers.tool_calls import HealthyMessenger
+
+_FORM = {"type": "object", "properties": {"agreed": {"type": "boolean", "default": False}}, "required": ["agreed"]}
+
+
+class HealthyCareful(HealthyMessenger):
+    """Asks a person before an animal gets another name, and does nothing without a yes."""
+
+    can_ask = False
+    questions = 0
+
+    def handshake(self, method: str, params: Json) -> Json:
+        if method == "initialize":
+            self.can_ask = "elicitation" in params.get("capabilities", {})
+        return super().handshake(method, params)
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return super().call(name, arguments) if name == "get_animal" else self.renamed(name, arguments)
+
+    def renamed(self, name: str, arguments: Json) -> Json:
+        if not self.agrees():
+            return text("A person has to agree to another name, and nobody did.", isError=True)
+        return super().call(name, arguments)
+
+    def agrees(self) -> bool:
+        if not self.can_ask:
+            return False
+        self.questions += 1
+        asked = {"message": "Give the animal another name?", "requestedSchema": _FORM}
+        request = {"jsonrpc": "2.0", "id": f"ask-{self.questions}", "method": "elicitation/create", "params": asked}
+        print(json.dumps(request), flush=True)
+        result = json.loads(sys.stdin.readline())["result"]
+        return bool(result["action"] == "accept" and result["content"]["agreed"])
+
+
+class Overhasty(HealthyCareful):
+    """Asks, and has done it already."""
+
+    rule = "tool-calls.consent"
+
+    def renamed(self, name: str, arguments: Json) -> Json:
+        done = HealthyMessenger.call(self, name, arguments)
+        return done if self.agrees() else text("Nobody agreed.", isError=True)
+
+
+class HealthyQuizzed(Animal):
+    """Answers as the cases say that somebody wrote down who knows it."""
+
+    own_process = True
+    evaluations: ClassVar[tuple[Json, ...]] = (
+        {
+            "name": "two-and-three",
+            "question": "What is two and three?",
+            "right": [[{"tool": "add", "arguments": {"a": 2, "b": 3}, "says": ['{"sum": 5}']}]],
+        },
+    )
+
+
+class Misinformed(HealthyQuizzed):
+    """Adds one more than it should."""
+
+    rule = "tool-calls.evaluation-cases"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        more: dict[str, Any] = {**arguments, "a": arguments["a"] + 1} if name == "add" else arguments
+        return super().call(name, more)

@@ -1,0 +1,59 @@
+"""Animals that are healthy themselves, and served over HTTP in a way that is not."""
+
+from __future__ import annotations
+
+from tests.broken_servers.healthy import Animal
+
+# Name → the rule that must catch it. What the cage does wrong has the name of the rule, or the one behind the colon.
+CHANGES = {
+    "Reboundable": "http.origin",
+    "Plain": "http.content-type",
+    "Unaccepting": "http.notification-status",
+    "Getter": "http.get",
+    "Gapped": "http.session-id",
+    "Sessionless": "http.no-session",
+    "Hospitable": "http.unknown-session",
+    "Undying": "http.deleted-session",
+    "Timetraveller": "http.version-header",
+    "Batcher": "http.no-batches",
+    "Unreceipted": "legacy.batch-without-requests",
+    "Versionless": "http.modern-version",
+    "Methodless": "http.modern-method",
+    "Misnamed": "http.modern-name",
+    "Alright": "http.modern-status",
+    "Sessional": "http.modern-session",
+    "ModernGetter": "http.modern-get",
+    "Rebindable": "http.host",
+    "Headstrong": "http.version-missing",
+    "Lingering": "http.stream-ends",
+    "Unprimed": "http.priming-event",
+    "Primer": "http.priming-event:primes",
+    "Refuser": "http.modern-no-event-ids:last-event",
+    "Decoder": "http.modern-header-base64:one-marker",
+    "Responder": "http.modern-no-batches:response",
+    "ModernReceipted": "http.modern-notification-status",
+    "Gatherer": "http.modern-no-batches",
+    "Unidentified": "http.modern-error-id",
+    "Orthographer": "http.modern-header-names",
+    "Padder": "http.modern-header-whitespace",
+    "Shouter": "http.modern-header-values",
+    "Literalist": "http.modern-header-base64",
+    "Numberer": "http.modern-no-event-ids",
+    "Buffered": "http.modern-buffering",
+}
+
+
+class Served(Animal):
+    """Is looked at by its URL."""
+
+    at_url = True
+
+
+def served() -> dict[str, type[Animal]]:
+    """The animals of the table."""
+    return {name: _served(name, *rule.split(":")) for name, rule in CHANGES.items()}
+
+
+def _served(name: str, rule: str, amiss: str = "") -> type[Animal]:
+    wrong = frozenset({amiss or rule.partition(".")[2]})
+    return type(name, (Served,), {"rule": rule, "amiss": wrong, "__doc__": f"Breaks {rule}."})

@@ -1,0 +1,230 @@
+"""An animal at a URL: Streamable HTTP with sessions, in a thread of the test."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.broken_servers.healthy import META, VERSION, Animal, Json, RpcError
+
+STATUS = {-32601: 404, -32602: 400, -32022: 400, -32020: 400}  # of errors in the per-request lifecycle
+
+
+class Cage(BaseHTTPRequestHandler):
+    """One request.
+
+    `animal`, `events` (answer as server-sent events) and `moved` (the path that is served) come from the class made by `caged`.
+    What `animal.amiss` names is done wrong.
+    """
+
+    animal: Animal
+    events = False
+    moved = ""
+    ended = False
+    said: Sequence[str] = ()
+    agreed = ""  # the revision that a session begins with
+    listing = False  # whether tools are listed per request
+
+    def wrong(self, what: str) -> bool:
+        return what in self.animal.amiss
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.moved and self.path != self.moved:
+            self.send_response(307)
+            self.send_header("Location", self.moved)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        local = self.headers["Host"].startswith("127.0.0.1") or self.wrong("host")
+        if not self.wrong("origin") if "Origin" in self.headers else not local:
+            self.answer(403, None)
+            return
+        try:
+            message = json.loads(body)
+        except ValueError:
+            self.answer(400, self.animal.malformed())
+            return
+        modern = self.headers.get("MCP-Protocol-Version") in self.animal.moderns
+        if (
+            modern
+            and (isinstance(message, list) or "method" not in message)
+            and not self.wrong("modern-single" if isinstance(message, list) else "response")
+        ):
+            self.answer(400, self.error(None, -32600, "one request at a time"))
+        elif isinstance(message, list):
+            self.answer_array(message)
+        elif "method" not in message:
+            refused = "result" not in message and "error" not in message
+            answer = self.animal.respond(message)
+            self.answer(400 if refused else 400 if self.wrong("accepted") else 202, answer)
+        elif VERSION in (message.get("params") or {}).get("_meta", {}):
+            self.answer_modern(message)
+        else:
+            self.answer_legacy(message)
+
+    def answer_array(self, messages: list[Json]) -> None:
+        later = self.headers.get("MCP-Protocol-Version", "") > "2025-03-26"
+        modern = self.headers.get("MCP-Protocol-Version") in self.animal.moderns
+        if later and not self.wrong("modern-single" if modern else "arrays"):
+            self.answer(400, self.error(None, -32600, "one at a time"))
+            return
+        answers = self.animal.batch(messages)
+        accepted = 200 if self.wrong("batch-silence") else 202
+        self.answer(400 if isinstance(answers, dict) else 200 if answers else accepted, answers)
+
+    def answer_legacy(self, message: Json) -> None:
+        session, version = self.headers.get("Mcp-Session-Id"), self.headers.get("MCP-Protocol-Version")
+        first = message["method"] == "initialize"
+        refusals = {
+            "no-session": (not first and session is None, 400),
+            "unknown-session": (not first and session is not None and session != self.session, 404),
+            "deleted-session": (not first and self.ended and session == self.session, 404),
+            "version-header": (version is not None and version not in self.animal.handshakes, 400),
+            "version-missing": (not first and version is None and self.wrong("version-missing"), 400),
+        }
+        for what, (broken, status) in refusals.items():
+            if broken and (what == "version-missing" or not self.wrong(what)):
+                self.answer(status, self.error(message.get("id"), -32600, what))
+                return
+        if first:
+            type(self).ended = False
+            self.agreed = message["params"]["protocolVersion"]
+        answer = self.respond(message)
+        accepted = 400 if self.wrong("accepted") else 202
+        self.answer(200 if answer else accepted, answer, session=first)
+
+    def answer_modern(self, message: Json) -> None:
+        params, method = dict(message["params"]), message["method"]
+        self.listing = method == "tools/list"
+        expected = {"modern-version": params["_meta"][VERSION], "modern-method": method}
+        expected |= {"modern-name": params["name"]} if "name" in params else {}
+        headers = {"modern-version": "MCP-Protocol-Version", "modern-method": "Mcp-Method", "modern-name": "Mcp-Name"}
+        for what, value in expected.items():
+            if not self.says(headers[what], value) and not self.wrong(what):
+                about = None if self.wrong("modern-error-id") else message.get("id")
+                self.answer(400, self.error(about, -32020, headers[what]))
+                return
+        if "Last-Event-ID" in self.headers and self.wrong("last-event"):
+            self.answer(404, None)
+            return
+        if "id" not in message:
+            said = {"jsonrpc": "2.0", "id": None, "result": {}} if self.wrong("modern-accepted") else None
+            self.answer(200 if said else 202, said)
+            return
+        answer = self.respond(message)
+        if answer is None:
+            self.keep_open()
+            return
+        code = (answer or {}).get("error", {}).get("code")
+        incomplete = META + "clientCapabilities" not in params["_meta"]
+        status = STATUS.get(code, 200) if code in (-32601, -32022) or (code == -32602 and incomplete) else 200
+        self.answer(200 if self.wrong("modern-status") else status, answer, session=self.wrong("modern-session"))
+
+    def keep_open(self) -> None:
+        """Answer with a stream of what the animal said, until the client has had enough."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("X-Accel-Buffering", "no")
+        self.end_headers()
+        self.wfile.write(b"".join(b"data: %s\n\n" % line.encode() for line in self.said))
+        self.wfile.flush()
+        self.rfile.read(1)
+
+    def says(self, name: str, value: str) -> bool:
+        """Whether a header has a value, as it is to be read."""
+        headers = dict(self.headers.items()) if self.wrong("modern-headers") else self.headers  # a dict knows case
+        found = headers.get(name, "")
+        found = found if self.wrong("modern-header-whitespace") else found.strip(" \t")
+        if self.wrong("one-marker") and found.startswith("=?base64?") and not found.endswith("?="):
+            return False
+        if found.startswith("=?base64?") and found.endswith("?=") and not self.wrong("modern-encoding"):
+            try:
+                found = base64.b64decode(found[9:-2], validate=True).decode()
+            except ValueError:
+                return False
+        return found.lower() == value.lower() if self.wrong("modern-case") else found == value
+
+    def respond(self, message: Json) -> Json | None:
+        said: list[str] = []
+        self.animal.out = said.append
+        answer = self.animal.respond(message)
+        self.said = said
+        return answer
+
+    @property
+    def session(self) -> str:
+        return "s 1" if self.wrong("session-id") else "s1"
+
+    @staticmethod
+    def error(about: Any, code: int, words: str) -> Json:
+        return {"jsonrpc": "2.0", "id": about, "error": RpcError(code, words).body}
+
+    def do_GET(self) -> None:
+        modern = self.headers.get("MCP-Protocol-Version") in self.animal.moderns
+        wrong = self.wrong("modern-get") if modern else self.wrong("get")
+        self.answer(200 if wrong else 405, None)
+
+    def do_DELETE(self) -> None:
+        type(self).ended = True
+        self.answer(200, None)
+
+    def answer(self, status: int, message: Json | list[Json] | None, *, session: bool = False) -> None:
+        sent = [self.animal.sent(one) for one in message] if isinstance(message, list) else message
+        sent = self.animal.sent(sent) if isinstance(sent, dict) else sent
+        body = b"" if sent is None else json.dumps(sent).encode()
+        streamed = self.events and bool(body) and not self.wrong("content-type")
+        if streamed:
+            before = b"".join(b"data: %s\n\n" % line.encode() for line in self.said)
+            body = b": hello\r\n\r\n%sevent: message\r\n%sdata: %s\n\n" % (self.prime(), before, body)
+        self.send_response(status)
+        if body:
+            kind = "text/event-stream" if streamed else "application/json; charset=utf-8"
+            self.send_header("Content-Type", "text/plain" if self.wrong("content-type") else kind)
+            if streamed and not self.wrong("modern-buffering"):
+                self.send_header("X-Accel-Buffering", "no")
+        if session:
+            self.send_header("Mcp-Session-Id", self.session)
+        endless = streamed and self.wrong("stream-ends") and (session or self.listing)
+        if not endless:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        if endless:
+            self.wfile.flush()
+            self.rfile.read(1)  # until the client has had enough
+
+    def prime(self) -> bytes:
+        """The first event of a stream, where there is to be one before the answer."""
+        newest = self.agreed == max(self.animal.handshakes)
+        if self.wrong("modern-resume") and self.headers.get("MCP-Protocol-Version") in self.animal.moderns:
+            return b"id: 1\r\n"
+        if self.wrong("polling") and self.agreed:
+            return b"id: 1\r\n"
+        return b"id: 0\r\ndata:\r\n\r\nid: 1\r\n" if self.agreed and (newest or self.wrong("primes")) else b""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
+        pass
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The URL of a handler on a free loopback port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/mcp"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def caged(animal: Animal, *, events: bool = False, moved: str = "") -> type[Cage]:
+    """The handler of one animal."""
+    return type("OneCage", (Cage,), {"animal": animal, "events": events, "moved": moved})

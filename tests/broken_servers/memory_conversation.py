@@ -1,0 +1,135 @@
+"""An animal in the process of the test: what `StdioConversation` is to a command, without starting one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
+from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
+from mcpfactory_pipeline.checks.transport.conversation import (
+    MessageLog,
+    cancellation,
+    client_reply,
+    is_answer,
+    printable,
+    split_streams,
+)
+from tests.broken_servers.healthy import Animal, Json
+
+
+class Cage:
+    """One session with one animal: a Conversation."""
+
+    def __init__(self, animal: Animal, purpose: str) -> None:
+        self.session = Session(purpose, answered=True, milliseconds=1)
+        self._log = MessageLog(self.session)
+        self._animal = animal
+        self._came: list[Json] = []
+        self._dead = False
+        self._arrays: list[list[str]] = []  # the ids in each array that came
+        animal.out = self._line
+
+    def _feed(self, text: str) -> None:
+        """Hand a line to the animal; one that raises is dead from then on, as its process would be."""
+        if self._dead:
+            return
+        try:
+            self._animal.feed(text)
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever it is, a process would have ended of it
+            self._dead = True
+
+    def _line(self, text: str) -> None:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        if isinstance(value, list):
+            self._arrays.append([str(one.get("id")) for one in value])
+        for message in value if isinstance(value, list) and value else [value]:
+            if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+                self.session.pollution.append(text)
+                continue
+            self._log.received(message)
+            if is_answer(message):
+                self._came.append(message)
+            elif "id" in message:
+                self._animal.feed(json.dumps(client_reply(message)))
+
+    async def ask(self, message: Json, patience: float) -> WireExchange:
+        """See `Conversation.ask`; an animal that does not answer at once never will."""
+        self._log.sent(message)
+        self._feed(json.dumps(message))
+        received = self._came.pop(0) if self._came else None
+        problem = "the server ended with code 1" if self._dead else f"no answer within {patience:g} s"
+        exchange = WireExchange(message, received, "" if received is not None else problem)
+        self.session.exchanges.append(exchange)
+        return exchange
+
+    async def send_raw(
+        self, text: str, message: Json, patience: float, *, wait: bool
+    ) -> tuple[WireExchange, WireExchange]:
+        """See `Conversation.send_raw`."""
+        self._feed(text)
+        came, self._came = self._came, []
+        apart = len(came) > 1 and [str(one.get("id")) for one in came] not in self._arrays
+        more = tuple(came[1:])
+        raw = WireExchange(
+            printable(text), came[0] if came else None, "" if came else "no answer", more=more, separate=apart
+        )
+        after = await self.ask(message, patience)
+        self.session.exchanges.append(raw)
+        return raw, after
+
+    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
+        """See `Conversation.listen`."""
+        self._log.heard = heard = []
+        for request in [*requests, *map(cancellation, requests)]:
+            self._feed(json.dumps(request))
+        self._log.heard = None
+        self._came = []
+        return split_streams(requests, heard)
+
+    async def notify(self, message: Json) -> None:
+        """See `Conversation.notify`."""
+        self._log.sent(message)
+        self._feed(json.dumps(message))
+
+    async def close(self, *, terminate: bool = False) -> None:
+        """See `Conversation.close`."""
+        self.session.ended_after, self.session.terminated = 1, terminate
+
+
+class Keeper:
+    """Factory of cages, one for each session: the `connect` of a prober."""
+
+    def __init__(self, kind: type[Animal], handshakes: list[str], moderns: list[str]) -> None:
+        self._make = lambda: kind(handshakes, moderns)
+
+    async def __call__(self, _target: ValidationTarget, _environ: Mapping[str, str], purpose: str) -> Cage:
+        return Cage(self._make(), purpose)
+
+
+class DrowsyKeeper(Keeper):
+    """Its animals are kept from answering in the first sessions, so many of them, as a machine under load keeps a server."""
+
+    def __init__(self, kind: type[Animal], handshakes: list[str], moderns: list[str], *, silent: int) -> None:
+        super().__init__(kind, handshakes, moderns)
+        self.silent = silent
+        self.patience: list[float] = []  # seconds that each of them was given
+
+    async def __call__(self, target: ValidationTarget, environ: Mapping[str, str], purpose: str) -> Cage:
+        cage = await super().__call__(target, environ, purpose)
+        if self.silent:
+            self.silent -= 1
+            cage.ask = self._unanswered(cage)  # type: ignore[method-assign] # of this one session
+        return cage
+
+    def _unanswered(self, cage: Cage) -> Callable[[Json, float], Awaitable[WireExchange]]:
+        async def ask(message: Json, patience: float) -> WireExchange:
+            self.patience.append(patience)
+            exchange = WireExchange(message, None, f"no answer within {patience:g} s")
+            cage.session.exchanges.append(exchange)
+            return exchange
+
+        return ask

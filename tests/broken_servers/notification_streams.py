@@ -1,0 +1,120 @@
+"""Animals that get streams of notifications wrong, which the per-request lifecycle has."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from tests.broken_servers.healthy import Animal, Json
+
+
+class Abrupt(Animal):
+    """Opens a stream without a word."""
+
+    rule = "modern.listen"
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        for uri in honoured.get("resourceSubscriptions", []):
+            self.on_stream(about, "notifications/resources/updated", uri=uri)
+        super().acknowledge(about, honoured)
+
+
+class Vague(Animal):
+    """Does not say what of a filter it honours."""
+
+    rule = "modern.listen"
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        self.on_stream(about, "notifications/subscriptions/acknowledged")
+
+
+class Tagless(Animal):
+    """Does not say to which stream a notification belongs."""
+
+    rule = "modern.listen-request-id"
+
+    def on_stream(self, about: Any, method: str, **params: Any) -> None:
+        self.tell(method, **params)
+
+
+class Overeager(Animal):
+    """Honours more than it was asked for."""
+
+    rule = "modern.listen-filtered"
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        super().acknowledge(about, {"toolsListChanged": True, "promptsListChanged": True})
+
+
+class Monogamist(Animal):
+    """Acknowledges one stream only."""
+
+    rule = "modern.listen-concurrent"
+    opened = 0
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        self.opened += 1
+        if self.opened != 2:
+            super().acknowledge(about, honoured)
+
+
+class Replacing(Animal):
+    """Ends a stream when another one is opened."""
+
+    rule = "modern.listen-concurrent"
+    before: Any = None
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        super().acknowledge(about, honoured)
+        if self.before is not None:
+            self.write({"jsonrpc": "2.0", "id": self.before, "result": self.envelope("subscriptions/listen", {})})
+        self.before = about
+
+
+class Indiscriminate(Animal):
+    """Takes any filter."""
+
+    rule = "modern.listen-invalid-filter"
+
+    def listen(self, about: Any, wanted: Any) -> Json | None:
+        if isinstance(wanted, dict):
+            return super().listen(about, wanted)
+        return {"jsonrpc": "2.0", "id": about, "result": self.envelope("subscriptions/listen", {})}
+
+
+class HealthyDeaf(Animal):
+    """Has no streams of notifications, as servers whose lists do not change."""
+
+    def listen(self, about: Any, wanted: Any) -> Json | None:
+        raise self.unknown_method()
+
+
+class HealthyConcluder(Animal):
+    """Answers the request of a stream that is cancelled, as servers on the Go SDK do."""
+
+    own_process = True
+    open: frozenset[Any] = frozenset()
+
+    def respond(self, message: Json) -> Json | None:
+        about = message["params"].get("requestId") if message.get("method") == "notifications/cancelled" else None
+        if about in self.open:
+            self.write({"jsonrpc": "2.0", "id": about, "result": self.envelope("subscriptions/listen", {})})
+        return super().respond(message)
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        self.open |= {about}
+        super().acknowledge(about, honoured)
+
+
+class HealthyLeaver(Animal):
+    """Says on stdout that it was told to end, when nobody reads it any more."""
+
+    own_process = True
+
+    def begin(self) -> None:
+        signal.signal(signal.SIGTERM, self.leave)
+
+    def leave(self, *_: object) -> None:
+        os.write(1, b"The zoo closes.\n")  # past what the handler may have interrupted
+        os._exit(0)

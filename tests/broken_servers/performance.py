@@ -1,0 +1,66 @@
+"""Animals that cost too much for a policy. Each is beyond its limit by waiting or by keeping, never by the machine's mood."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import ClassVar
+
+from tests.broken_servers.healthy import Animal, Json
+
+
+class LateRiser(Animal):
+    """Takes longer to its first answer than clients wait."""
+
+    own_process = True
+    rule = "process.start-time"
+    haste = 50  # so that a quarter of a second is more than ten
+
+    def begin(self) -> None:
+        time.sleep(0.25)
+
+
+class HealthyAthlete(Animal):
+    """Keeps within a policy that is generous enough for every machine."""
+
+    own_process = True
+    limits: ClassVar[Mapping[str, float]] = {"max_start_ms": 30_000, "max_call_ms": 30_000, "max_memory_mb": 1_000}
+
+
+class Sloth(Animal):
+    """Wakes up slowly."""
+
+    own_process = True
+    rule = "performance.start"
+    limits: ClassVar[Mapping[str, float]] = {"max_start_ms": 100}
+
+    def begin(self) -> None:
+        time.sleep(0.2)
+
+
+class Tortoise(Animal):
+    """Takes its time for every call."""
+
+    own_process = True
+    rule = "performance.calls"
+    limits: ClassVar[Mapping[str, float]] = {"max_call_ms": 100}
+
+    def call(self, name: str, arguments: Json) -> Json:
+        time.sleep(0.2)
+        return super().call(name, arguments)
+
+
+class Glutton(Animal):
+    """Keeps a hundred megabytes of every call."""
+
+    own_process = True
+    rule = "performance.memory"
+    limits: ClassVar[Mapping[str, float]] = {"max_memory_mb": 100}
+
+    def __init__(self, handshakes: list[str], moderns: list[str]) -> None:
+        super().__init__(handshakes, moderns)
+        self.eaten: list[bytes] = []
+
+    def call(self, name: str, arguments: Json) -> Json:
+        self.eaten.append(b"x" * 100_000_000)
+        return super().call(name, arguments)

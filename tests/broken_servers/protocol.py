@@ -1,0 +1,407 @@
+"""Healthy animals, and those that get startup, a lifecycle or a list wrong."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from tests.broken_servers.healthy import VERSION, Animal, Json, RpcError, text
+
+
+class HealthyBase(Animal):
+    """Nothing is wrong with it."""
+
+
+class HealthyElder(Animal):
+    """Speaks only the handshake revisions, as most servers do."""
+
+    def respond(self, message: Json) -> Json | None:
+        (message.get("params") or {}).pop("_meta", None)
+        return super().respond(message)
+
+
+class HealthyVeteran(HealthyElder):
+    """Speaks only the first revision: what came later means nothing there, and may be anything."""
+
+    def __init__(self, handshakes: list[str], moderns: list[str]) -> None:
+        super().__init__(handshakes[:1], moderns)
+
+    def capabilities(self) -> Json:
+        return {key: value for key, value in super().capabilities().items() if key != "completions"}
+
+    def completed(self, params: Json) -> Json:
+        return self.complete(params["ref"]) if params["ref"]["name"] == "tour" else {"completion": {"values": []}}
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        pair = {"type": "array", "items": [{"type": "number"}], "description": "A tuple, as draft 7 has it."}
+        schema = {**add["inputSchema"], "properties": {**add["inputSchema"]["properties"], "more": pair}}
+        return [{**add, "inputSchema": schema}, {**moon, "title": {"en": "Moon"}, "annotations": ["sky"]}]
+
+    def prompts(self) -> list[Json]:
+        return [{**prompt, "icons": "tour.png"} for prompt in super().prompts()]
+
+
+class HealthyYoungster(Animal):
+    """Speaks only the per-request revision."""
+
+    def handshake(self, method: str, params: Json) -> Json:
+        raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
+
+
+class HealthyNumbersOnly(Animal):
+    """Has tools and nothing else."""
+
+    def capabilities(self) -> Json:
+        return {"tools": {}}
+
+
+class HealthyIdless(Animal):
+    """Leaves the id out where it is not known, as the newer revisions allow."""
+
+    def malformed(self) -> Json | None:
+        return {key: value for key, value in (super().malformed() or {}).items() if key != "id"}
+
+
+class HealthySorter(Animal):
+    """Takes requests that name an earlier revision than its first per-request one for those of a handshake client, as servers on the Go SDK do."""
+
+    def respond(self, message: Json) -> Json | None:
+        meta = (message.get("params") or {}).get("_meta") or {}
+        if str(meta.get(VERSION, "")) < min(self.moderns):
+            meta.pop(VERSION, None)
+        return super().respond(message)
+
+
+# --- startup ---
+
+
+class Stillborn(Animal):
+    """Ends before it says anything."""
+
+    own_process = True
+    rule = "process.starts"
+
+    def begin(self) -> None:
+        sys.exit("the zoo is closed")
+
+
+class Stranger(Animal):
+    """Answers, but neither initialize nor server/discover."""
+
+    rule = "process.initializes"
+
+    def respond(self, message: Json) -> Json | None:
+        return (
+            {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}
+            if "id" in message
+            else None
+        )
+
+
+class Chatterbox(Animal):
+    """Greets on stdout."""
+
+    own_process = True
+    rule = "process.stdout"
+
+    def begin(self) -> None:
+        print("Welcome to the zoo!", flush=True)
+
+
+class Cacophonist(Chatterbox):
+    """Writes to stdout a picture, two messages on a line, a text in Latin-1, and a message of 17 MB."""
+
+    def begin(self) -> None:
+        told = b'{"jsonrpc": "2.0", "method": "notifications/zoo", "params": {"song": "%s"}}'
+        lines = (
+            b"\x89PNG\r\x1a\x00\x00\x00\rIHDR",
+            2 * told,
+            "Der Bär grüßt.".encode("latin-1"),
+            told % (b"o" * 17_000_000),
+        )
+        sys.stdout.buffer.write(b"\n".join(lines) + b"\n")
+        sys.stdout.flush()
+
+
+class Sleeper(Animal):
+    """Does not end when stdin ends, once it has spoken the oldest revision; one session is enough to wait for."""
+
+    own_process = True
+    rule = "process.exits-on-eof"
+    spoken = ""
+
+    def initialize(self, requested: str) -> Json:
+        self.spoken = requested
+        return super().initialize(requested)
+
+    def end(self) -> None:
+        if self.spoken == self.handshakes[0]:
+            signal.pause()
+
+
+class Deathless(Animal):
+    """Does not end when it is told to."""
+
+    own_process = True
+    rule = "process.exits-on-sigterm"
+
+    def begin(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+# --- the handshake and JSON-RPC ---
+
+
+class Squeamish(Animal):
+    """Dies of bytes that are no UTF-8."""
+
+    rule = "legacy.utf-8"
+
+    def feed(self, line: str) -> None:
+        line.encode()
+        super().feed(line)
+
+
+class Namer(Animal):
+    """Has an id for an error about what it could not read."""
+
+    rule = "legacy.invalid-json"
+
+    def malformed(self) -> Json | None:
+        return {**(super().malformed() or {}), "id": 0}
+
+
+class Futurist(Animal):
+    """Answers initialize with a revision that nobody released."""
+
+    rule = "legacy.version-negotiation"
+
+    def initialize(self, requested: str) -> Json:
+        return {**super().initialize(requested), "protocolVersion": "9"}
+
+
+class Anonymous(Animal):
+    """Does not say its name."""
+
+    rule = "legacy.server-info"
+
+    def initialize(self, requested: str) -> Json:
+        return {**super().initialize(requested), "serverInfo": {}}
+
+
+class Unresponsive(Animal):
+    """Has no ping."""
+
+    rule = "legacy.ping"
+
+    def ping(self) -> Json:
+        raise RpcError(-32603, "what?")
+
+
+class Improviser(Animal):
+    """Answers unknown methods with an internal error."""
+
+    rule = "legacy.unknown-method"
+
+    def handshake(self, method: str, params: Json) -> Json:
+        try:
+            return super().handshake(method, params)
+        except RpcError as error:
+            raise RpcError(-32603, "oops") if error.body["code"] == -32601 else error from None
+
+
+class Fragile(Animal):
+    """Ends at the first line that is no JSON."""
+
+    own_process = True
+    rule = "legacy.keeps-running"
+    tolerated = True  # on stdio
+
+    def malformed(self) -> Json | None:
+        self.write(super().malformed() or {})
+        sys.exit(1)
+
+
+class Pretender(Animal):
+    """Has a result for tools that do not exist."""
+
+    rule = "legacy.unknown-tool"
+
+    def call_tool(self, name: str, arguments: Json) -> Json:
+        known = [tool["name"] for tool in self.tools()]
+        return super().call_tool(name, arguments) if name in known else text("done")
+
+
+class Forgiving(Animal):
+    """Answers unknown tools with isError, and bad cursors with the first page: tolerated, for a point each."""
+
+    rule = "legacy.unknown-tool"
+
+    def call_tool(self, name: str, arguments: Json) -> Json:
+        known = [tool["name"] for tool in self.tools()]
+        return super().call_tool(name, arguments) if name in known else text("unknown tool", isError=True)
+
+
+class Careless(Animal):
+    """Answers a bad cursor with an internal error."""
+
+    rule = "legacy.invalid-cursor"
+
+    def list_tools(self, cursor: str | None) -> Json:
+        if cursor is not None and not cursor.isdecimal():
+            raise RpcError(-32603, "int() failed")
+        return super().list_tools(cursor)
+
+
+class Translator(Animal):
+    """Turns every id into a text."""
+
+    rule = "legacy.ids"
+
+    def sent(self, message: Json) -> Json:
+        return {**message, "id": str(message["id"])} if message.get("id") is not None else message
+
+
+class Verbose(Animal):
+    """Sends a result and an error in one answer."""
+
+    rule = "legacy.response-shape"
+
+    def respond(self, message: Json) -> Json | None:
+        answer = super().respond(message)
+        if answer and message.get("method") == "resources/templates/list":
+            answer["error"] = {"code": -32000, "message": "also this"}
+        return answer
+
+
+# --- per request ---
+
+
+class Discreet(Animal):
+    """Discovers without saying what it can."""
+
+    rule = "modern.discover"
+
+    def discover(self) -> Json:
+        return {"supportedVersions": self.moderns}
+
+
+class Untyped(Animal):
+    """Leaves resultType out."""
+
+    rule = "modern.result-type"
+
+    def envelope(self, method: str, result: Json) -> Json:
+        return {key: value for key, value in super().envelope(method, result).items() if key != "resultType"}
+
+
+class Timeless(Animal):
+    """Says nothing about caching."""
+
+    rule = "modern.cacheable"
+
+    def envelope(self, method: str, result: Json) -> Json:
+        whole = super().envelope(method, result)
+        return {key: value for key, value in whole.items() if key not in ("ttlMs", "cacheScope")}
+
+
+class Lenient(Animal):
+    """Does not miss the client's capabilities."""
+
+    rule = "modern.metadata"
+
+    def check_metadata(self, meta: Json) -> None:
+        super().check_metadata({"io.modelcontextprotocol/clientCapabilities": {}, **meta})
+
+
+class Agreeable(Animal):
+    """Speaks any revision that it is asked for."""
+
+    rule = "modern.unknown-version"
+
+    def check_metadata(self, meta: Json) -> None:
+        if "io.modelcontextprotocol/clientCapabilities" not in meta:
+            raise RpcError(-32602, "clientCapabilities is missing")
+
+
+class Confused(Animal):
+    """Takes unknown methods for bad parameters, when asked per request."""
+
+    rule = "modern.unknown-method"
+
+    def per_request(self, method: str, params: Json) -> Json:
+        if method.startswith("mcpfactory/"):
+            raise RpcError(-32602, "what is that?")
+        return super().per_request(method, params)
+
+
+# --- lists ---
+
+
+class Endless(Animal):
+    """Its pages do not end."""
+
+    rule = "lists.tools"
+    companions = frozenset({"legacy.invalid-cursor"})
+
+    def list_tools(self, cursor: str | None) -> Json:
+        return {"tools": self.tools(), "nextCursor": "again"}
+
+
+class Boaster(Animal):
+    """Declares prompts and has none."""
+
+    rule = "lists.prompts"
+
+    def method(self, method: str, params: Json) -> Json:
+        if method == "prompts/list":
+            raise RpcError(-32601, "no such method")
+        return super().method(method, params)
+
+
+class NamelessResource(Animal):
+    """A resource without a name."""
+
+    rule = "lists.resources"
+
+    def resources(self) -> list[Json]:
+        return [{"uri": "zoo://plan"}]
+
+
+class NamelessTemplate(Animal):
+    """A resource template without a name."""
+
+    rule = "lists.templates"
+
+    def method(self, method: str, params: Json) -> Json:
+        if method == "resources/templates/list":
+            return {"resourceTemplates": [{"uriTemplate": "zoo://{cage}"}]}
+        return super().method(method, params)
+
+
+class Modest(Animal):
+    """Lists tools without declaring them."""
+
+    rule = "lists.declared"
+
+    def capabilities(self) -> Json:
+        return {"resources": {}, "prompts": {}}
+
+
+class Repeater(Animal):
+    """Lists a prompt twice."""
+
+    rule = "lists.unique"
+
+    def prompts(self) -> list[Json]:
+        return super().prompts() * 2
+
+
+class Promiser(Animal):
+    """Lists a resource that cannot be read."""
+
+    rule = "lists.resource-readable"
+
+    def read(self, uri: str) -> Json:
+        raise RpcError(-32602, "no such resource", {"uri": uri})

@@ -1,0 +1,494 @@
+"""Animals that speak without being asked, or answer what wants no answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.broken_servers.healthy import VERSION, Animal, Json, RpcError, text
+
+
+class Talkative(Animal):
+    """Sends something with each call of a tool; the base of those below."""
+
+    era = "legacy"
+
+    def speak(self) -> None:
+        """Say it."""
+
+    def handshake(self, method: str, params: Json) -> Json:
+        if method == "tools/call" and self.era == "legacy":
+            self.speak()
+        return super().handshake(method, params)
+
+    def per_request(self, method: str, params: Json) -> Json:
+        if method == "tools/list" and self.era == "modern":
+            self.speak()
+        return super().per_request(method, params)
+
+    def request(self, method: str, **params: Any) -> None:
+        self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": method, "params": params})
+
+
+class Beggar(Talkative):
+    """Asks for roots that the client does not have."""
+
+    rule = "server-messages.undeclared-requests"
+
+    def speak(self) -> None:
+        self.request("roots/list")
+
+
+class Interviewer(Talkative):
+    """Asks people, of a client that asks nobody."""
+
+    rule = "server-messages.undeclared-requests"
+
+    def speak(self) -> None:
+        self.request("elicitation/create", message="Who are you?", requestedSchema={"type": "object", "properties": {}})
+
+
+class Daydreamer(Talkative):
+    """Asks the model, of a client that has none to give."""
+
+    rule = "server-messages.undeclared-requests"
+
+    def speak(self) -> None:
+        self.request("sampling/createMessage", messages=[], maxTokens=10)
+
+
+class Hasty(Animal):
+    """Asks before the client is ready."""
+
+    rule = "server-messages.before-initialized"
+    companions = frozenset({"server-messages.undeclared-requests"})
+
+    def initialize(self, requested: str) -> Json:
+        self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": "roots/list"})
+        return super().initialize(requested)
+
+
+class Caller(Talkative):
+    """Pings a client of the per-request lifecycle."""
+
+    rule = "server-messages.modern-requests"
+    era = "modern"
+
+    def speak(self) -> None:
+        self.request("ping")
+
+
+class Listless(Talkative):
+    """Sends params that are a list."""
+
+    rule = "server-messages.json-rpc"
+
+    def speak(self) -> None:
+        self.write({"jsonrpc": "2.0", "method": "notifications/message", "params": ["emergency"]})
+
+    def capabilities(self) -> Json:
+        return {**super().capabilities(), "tools": {"listChanged": True}}
+
+    def write(self, message: Json) -> None:
+        if message.get("method") == "notifications/message":
+            message = {**message, "method": "notifications/tools/list_changed"}
+        super().write(message)
+
+
+class Numbered(Talkative):
+    """Gives a notification an id."""
+
+    rule = "server-messages.json-rpc"
+
+    def capabilities(self) -> Json:
+        return {**super().capabilities(), "tools": {"listChanged": True}}
+
+    def speak(self) -> None:
+        self.write({"jsonrpc": "2.0", "id": 7, "method": "notifications/tools/list_changed"})
+
+
+class Neologist(Talkative):
+    """Sends notifications that nobody knows."""
+
+    rule = "server-messages.known-notifications"
+
+    def speak(self) -> None:
+        self.tell("notifications/zoo/fed", animal="Leo")
+
+
+class Undeclared(Talkative):
+    """Sends log messages without declaring that."""
+
+    rule = "server-messages.log-declared"
+
+    def capabilities(self) -> Json:
+        return {key: value for key, value in super().capabilities().items() if key != "logging"}
+
+    def speak(self) -> None:
+        self.tell("notifications/message", level="info", data="fed")
+
+
+class Trivial(Talkative):
+    """Has a log level of its own."""
+
+    rule = "server-messages.log-fields"
+
+    def speak(self) -> None:
+        self.tell("notifications/message", level="trivial", data="fed")
+
+
+class Chatty(Talkative):
+    """Sends debug messages, whatever level was asked for."""
+
+    rule = "server-messages.log-level"
+
+    def speak(self) -> None:
+        self.tell("notifications/message", level="debug", data="fed")
+
+
+class Logger(Talkative):
+    """Logs for requests that named no level."""
+
+    rule = "server-messages.modern-logs"
+    era = "modern"
+
+    def speak(self) -> None:
+        self.tell("notifications/message", level="emergency", data="fed")
+
+
+class Changeable(Talkative):
+    """Tells of changed lists without declaring that."""
+
+    rule = "server-messages.changes-declared"
+
+    def speak(self) -> None:
+        self.tell("notifications/prompts/list_changed")
+
+
+class Newsreader(Talkative):
+    """Tells of changes whom nobody asked."""
+
+    rule = "server-messages.modern-changes"
+    era = "modern"
+
+    def speak(self) -> None:
+        self.tell("notifications/resources/updated", uri="zoo://plan")
+
+
+class Broadcaster(Talkative):
+    """Tells of updates of what nobody subscribed to."""
+
+    rule = "server-messages.resource-updates"
+
+    def speak(self) -> None:
+        self.tell("notifications/resources/updated", uri="zoo://secret-plan")
+
+
+class Canceller(Talkative):
+    """Cancels in the per-request lifecycle."""
+
+    rule = "server-messages.cancelled"
+    era = "modern"
+
+    def speak(self) -> None:
+        self.tell("notifications/cancelled", requestId=1)
+
+
+class WrongToken(Animal):
+    """Reports progress with a token of its own."""
+
+    rule = "server-messages.progress-token"
+
+    def report(self, token: Any, done: float) -> None:
+        super().report(f"zoo-{token}", done)
+
+
+class Straggler(Animal):
+    """Reports progress after the result."""
+
+    rule = "server-messages.progress-token"
+    owed: Any = None
+
+    def progress(self, token: Any) -> None:
+        self.owed = token
+
+    def feed(self, line: str) -> None:
+        super().feed(line)
+        if self.owed is not None:
+            self.report(self.owed, 2)
+            self.owed = None
+
+
+class Backslider(Animal):
+    """Its progress goes back."""
+
+    rule = "server-messages.progress-increases"
+
+    def report(self, token: Any, done: float) -> None:
+        super().report(token, 3 - done)
+
+
+class Stagnant(Animal):
+    """Its progress stays where it is."""
+
+    rule = "server-messages.progress-increases"
+
+    def report(self, token: Any, done: float) -> None:
+        super().report(token, 1)
+
+
+# --- what wants no answer, and what wants one ---
+
+
+class Polite(Animal):
+    """Answers notifications that it does not know."""
+
+    rule = "legacy.notifications"
+
+    def respond(self, message: Json) -> Json | None:
+        if message.get("method", "").startswith("notifications/mcpfactory"):
+            return {"jsonrpc": "2.0", "id": 0, "error": {"code": -32601, "message": "no such notification"}}
+        return super().respond(message)
+
+    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
+        return super().batch([message for message in messages if "id" in message])
+
+
+class Grudging(Animal):
+    """Answers cancellations that come too late."""
+
+    rule = "legacy.late-cancellation"
+
+    def respond(self, message: Json) -> Json | None:
+        if message.get("method") == "notifications/cancelled":
+            return {"jsonrpc": "2.0", "id": "late", "error": {"code": -32602, "message": "no such request"}}
+        return super().respond(message)
+
+
+class Garrulous(Animal):
+    """Answers answers."""
+
+    rule = "legacy.responses"
+
+    def respond(self, message: Json) -> Json | None:
+        if "result" in message:
+            return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32600, "message": "what?"}}
+        return super().respond(message)
+
+
+class Undemanding(Animal):
+    """Takes any object for a request."""
+
+    rule = "legacy.not-json-rpc"
+
+    def respond(self, message: Json) -> Json | None:
+        if "method" not in message and "result" not in message and "error" not in message:
+            return {"jsonrpc": "2.0", "id": message["id"], "result": {}}
+        return super().respond(message)
+
+
+class Undiscerning(Animal):
+    """Takes a list for params."""
+
+    rule = "legacy.params"
+
+    def respond(self, message: Json) -> Json | None:
+        if isinstance(message.get("params"), list):
+            return {"jsonrpc": "2.0", "id": message["id"], "result": text("done")}
+        return super().respond(message)
+
+
+class Sensitive(Animal):
+    """Dies of a list as params."""
+
+    rule = "legacy.keeps-running"
+    tolerated = True  # on stdio
+    follows = frozenset({"legacy.params"})
+
+    def respond(self, message: Json) -> Json | None:
+        if isinstance(message.get("params"), list):
+            raise TypeError("list indices must be integers")
+        return super().respond(message)
+
+
+class Loner(Animal):
+    """Agrees to the revision with batches, and takes none."""
+
+    rule = "legacy.batch"
+
+    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
+        return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "one at a time"}}
+
+
+class Sleepyhead(Animal):
+    """Does not answer a ping before it was greeted."""
+
+    rule = "legacy.early-ping"
+
+    def handshake(self, method: str, params: Json) -> Json:
+        if method == "ping" and not self.agreed:
+            raise RpcError(-32600, "greet me first")
+        return super().handshake(method, params)
+
+
+# --- the per-request lifecycle ---
+
+
+class Typist(Animal):
+    """Has a resultType of its own."""
+
+    rule = "modern.result-type-values"
+
+    def envelope(self, method: str, result: Json) -> Json:
+        return {**super().envelope(method, result), "resultType": "done"}
+
+
+class Incognito(Animal):
+    """Does not name itself in results."""
+
+    rule = "modern.server-info"
+
+    def envelope(self, method: str, result: Json) -> Json:
+        return {key: value for key, value in super().envelope(method, result).items() if key != "_meta"}
+
+
+class Moody(Animal):
+    """Each page of a list is for others; it speaks the per-request lifecycle only."""
+
+    rule = "modern.cache-pages"
+
+    def handshake(self, method: str, params: Json) -> Json:
+        raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
+
+    def per_request(self, method: str, params: Json) -> Json:
+        result = super().per_request(method, params)
+        return {**result, "cacheScope": "public"} if method == "tools/list" and "cursor" not in params else result
+
+
+# --- healthy, though odd ---
+
+
+class HealthyNarrator(Animal):
+    """Tells much, and all of it as it should."""
+
+    def capabilities(self) -> Json:
+        return {**super().capabilities(), "tools": {"listChanged": True}, "prompts": {"listChanged": True}}
+
+    def called(self, name: str, arguments: Json, token: Any) -> Json:
+        if not self.agreed or token is None:
+            return super().called(name, arguments, token)
+        self.tell("notifications/message", level="emergency", logger="zoo", data={"fed": "Leo"})
+        self.tell("notifications/tools/list_changed")
+        self.tell("notifications/resources/updated", uri="zoo://plan")
+        self.tell("notifications/progress", progressToken=token, progress=0.5, message="half")
+        self.tell("notifications/progress", progressToken=token, progress=0.75)
+        self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": "ping"})
+        return self.call_tool(name, arguments)
+
+
+class HealthyRefuser(Animal):
+    """Answers a revision that it does not know with an error, as the specification's example does."""
+
+    def initialize(self, requested: str) -> Json:
+        if requested not in self.handshakes:
+            raise RpcError(-32602, "Unsupported protocol version", {"supported": self.handshakes})
+        return super().initialize(requested)
+
+
+class HealthyVersionless(Animal):
+    """Has an empty version, which is a text."""
+
+    def initialize(self, requested: str) -> Json:
+        return {**super().initialize(requested), "serverInfo": {"name": "zoo", "version": ""}}
+
+
+class Gopher(Animal):
+    """Serves a per-request revision that it does not know as if it were a handshake's, without resultType: one fault, not two."""
+
+    rule = "modern.unknown-version"
+
+    def per_request(self, method: str, params: Json) -> Json:
+        return (
+            super().per_request(method, params)
+            if params["_meta"][VERSION] in self.moderns
+            else self.method(method, params)
+        )
+
+
+class Shuffler(Animal):
+    """Lists its tools in another order each time."""
+
+    rule = "lists.stable"
+    page = 10
+    asked = 0
+
+    def tools(self) -> list[Json]:
+        return super().tools()[:: -1 if self.asked % 2 else 1]
+
+    def list_tools(self, cursor: str | None) -> Json:
+        self.asked += 1
+        return super().list_tools(cursor)
+
+
+class HealthyRich(Animal):
+    """Has every kind of content, and odd but allowed members."""
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        return [
+            {**add, "title": "Add", "icons": [{"src": "data:image/gif;base64,R0lGOD"}]},
+            {**moon, "_meta": {"zoo.example/x": 1}},
+        ]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "add":
+            return super().call(name, arguments)
+        blocks: list[Json] = [
+            {"type": "text", "text": "", "annotations": {"audience": ["user"], "priority": 0.5}},
+            {"type": "image", "data": "R0lGODlhAQABAAAAADs=", "mimeType": "image/gif"},
+            {"type": "image", "data": "PHN2Zy8+", "mimeType": "image/svg+xml"},
+            {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+            {"type": "resource_link", "uri": "zoo://plan", "name": "plan", "size": 3},
+            {"type": "resource", "resource": {"uri": "zoo://plan", "blob": "", "mimeType": "image/png"}},
+            {"type": "resource", "resource": {"uri": "zoo://plan", "text": "Lions.", "_meta": {}}},
+        ]
+        old = self.agreed in self.handshakes[:2]  # whose clients know neither sounds nor links
+        blocks = [one for one in blocks if not old or one["type"] not in ("audio", "resource_link")]
+        return {"content": blocks, "_meta": {"zoo.example/seen": True}}
+
+    def resources(self) -> list[Json]:
+        return [{"uri": "zoo://plan", "name": "plan", "size": 0, "icons": [], "annotations": {"priority": 1}}]
+
+
+class HealthyWildcard(Animal):
+    """Has a resource for every URI."""
+
+    def read_resource(self, uri: Any, *, modern: bool) -> Json:
+        if not isinstance(uri, str):
+            raise RpcError(-32602, "uri must be a text")
+        return {"contents": [{"uri": uri, "text": f"Nothing is known of {uri}."}]}
+
+
+class HealthyUnion(Animal):
+    """Takes a number or nothing, with a list as type."""
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        for key in ("a", "b"):
+            add["inputSchema"]["properties"][key] = {"type": ["number", "null"], "description": "One summand."}
+        return [add, moon]
+
+    def accept(self, name: str, arguments: Json) -> Json | None:
+        wrong = name == "add" and not all(isinstance(arguments.get(key), int | float) for key in ("a", "b"))
+        return text("a and b must be numbers", isError=True) if wrong else None
+
+
+class Halfway(Animal):
+    """Completes nothing, with a list."""
+
+    rule = "features.undeclared-completion"
+
+    def capabilities(self) -> Json:
+        return {key: value for key, value in super().capabilities().items() if key != "completions"}
+
+    def completed(self, params: Json) -> Json:
+        return {"completion": {"values": []}}

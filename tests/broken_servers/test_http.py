@@ -1,0 +1,145 @@
+"""Animals at a URL, and URLs behind which there is no server at all."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from mcpfactory_pipeline.checks.exchange import HANDSHAKES, MODERNS, ValidationTarget
+from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.validation import validate
+from tests.broken_servers.catalog import animals
+from tests.broken_servers.healthy import Animal
+from tests.broken_servers.http_server import caged, serving
+from tests.timeouts import TIMEOUT
+
+ANIMALS = animals()
+
+
+def kept(name: str) -> Animal:
+    return ANIMALS[name](list(HANDSHAKES), list(MODERNS))
+
+
+def examined(url: str, *, timeout: float = TIMEOUT) -> Report:
+    return asyncio.run(validate(ValidationTarget(url=url), timeout=timeout))
+
+
+@pytest.mark.parametrize("events", [False, True], ids=["json", "events"])
+@pytest.mark.parametrize("name", ["HealthyBase", "HealthyElder", "HealthyYoungster"])
+def test_healthy_animals_at_a_url_get_no_finding(name: str, events: bool) -> None:
+    with serving(caged(kept(name), events=events)) as url:
+        report = examined(url)
+    assert report.findings == (), report.to_text()
+    assert report.not_checked == ()
+    assert (report.score, report.passed) == (100, True)
+    assert {"process.stdout", "process.exits-on-eof", "security.secret-exposure"} <= set(report.not_applicable)
+
+
+def test_a_healthy_animal_behind_a_redirect_of_its_own_origin_gets_no_finding() -> None:
+    with serving(caged(kept("HealthyBase"), moved="/new")) as url:
+        report = examined(url)
+    assert report.findings == (), report.to_text()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Stranger",
+        "Translator",
+        "Untyped",
+        "Unresponsive",
+        "Boaster",
+        "Misspelled",
+        "NotImplementedZoo",
+        "Liar",
+        "Ghostwriter",
+        "Replacing",
+        "StillEchoing",
+    ],
+)
+def test_sick_animals_at_a_url_are_caught_by_the_same_rules(name: str) -> None:
+    kind = ANIMALS[name]
+    with serving(caged(kept(name))) as url:
+        report = examined(url)
+    assert {finding.rule for finding in report.findings} == {kind.rule, *kind.companions}, report.to_text()
+
+
+class Redirecting(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.send_response(307)
+        self.send_header("Location", "http://169.254.169.254/latest/meta-data")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+        pass
+
+
+class Website(Redirecting):
+    def do_POST(self) -> None:
+        body = b"<html>It works!</html>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Dripping(Redirecting):
+    """Sends a stream of comments and never an answer."""
+
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        try:
+            while True:
+                self.wfile.write(b": still here\n\n" * 1_000)
+        except OSError:
+            self.close_connection = True  # the client has had enough
+
+
+class Trickling(Redirecting):
+    """Sends one byte of a long answer at a time, so that no single wait is long."""
+
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        try:
+            while not threading.Event().wait(0.05):  # being slow is what is tested
+                self.wfile.write(b" ")
+        except OSError:
+            self.close_connection = True
+
+
+@pytest.mark.parametrize(
+    ("handler", "told", "limit"),
+    [
+        (Redirecting, "which is another origin and not followed", TIMEOUT),
+        (Website, "the answer is not a JSON-RPC message", TIMEOUT),
+        (Dripping, "no answer within", 2.0),  # both would go on for hours
+        (Trickling, "no answer within", 2.0),
+    ],
+)
+def test_what_is_no_server_is_told_as_such_and_in_time(
+    handler: type[BaseHTTPRequestHandler], told: str, limit: float
+) -> None:
+    with serving(handler) as url:
+        report = examined(url, timeout=limit)
+    assert not report.passed
+    assert "process.starts" in report.failed_gates
+    assert any(told in finding.message for finding in report.findings), report.to_text()
+
+
+def test_a_port_where_nobody_listens_is_told_as_such() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    report = examined(f"http://127.0.0.1:{port}/mcp")
+    assert not report.passed
+    assert any("the connection failed" in finding.message for finding in report.findings)

@@ -1,0 +1,421 @@
+"""Animals whose tools do the wrong thing when they are called."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from tests.broken_servers.healthy import Animal, Json, text
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+    from urllib.error import HTTPError
+    from urllib.request import OpenerDirector, Request
+
+
+class NotImplementedZoo(Animal):
+    """Every tool answers NOT IMPLEMENTED; everything else is perfect."""
+
+    rule = "tool-calls.some-succeed"
+    follows = frozenset({"tool-calls.implemented"})
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("NOT IMPLEMENTED", isError=True)
+
+
+class HalfFinished(Animal):
+    """One tool of two answers NOT IMPLEMENTED."""
+
+    rule = "tool-calls.implemented"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("Not implemented yet", isError=True) if name == "moon_phase" else super().call(name, arguments)
+
+
+class Promising(Animal):
+    """One tool of two answers, and not as an error, that it comes soon."""
+
+    rule = "placeholder-answers.not-implemented"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("This feature is coming soon!") if name == "moon_phase" else super().call(name, arguments)
+
+
+class OneTrack(Animal):
+    """Answers each sum with the same words."""
+
+    rule = "placeholder-answers.constant"
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        del add["outputSchema"]
+        return [add, moon]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("The sum was computed with great care.") if name == "add" else super().call(name, arguments)
+
+
+class HealthyListing(Animal):
+    """Tells of films that come soon, of open points, and of nothing: words of its subject, not about itself."""
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        words = {
+            "type": "object",
+            "properties": {"q": {"type": "string", "description": "What to look for."}},
+            "required": ["q"],
+        }
+        del add["outputSchema"]
+        return [
+            {
+                **add,
+                "name": "find_film",
+                "description": "Find a film in the cinema of the zoo by words of its title.",
+                "inputSchema": words,
+            },
+            moon,
+        ]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return (
+            text("No film has these words.") if name == "find_film" else text("Coming soon: Dune 3. TODO: feed the fox")
+        )
+
+
+class Mortal(Animal):
+    """Dies in a tool."""
+
+    own_process = True
+    rule = "tool-calls.answered"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "moon_phase":
+            os._exit(3)
+        return super().call(name, arguments)
+
+
+class Liar(Animal):
+    """Returns other content than its output schema says."""
+
+    rule = "tool-calls.output-schema"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        result = super().call(name, arguments)
+        return {**result, "structuredContent": {"sum": "five"}} if name == "add" else result
+
+
+class Forgetful(Animal):
+    """Declares an output schema and returns no structured content."""
+
+    rule = "tool-calls.output-schema"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text(json.dumps(arguments))
+
+
+class Contentless(Animal):
+    """Returns content that is no list."""
+
+    rule = "tool-calls.result-shape"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return {"content": "waxing"} if name == "moon_phase" else super().call(name, arguments)
+
+
+class Tracer(Animal):
+    """Shows its stack trace to the model."""
+
+    rule = "tool-calls.error-text"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        trace = 'Traceback (most recent call last):\n  File "/srv/zoo/moon.py", line 3\nValueError: no moon'
+        return text(trace, isError=True) if name == "moon_phase" else super().call(name, arguments)
+
+
+# --- behaviour towards an API, seen by the stub upstream ---
+
+
+class HealthyMessenger(Animal):
+    """Its tools ask an API, as those of generated servers do."""
+
+    own_process = True
+    with_cases = True
+
+    def tools(self) -> list[Json]:
+        cage = {"type": "integer", "description": "Number of the cage."}
+        name = {"type": "string", "description": "What to call it."}
+        return [
+            {
+                "name": "get_animal",
+                "description": "Return who lives in a cage and since when.",
+                "inputSchema": {"type": "object", "properties": {"cage": cage}, "required": ["cage"]},
+                "annotations": {"readOnlyHint": True},
+            },
+            {
+                "name": "rename_animal",
+                "description": "Give the animal of a cage another name, for good.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {"cage": cage, "name": name},
+                    "required": ["cage", "name"],
+                },
+            },
+        ]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        path = f"/cages/{arguments['cage']}"
+        if name == "get_animal":
+            return self.send("GET", f"{path}?detail=full")
+        return self.send("PATCH", path, {"name": arguments["name"]})
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        data = None if body is None else json.dumps(body).encode()
+        # Most processes of an animal call no API, and importing urllib takes longer than all else that one does.
+        import urllib.error
+        import urllib.request
+        from http.client import HTTPException
+
+        headers = {"X-Api-Key": os.environ["ZOO_API_KEY"], "Content-Type": "application/json"}
+        request = urllib.request.Request(os.environ["MCPFACTORY_BASE_URL"] + path, data, headers, method=method)
+        limit = float(os.environ.get("MCPFACTORY_TIMEOUT", "5"))
+        try:
+            with opener().open(request, timeout=limit) as response:
+                return self.answered(self.take(response, time.monotonic() + limit))
+        except urllib.error.HTTPError as error:
+            with error:
+                return self.refused(error, request)
+        except (OSError, HTTPException, ValueError) as error:
+            return text(f"the API failed: {error}", isError=True)
+
+    def take(self, response: HTTPResponse, deadline: float) -> str:
+        content = b""
+        while data := response.read1(65536):
+            content += data
+            if len(content) > 1_000_000:
+                raise ValueError("more than a megabyte")
+            if time.monotonic() > deadline:
+                raise ValueError("too slow")
+        return content.decode()
+
+    def answered(self, content: str) -> Json:
+        return text(content)
+
+    def refused(self, error: HTTPError, request: Request) -> Json:
+        return text(f"the API answered {error.code}", isError=True)
+
+
+def opener() -> OpenerDirector:
+    """Return an opener that returns a redirect unchanged."""
+    from urllib.request import HTTPRedirectHandler, build_opener
+
+    class NoRedirects(HTTPRedirectHandler):
+        def redirect_request(self, *_: object) -> None:
+            return None
+
+    return build_opener(NoRedirects)
+
+
+class Misdirected(HealthyMessenger):
+    """Asks for the cage next door."""
+
+    rule = "tool-calls.api-requests"
+    follows = frozenset({"tool-calls.cases"})
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        return super().send(method, path.replace("/cages/", "/cage/") if method == "GET" else path, body)
+
+
+class Inventor(HealthyMessenger):
+    """Answers without asking."""
+
+    rule = "tool-calls.api-requests"
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        return text("Leo, since spring")
+
+
+class Pessimist(HealthyMessenger):
+    """Takes what the API answers for an error."""
+
+    rule = "tool-calls.cases"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        result = super().call(name, arguments)
+        return {**result, "isError": True} if name == "rename_animal" else result
+
+
+class Hypocrite(HealthyMessenger):
+    """Counts visits with a POST before it reads, and says that it only reads."""
+
+    rule = "tool-calls.read-only"
+    follows = frozenset({"tool-calls.api-requests"})
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        if method == "GET":
+            super().send("POST", "/visits", {})
+        return super().send(method, path, body)
+
+
+class Uncharted(HealthyMessenger):
+    """Has a tool that no case knows."""
+
+    rule = "tool-calls.coverage"
+
+    def tools(self) -> list[Json]:
+        return [
+            *super().tools(),
+            {"name": "feed", "description": "Feed whoever is hungry.", "inputSchema": {"type": "object"}},
+        ]
+
+
+class Blabbermouth(HealthyMessenger):
+    """Tells the model which key it used."""
+
+    rule = "security.secret-exposure"
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        result = super().send(method, path, body)
+        told = text(f"{result['content'][0]['text']} (with key {os.environ['ZOO_API_KEY']})")
+        return {**result, **told}
+
+
+class Gossip(Animal):
+    """Tells its environment to the model."""
+
+    own_process = True
+    rule = "security.secret-exposure"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text(repr(dict(os.environ))) if name == "moon_phase" else super().call(name, arguments)
+
+
+class Diarist(Animal):
+    """Writes its environment to the log."""
+
+    own_process = True
+    rule = "security.secret-exposure"
+
+    def begin(self) -> None:
+        print(dict(os.environ), file=sys.stderr)
+
+
+class Informer(Animal):
+    """Sends its environment to the client as a log message."""
+
+    own_process = True
+    rule = "security.secret-exposure"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        data = {"level": "emergency", "data": repr(dict(os.environ))}
+        self.write({"jsonrpc": "2.0", "method": "notifications/message", "params": data})
+        return super().call(name, arguments)
+
+
+# --- servers that do nothing ---
+
+
+class OneSentence(Animal):
+    """Says one sentence, whichever tool is called."""
+
+    rule = "placeholder-answers.identical-tools"
+
+    def tools(self) -> list[Json]:
+        tools = super().tools()
+        tools[0] = {**tools[0], "inputSchema": {"type": "object"}}
+        del tools[0]["outputSchema"]
+        return tools
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("The zoo thanks you for your visit.")
+
+
+class Wordless(Animal):
+    """Answers with nothing, whichever tool is called."""
+
+    rule = "placeholder-answers.empty"
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        del add["outputSchema"]
+        return [add, moon]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("")
+
+
+class HealthyRegister(Animal):
+    """Counts, keeps what it is told, and tells of things that are to come: fixed sentences, with and without an argument."""
+
+    def tools(self) -> list[Json]:
+        word = {"type": "string", "description": "Which one.", "examples": ["Work in progress"]}
+        schema = {"type": "object", "properties": {"word": word}, "required": ["word"]}
+        told = {
+            "count_people": ("Count the people of a group who are registered.", schema),
+            "show_board": ("Show the cards in a column of the board.", schema),
+            "opening": ("Tell when the newest house of the zoo opens.", {"type": "object"}),
+        }
+        return [
+            {"name": name, "description": said, "inputSchema": takes, "annotations": {"readOnlyHint": True}}
+            for name, (said, takes) in told.items()
+        ]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        answers = {"count_people": "2 people are registered", "opening": "The house of the apes is under construction."}
+        return text(answers.get(name, f"The column has no cards: {arguments.get('word')}"))
+
+
+class StillEchoing(HealthyListing):
+    """Answers WIP with what it was asked."""
+
+    rule = "placeholder-answers.not-implemented"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text(f"WIP ({arguments['q']})") if name == "find_film" else super().call(name, arguments)
+
+
+class Shrouded(Animal):
+    """Cannot do anything before somebody signs in, and says so with every tool."""
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        del add["outputSchema"]
+        return [add, moon]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("Please sign in to the zoo first.")
+
+
+class Woolgatherer(HealthyMessenger):
+    """Asks the API, and tells something else: a hook of its owner, say."""
+
+    rule = "placeholder-answers.lost-data"
+
+    def answered(self, content: str) -> Json:
+        return text("The animals are fine.")
+
+
+class Mangler(HealthyMessenger):
+    """Tells another name than the API answered, as a hook that converts does: nobody can tell the two apart."""
+
+    rule = "placeholder-answers.lost-data"
+    tolerated = True
+
+    def answered(self, content: str) -> Json:
+        return text(content.replace("Le", "Ta"))
+
+
+class HealthyConverter(HealthyMessenger):
+    """Tells what the API answered in another form: capitals here, degrees of Fahrenheit elsewhere."""
+
+    def answered(self, content: str) -> Json:
+        return text(f"WE ARE TOLD {content.upper()}")
+
+
+class HealthyStoryteller(HealthyMessenger):
+    """Tells what the API answered in words of its own."""
+
+    def answered(self, content: str) -> Json:
+        return text("The keeper says: " + content.replace('"', "'"))

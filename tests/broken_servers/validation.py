@@ -1,0 +1,89 @@
+"""An animal is looked at, once; the same observations can then be judged by any table of rules."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+from mcpfactory_pipeline.channels.candidate import build_candidate
+from mcpfactory_pipeline.checks.declared_calls import Evaluations
+from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.exchange import HANDSHAKES, MODERNS, ValidationTarget
+from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.rule import Rule
+from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
+from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.checks.transport import http_probes, stdio
+from mcpfactory_pipeline.checks.validation import observe
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from tests.broken_servers.catalog import animals
+from tests.broken_servers.http_server import caged, serving
+from tests.broken_servers.memory_conversation import Keeper
+from tests.broken_servers.packages import Packaged
+
+ROOT = Path(__file__).parents[2]
+CASES = Path(__file__).with_name("cases.json")
+ANIMALS = animals()
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What was seen of one animal."""
+
+    name: str
+    evidence: Evidence
+    secrets: dict[str, str]
+
+    def judged(self, rules: Sequence[Rule] = RULES) -> Report:
+        return evaluate_rules(self.evidence, rules, target=self.name, secrets=self.secrets)
+
+
+def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visit:
+    """Look at one animal: in this process, unless it or the caller wants a process for it, or a URL."""
+    kind = ANIMALS[name]
+    at_url = at_url or kind.at_url
+    revisions = (",".join(HANDSHAKES), ",".join(MODERNS))
+    command = (sys.executable, "-S", "-m", "tests.broken_servers", name, *revisions)
+    environ = {"ZOO_API_KEY": "key-of-the-zoo-1234"}
+    with ExitStack() as stack:
+        temporary = stack.enter_context(TemporaryDirectory(prefix="mcpfactory-zoo-"))
+        package = wheel = None
+        if issubclass(kind, Packaged):
+            package = Path(temporary, "package")
+            for path, text in kind.package().items():
+                (package / path).parent.mkdir(parents=True, exist_ok=True)
+                (package / path).write_text(text)
+            if kind.built:
+                made = build_candidate(package, Path(temporary, "work"))
+                wheel = next(made.folder / name for name in made.files if name.endswith(".whl"))
+        url = (
+            stack.enter_context(serving(caged(kind(list(HANDSHAKES), list(MODERNS)), events=True))) if at_url else None
+        )
+        target = ValidationTarget(
+            command=command if url is None else None,
+            url=url,
+            cwd=ROOT,
+            environ=environ,
+            cases=CASES if kind.with_cases else None,
+            package=package,
+            wheel=wheel,
+            api_timeout=0.4,
+            limits=kind.limits,
+            drift=kind.drift,
+        )
+        inside = not kind.own_process and not own_process and not at_url
+        connect = Keeper(kind, list(HANDSHAKES), list(MODERNS)) if inside else None
+        stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # a stream of an animal ends at once, or never
+        stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so does its process
+        cases = [EvaluationCase.model_validate(one) for one in kind.evaluations]
+        evaluations = Evaluations(cases, None, dict) if cases else None
+        evidence, secrets = asyncio.run(observe(target, connect=connect, evaluations=evaluations))
+    for session in evidence.sessions:
+        session.milliseconds *= kind.haste
+    return Visit(name, evidence, secrets)

@@ -1,0 +1,138 @@
+"""Tasks about candidates and channels: what people decide. Each ends with what the command line says of it."""
+
+from __future__ import annotations
+
+from tests.browser.demo_workspace import run
+from tests.browser.tasks.person import Person, Setting
+from tests.dates import NEXT_MONTH
+
+_DONE = "Done: "
+
+
+def look_at_the_candidate(person: Person) -> None:
+    """From the inbox to the page of the decision, which has the evidence."""
+    person.follow("bookshop", "bookshop", "production")
+    person.sees("bookshop 0.2.0")
+    person.sees("offset")  # the argument that is new
+    for heading in ("Tools", "Findings", "Tests and figures", "Who asks"):
+        person.sees(heading)
+
+
+def confirm(person: Person, button: str) -> None:
+    """The page that says what will happen, and its one button."""
+    person.sees("What will happen")
+    person.press(button)
+    person.sees(_DONE)
+
+
+def approve(at: Setting) -> None:
+    ada = at.person("Ada")
+    ada.log_in()
+    look_at_the_candidate(ada)
+    ada.fill("Reason", "the new argument is optional")
+    ada.press("Approve")
+    confirm(ada, "Approve bookshop")
+    last = at.shop.history("bookshop")[-1]
+    assert (last["event"], last["actor"], last["reason"]) == ("approved", "Ada", "the new argument is optional")
+
+
+def reject(at: Setting) -> None:
+    ada = at.person("Ada")
+    ada.log_in()
+    look_at_the_candidate(ada)
+    ada.fill("Reason", "prices are wrong")
+    ada.press("Reject")
+    confirm(ada, "Reject bookshop")
+    last = at.shop.history("bookshop")[-1]
+    assert (last["event"], last["actor"], last["reason"]) == ("rejected", "Ada", "prices are wrong")
+
+
+def promote(at: Setting) -> None:
+    run(at.shop.root, "pipeline", "approve", "bookshop", "--channel", "production", "--reason", "fine")
+    ada = at.person("Ada")
+    ada.log_in()
+    ada.follow("Promote bookshop")
+    confirm(ada, "Promote bookshop")
+    assert at.shop.state("bookshop")["channels"]["production"]["version"] == "0.2.0"
+    assert at.shop.decisions("bookshop")[-1] == ("promoted", "Ada")
+
+
+def _action(person: Person, server: str, action: str) -> None:
+    """From the front page to the form of an action at a server."""
+    person.log_in()
+    person.follow("Board")
+    person.follow(server)
+    person.follow(action)
+
+
+def hold(at: Setting) -> None:
+    ada = at.person("Ada")
+    _action(ada, "bookshop", "Hold")
+    ada.choose("Channel", "staging")
+    ada.fill("Reason", "audit")
+    ada.press("Check")
+    confirm(ada, "Hold bookshop")
+    held = at.shop.state("bookshop")["holds"]["staging"]
+    assert (held["actor"], held["reason"]) == ("Ada", "audit")
+
+
+def roll_back(at: Setting) -> None:
+    ada = at.person("Ada")
+    _action(ada, "bookshop", "Roll back")
+    ada.choose("Channel", "staging")
+    ada.fill("Reason", "orders fail")
+    ada.press("Check")
+    confirm(ada, "Roll back bookshop")
+    state = at.shop.state("bookshop")
+    assert state["channels"]["staging"]["version"] == "0.1.0"
+    assert state["holds"]["staging"]["actor"] == "Ada"
+
+
+def waive(at: Setting) -> None:
+    ada = at.person("Ada")
+    _action(ada, "bookshop", "Waive")
+    ada.choose("Rule", "descriptions.arguments")
+    ada.fill("Until", NEXT_MONTH)
+    ada.fill("Reason", "texts come next week")
+    ada.press("Check")
+    confirm(ada, "Waive bookshop")
+    assert at.shop.decisions("bookshop")[-1] == ("waived", "Ada")
+
+
+def bulk_approve(at: Setting) -> None:
+    """Three are marked; one is rejected by somebody else before the confirmation, and is asked again."""
+    ada = at.person("Ada")
+    ada.log_in()
+    for server in ("bookshop", "drafts", "notes"):
+        ada.tick(f"Mark {server} for production")
+    ada.fill("Reason", "read them all")
+    ada.press("Approve marked")
+    ada.sees("Approve 3 candidates")
+    run(at.shop.root, "pipeline", "reject", "drafts", "--channel", "production", "--reason", "not yet")
+    ada.press("Approve 3 candidates")
+    ada.sees("drafts: nothing was done, this has changed since you looked")
+    ada.sees("not yet")
+    assert at.shop.decisions("bookshop")[-1] == ("approved", "Ada")
+    assert at.shop.decisions("notes")[-1] == ("approved", "Ada")
+    assert at.shop.decisions("drafts") == [("rejected", "Grace")]
+    ada.press("Approve 1 candidate")
+    ada.sees(_DONE)
+    assert at.shop.decisions("drafts")[-1] == ("approved", "Ada")
+
+
+def two_browsers(at: Setting) -> None:
+    """Ada's form is open while Grace rejects: it approves nothing, and says why."""
+    ada, grace = at.person("Ada"), at.person("Grace")
+    ada.log_in()
+    look_at_the_candidate(ada)
+    ada.press("Approve")
+    ada.sees("What will happen")
+    grace.log_in()
+    look_at_the_candidate(grace)
+    grace.fill("Reason", "prices are wrong")
+    grace.press("Reject")
+    confirm(grace, "Reject bookshop")
+    ada.press("Approve bookshop")
+    ada.sees("Nothing was done: this has changed since you looked")
+    ada.sees("rejected by Grace: prices are wrong")
+    assert at.shop.decisions("bookshop")[-1] == ("rejected", "Grace")

@@ -1,0 +1,64 @@
+"""Workspaces whose servers have a past, without the minutes that the real stages take: events are written by the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
+from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+
+def make(root: Path, *servers: str) -> Workspace:
+    """A workspace with these servers, of which none ever ran."""
+    space = apply_setup(read_setup(root), git=False)
+    for name in servers:
+        folder = root / "servers" / name
+        (folder / "tests").mkdir(parents=True)
+        (folder / "mcpfactory.toml").write_text(f'[server]\nname = "{name}"\npackage = "{name}"\ntemplate = "none"\n')
+    return space
+
+
+def finish(space: Workspace, server: str, stage: str, outcome: str = "passed", **facts: Any) -> None:
+    """A stage ended."""
+    inputs, run = {"stage": "1"}, facts.pop("run", "r")
+    with Store(space).transaction(server) as transaction:
+        transaction.append("stage.started", stage=stage, run=run)
+        transaction.append(
+            "stage.finished", stage=stage, run=run, outcome=outcome, seconds=1.0, inputs=inputs,
+            **{"fingerprint": hash_record(inputs), "message": f"{stage} {outcome}", "summary": {}, **facts},
+        )  # fmt: skip
+
+
+def stage(space: Workspace, server: str, text: str, *, score: int = 97) -> str:
+    """A candidate with that text as its wheel and a version of its own, checked and in staging; gives its id."""
+    content, known = hash_bytes(text.encode()), Store(space).state(server).candidates.values()
+    version = next((one.version for one in known if content in one.files.values()), f"1.{len(known)}")
+    name = f"{server}-{version}-py3-none-any.whl"
+    files = {name: content}
+    candidate = hash_record(files).removeprefix("sha256:")[:16]
+    folder = space.artifacts / server / candidate
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+    finish(space, server, "generate")
+    finish(space, server, "build", candidate=candidate, built={"version": version, "files": files, "facts": {}})
+    finish(space, server, "test", candidate=candidate, summary={"passed": 3})
+    finish(space, server, "validate", candidate=candidate, summary={"score": score, "critical": 0, "gates": []})
+    artifact = artifact_of(space, Store(space).state(server))
+    assert artifact is not None
+    publish_candidate(space, "staging", artifact, build=False)
+    finish(space, server, "staging", candidate=candidate, channel="staging", version=version)
+    return candidate
+
+
+def interrupt() -> NoReturn:
+    """A clock at whose sight a person types Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Every file below a folder but locks."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "locks" not in path.parts}

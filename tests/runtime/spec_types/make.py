@@ -1,0 +1,68 @@
+"""Makes the table of a revision from the schema that was published for it.
+
+    python -m tests.runtime.spec_types.make REVISION path/to/schema.json            writes the table
+    python -m tests.runtime.spec_types.make REVISION path/to/schema.json --check    says whether the table is what it would write
+
+The files are `schema/REVISION/schema.json` of the repository modelcontextprotocol/modelcontextprotocol. Exit code 1: the table differs;
+2: the file cannot be read as a schema.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+from tests.runtime.spec_types import TABLES
+from tests.runtime.spec_types.notation import shorten
+
+
+def table(revision: str, published: bytes) -> str:
+    """The table's text: a line for each type.
+
+    Args:
+        revision: its name.
+        published: the bytes of the published file.
+
+    Raises:
+        ValueError: they are no schema, or say what the notation has no form for.
+    """
+    document = json.loads(published)
+    types = document.get("$defs") or document.get("definitions") if isinstance(document, dict) else None
+    if not types:
+        raise ValueError("there are no definitions\nhint: give the path of a schema.json of the specification")
+    lines = [f"{json.dumps(name)}: {json.dumps(shorten(types[name], name))}" for name in sorted(types)]
+    head = f'"revision": {json.dumps(revision)},\n"sha256": "{hashlib.sha256(published).hexdigest()}",\n'
+    return "{\n" + head + '"types": {\n' + ",\n".join(lines) + "\n}\n}\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Writes one table or checks it; the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.runtime.spec_types.make",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("revision")
+    parser.add_argument("schema", type=Path)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    wish = parser.parse_args(arguments)
+    try:
+        made = table(wish.revision, wish.schema.read_bytes())
+    except (OSError, ValueError) as error:
+        print(f"error: {wish.schema}: {error}", file=sys.stderr)
+        return 2
+    file = TABLES / f"{wish.revision}.json"
+    if wish.check:
+        same = file.exists() and file.read_text("utf-8") == made
+        print(f"{file.name} {'is' if same else 'is not'} what {wish.schema} says")
+        return 0 if same else 1
+    file.write_text(made, "utf-8")
+    print(f"wrote {file}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
