@@ -54,7 +54,7 @@ class Cage(BaseHTTPRequestHandler):
         if (
             modern
             and (isinstance(message, list) or "method" not in message)
-            and not self.wrong("modern-single" if isinstance(message, list) else "response")
+            and not self.wrong("modern-no-batches" if isinstance(message, list) else "response")
         ):
             self.answer(400, self.error(None, -32600, "one request at a time"))
         elif isinstance(message, list):
@@ -62,7 +62,7 @@ class Cage(BaseHTTPRequestHandler):
         elif "method" not in message:
             refused = "result" not in message and "error" not in message
             answer = self.animal.respond(message)
-            self.answer(400 if refused else 400 if self.wrong("accepted") else 202, answer)
+            self.answer(400 if refused else 400 if self.wrong("notification-status") else 202, answer)
         elif VERSION in (message.get("params") or {}).get("_meta", {}):
             self.answer_modern(message)
         else:
@@ -71,11 +71,11 @@ class Cage(BaseHTTPRequestHandler):
     def answer_array(self, messages: list[Json]) -> None:
         later = self.headers.get("MCP-Protocol-Version", "") > "2025-03-26"
         modern = self.headers.get("MCP-Protocol-Version") in self.animal.moderns
-        if later and not self.wrong("modern-single" if modern else "arrays"):
+        if later and not self.wrong("modern-no-batches" if modern else "no-batches"):
             self.answer(400, self.error(None, -32600, "one at a time"))
             return
         answers = self.animal.batch(messages)
-        accepted = 200 if self.wrong("batch-silence") else 202
+        accepted = 200 if self.wrong("batch-without-requests") else 202
         self.answer(400 if isinstance(answers, dict) else 200 if answers else accepted, answers)
 
     def answer_legacy(self, message: Json) -> None:
@@ -96,7 +96,7 @@ class Cage(BaseHTTPRequestHandler):
             type(self).ended = False
             self.agreed = message["params"]["protocolVersion"]
         answer = self.respond(message)
-        accepted = 400 if self.wrong("accepted") else 202
+        accepted = 400 if self.wrong("notification-status") else 202
         self.answer(200 if answer else accepted, answer, session=first)
 
     def answer_modern(self, message: Json) -> None:
@@ -114,7 +114,7 @@ class Cage(BaseHTTPRequestHandler):
             self.answer(404, None)
             return
         if "id" not in message:
-            said = {"jsonrpc": "2.0", "id": None, "result": {}} if self.wrong("modern-accepted") else None
+            said = {"jsonrpc": "2.0", "id": None, "result": {}} if self.wrong("modern-notification-status") else None
             self.answer(200 if said else 202, said)
             return
         answer = self.respond(message)
@@ -138,17 +138,17 @@ class Cage(BaseHTTPRequestHandler):
 
     def says(self, name: str, value: str) -> bool:
         """Whether a header has a value, as it is to be read."""
-        headers = dict(self.headers.items()) if self.wrong("modern-headers") else self.headers  # a dict knows case
+        headers = dict(self.headers.items()) if self.wrong("modern-header-names") else self.headers  # a dict knows case
         found = headers.get(name, "")
         found = found if self.wrong("modern-header-whitespace") else found.strip(" \t")
         if self.wrong("one-marker") and found.startswith("=?base64?") and not found.endswith("?="):
             return False
-        if found.startswith("=?base64?") and found.endswith("?=") and not self.wrong("modern-encoding"):
+        if found.startswith("=?base64?") and found.endswith("?=") and not self.wrong("modern-header-base64"):
             try:
                 found = base64.b64decode(found[9:-2], validate=True).decode()
             except ValueError:
                 return False
-        return found.lower() == value.lower() if self.wrong("modern-case") else found == value
+        return found.lower() == value.lower() if self.wrong("modern-header-values") else found == value
 
     def respond(self, message: Json) -> Json | None:
         said: list[str] = []
@@ -202,9 +202,9 @@ class Cage(BaseHTTPRequestHandler):
     def prime(self) -> bytes:
         """The first event of a stream, where there is to be one before the answer."""
         newest = self.agreed == max(self.animal.handshakes)
-        if self.wrong("modern-resume") and self.headers.get("MCP-Protocol-Version") in self.animal.moderns:
+        if self.wrong("modern-no-event-ids") and self.headers.get("MCP-Protocol-Version") in self.animal.moderns:
             return b"id: 1\r\n"
-        if self.wrong("polling") and self.agreed:
+        if self.wrong("priming-event") and self.agreed:
             return b"id: 1\r\n"
         return b"id: 0\r\ndata:\r\n\r\nid: 1\r\n" if self.agreed and (newest or self.wrong("primes")) else b""
 

@@ -133,7 +133,7 @@ def test_a_server_on_the_official_sdk_is_promotable_with_tolerated_deviations_on
     assert report.not_checked == ()
     # Each is a known deviation of that SDK: unknown tools are isError, bad cursors, bad lines and batches are ignored,
     # params that are a list and unknown prompts are errors with another code.
-    known = ("malformed", "unknown-tool", "invalid-cursor", "not-json-rpc", "params", "batch")
+    known = ("invalid-json", "unknown-tool", "invalid-cursor", "not-json-rpc", "params", "batch")
     tolerated = {(f"legacy.{name}", 1) for name in known} | {("features.unknown-prompt", 1)}
     assert {(f.rule, f.severity) for f in report.findings} <= tolerated
     assert report.score >= 95

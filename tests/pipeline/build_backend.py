@@ -14,7 +14,7 @@ VERSION = re.search('version = "(.*)"', open("pyproject.toml").read())[1]
 def build_sdist(out, settings=None):
     path = os.path.join(out, f"books-{VERSION}.tar.gz")
     with gzip.GzipFile(path, "wb", mtime=0) as file, tarfile.open(fileobj=file, mode="w") as archive:
-        for name in ("build_backend.py", "files.json", "pyproject.toml"):
+        for name in ("backend.py", "files.json", "pyproject.toml"):
             info = tarfile.TarInfo(f"books-{VERSION}/{name}")
             info.size = os.path.getsize(name)
             archive.addfile(info, open(name, "rb"))
@@ -42,7 +42,7 @@ def write_server(root: Path, files: Mapping[str, str], *, version: str = "1.0", 
         add_server(root, "books")
     system = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
     (folder / "pyproject.toml").write_text(f'{system}[project]\nname = "books"\nversion = "{version}"\n')
-    (folder / "build_backend.py").write_text(_BACKEND)
+    (folder / "backend.py").write_text(_BACKEND)
     (folder / "files.json").write_text(json.dumps(FILES | files))
     (folder / "mcpfactory.toml").write_text(
         f'[server]\nname = "books"\npackage = "books_mcp"\n[build]\nallow = {json.dumps(allow)}\n'

@@ -45,7 +45,7 @@ def build_wheel(out, settings=None, metadata=None):
 
 def project(folder: Path, set_actor: str = "pass", *, requires: str = "[]", system: str = "requires = []") -> Path:
     folder.mkdir()
-    (folder / "build_backend.py").write_text(BACKEND.replace("{act}", set_actor).replace("{requires}", requires))
+    (folder / "backend.py").write_text(BACKEND.replace("{act}", set_actor).replace("{requires}", requires))
     (folder / "pyproject.toml").write_text(
         f'[build-system]\n{system}\nbuild-backend = "backend"\nbackend-path = ["."]\n[project]\nname = "hello"\nversion = "1.0"\n'
     )
@@ -65,7 +65,7 @@ def found_in(wheel: Path) -> tuple[list[str], dict[str, str], str]:
     return found, environ, cwd
 
 
-FILES = ["build_backend.py", "pyproject.toml"]
+FILES = ["backend.py", "pyproject.toml"]
 
 
 def test_a_backend_gets_no_secret_and_builds_the_wheel_from_the_source_distribution(tmp_path, work, monkeypatch):
@@ -87,7 +87,7 @@ def test_a_backend_reaches_neither_the_sources_nor_the_caches_nor_its_parents(tm
     history.write_text(SECRET)
     set_actor = (
         f"found += [attempt(lambda: open({str(history)!r}).read()), attempt(lambda: open({str(history)!r}, 'a')),"
-        f" attempt(lambda: open({str(tmp_path / 'hello' / 'build_backend.py')!r}, 'a')),"
+        f" attempt(lambda: open({str(tmp_path / 'hello' / 'backend.py')!r}, 'a')),"
         f" attempt(lambda: open({str(work / 'tools' / 'pyvenv.cfg')!r}, 'a')),"
         " attempt(lambda: open(f'/proc/{os.getppid()}/environ').read())]"
     )

@@ -82,7 +82,9 @@ def test_a_detached_descendant_keeps_no_conversation_from_its_end(
 def test_a_process_of_somebody_else_is_not_ended_though_its_id_was_known() -> None:
     """Ids are used again: only who still descends from this process is ended."""
     with subprocess.Popen([sys.executable, "-S", "-c", "import signal; signal.pause()"]) as other:
-        program = f"from mcpfactory_pipeline.isolation.processes import end_known; end_known({{{other.pid}}})"
-        subprocess.run([sys.executable, "-c", program], check=True)  # from a process that it does not descend from
-        assert is_running(other.pid)
-        other.kill()
+        program = f"from mcpfactory_pipeline.isolation.processes import kill_known_processes; kill_known_processes({{{other.pid}}})"
+        try:
+            subprocess.run([sys.executable, "-c", program], check=True)  # from a process that it does not descend from
+            assert is_running(other.pid)
+        finally:
+            other.kill()

@@ -138,7 +138,7 @@ WRONG: list[tuple[str, dict[str, Any], int]] = [
     "message.unknown-method",
     "message.internal-error",
     "tools.unknown-tool",
-    "pages.bad-cursor",
+    "pages.invalid-cursor",
     "prompts.unknown",
     "prompts.missing-argument",
     "completion.bad-argument",

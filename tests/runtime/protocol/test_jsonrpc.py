@@ -38,7 +38,7 @@ WRONG: list[tuple[Any, int]] = [
 ]
 
 
-@requirement("message.not-rpc", "message.id-null", "message.id-other", "message.params-object")
+@requirement("message.not-json-rpc", "message.id-null", "message.id-other", "message.params-object")
 @pytest.mark.parametrize(("message", "code"), WRONG, ids=json.dumps)
 def test_what_is_no_message_is_refused_with_its_code(message: Any, code: int) -> None:
     with pytest.raises(McpError) as refused:

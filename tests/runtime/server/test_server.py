@@ -43,7 +43,7 @@ def test_a_server_offers_only_what_it_has() -> None:
         assert use(Server("empty"), task, revision=revision.name) == {"logging": {}}
 
 
-@requirement("pages.stable", "pages.bad-cursor", "pages.end")
+@requirement("pages.stable", "pages.invalid-cursor", "pages.end")
 def test_lists_come_in_pages_that_survive_changes() -> None:
     server = Server("long", page_size=3)
     for number in range(8):

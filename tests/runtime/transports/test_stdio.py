@@ -38,7 +38,12 @@ def test_both_lifecycles_share_a_process_in_any_order(process: Process) -> None:
 
 
 @requirement(
-    "stdio.wrong-line", "message.not-json", "message.not-rpc", "message.utf-8", "message.id-null", "initialize.first"
+    "stdio.wrong-line",
+    "message.not-json",
+    "message.not-json-rpc",
+    "message.utf-8",
+    "message.id-null",
+    "initialize.first",
 )
 @parametrize_subtests(
     "line, code, echoed",

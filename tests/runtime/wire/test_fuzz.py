@@ -102,7 +102,7 @@ async def exchange(lines: list[bytes], cuts: list[int]) -> list[Json]:
 
 
 @requirement(
-    "stdio.wrong-line", "message.response-id", "message.not-json", "message.not-rpc", "message.response-silence"
+    "stdio.wrong-line", "message.response-id", "message.not-json", "message.not-json-rpc", "message.response-silence"
 )
 @settings(max_examples=examples(150), deadline=None)
 @given(LINES, st.data())

@@ -78,7 +78,7 @@ async def test_the_version_of_a_session_is_the_negotiated_one(revision: Revision
                 assert reply.status == 400
 
 
-@requirement("http.one-endpoint", "http.notification-status", "http.request", "http.not-accepted")
+@requirement("http.one-endpoint", "http.accepted", "http.request", "http.not-accepted")
 @sessions
 async def test_posts_are_answered_accepted_or_refused(revision: Revision) -> None:
     async with web(sample) as http:
