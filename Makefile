@@ -20,8 +20,9 @@ $(READY): requirements.lock $(addsuffix /pyproject.toml,$(MEMBERS))
 	@$(CHECK_PYTHON)
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv || $(NO_VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep -o '^uv==[^ ]*' requirements.lock)"
-	@$(UV) pip install --quiet --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements.lock
 	@$(UV) pip install --quiet --no-deps --no-build-isolation $(addprefix -e ,$(MEMBERS))
+	@$(BIN)/python -m compileall -q $(addsuffix /src,$(MEMBERS)) benchmarks docs # once, and not in each of four workers
 	@touch $@
 
 $(INSTALLER): requirements.lock

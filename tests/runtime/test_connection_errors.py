@@ -19,7 +19,8 @@ def reset(taken: socket.socket) -> None:
 
 
 def hang_up(taken: socket.socket) -> None:
-    taken.recv(65_536)
+    while not taken.recv(65_536).endswith(b"}"):  # a body that is left unread would reset the connection
+        pass
 
 
 def speak_plainly(taken: socket.socket) -> None:
