@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 
 from benchmarks.codebase.source import Source
@@ -38,23 +36,25 @@ def test_no_text_has_a_phrase_that_readers_stumble_over(modules, pages):
         *(text for page in pages for text in _prose(page)),
     ]
     assert len(texts) > 10_000
+    anything = re.compile("|".join(PHRASES))
     found = [
         f"{place}: {match[0]!r}: write {instead}"
-        for pattern, instead in PHRASES.items()
         for text, place in texts
+        if anything.search(text)
+        for pattern, instead in PHRASES.items()
         if (match := re.search(pattern, text))
     ]
     assert not found, "\n".join(found)
 
 
 def _texts(module: Source) -> Iterator[tuple[str, str]]:
-    """Yield each comment and each text of several words, with its place."""
+    """Yield each comment and text of several words, with its place."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield " ".join(node.value.split()), f"{module.path}:{node.lineno}"
-    for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.string, f"{module.path}:{token.start[0]}"
+    for number, line in enumerate(module.text.splitlines(), 1):
+        if comment := line.partition("# ")[2]:
+            yield comment, f"{module.path}:{number}"
 
 
 def _prose(page: Page) -> Iterator[tuple[str, str]]:
