@@ -135,23 +135,6 @@ def test_of_two_hundred_servers_those_at_work_and_those_that_failed_are_on_the_s
     assert any(line.startswith("server-003") for line in last)
 
 
-def test_what_is_left_is_said_only_when_every_stage_to_come_has_ended_more_than_once() -> None:
-    clock = Clock()
-    shown = table(4, ("build", "test"), clock)
-    for server, seconds in (("server-000", 10.0), ("server-001", 20.0)):
-        shown.update(StepStarted(server, "build", ()))
-        shown.update(StepFinished(server, "build", "passed", "", seconds))
-    clock.now = 30
-    assert "left" not in current(shown)[-1]  # nobody knows how long a test takes
-    for server in ("server-000", "server-001"):
-        shown.update(StepStarted(server, "test", ()))
-        shown.update(StepFinished(server, "test", "passed", "", 4.0))
-    shown.update(StepStarted("server-002", "build", ()))
-    clock.now = 31
-    # Two builds of 15 s are to come, of which one has gone on for 1 s, and two tests of 4 s; one server is at work.
-    assert current(shown)[-1] == "4 of 8 steps, 1 at work; 0:31 so far, about 0:37 left"
-
-
 @pytest.mark.parametrize("width", [20, 40, 80])
 def test_however_many_stages_there_are_no_line_is_wider_than_the_terminal(width: int) -> None:
     shown = table(3, tuple(f"stage-number-{number}" for number in range(9)), Clock())

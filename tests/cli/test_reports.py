@@ -30,7 +30,7 @@ def test_every_format_is_written_into_a_folder_and_the_text_is_printed(shop, tmp
     ]
     assert all((shop.folder / place).is_file() for place in places)
     # What each tool did while its API failed.
-    rows = report["matrix"]
+    rows = report["api_failures"]
     assert {row["then"] for row in rows} == {"works"}
     assert len(rows) == 36  # 18 failures, for a tool that reads and one that writes
     (post,) = [row for row in rows if row["does"] == "answers 503" and row["method"] == "POST"]

@@ -67,9 +67,10 @@ def ship(_inputs: StageInputs) -> StageOutputs:
 
 def run_stages(root: Path) -> None:
     """Runs the workspace's own stages, with functions that only pass: what they read is recorded as it is."""
-    workspace, own = Workspace.find(root), {"build": "build", "staging": "ship"}
+    workspace, own = Workspace.find(root), {"build": f"{__name__}:build", "staging": f"{__name__}:ship"}
     stages = [
-        replace(stage, run=f"{__name__}:{own.get(stage.name, 'nothing')}") for stage in workspace_stages(workspace)
+        replace(stage, run=own.get(stage.name, "tests.pipeline.fake_stages:nothing"))
+        for stage in workspace_stages(workspace)
     ]
     outcome = run_pipeline(workspace, stages=stages, executor=InProcessExecutor())
     assert set(outcome.servers.values()) == {"passed"}

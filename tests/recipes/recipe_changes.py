@@ -83,7 +83,7 @@ def stage(root: Path) -> None:
     registry = f"{PIPELINE}/stages/__init__.py"
     replace(root, registry, "_BEFORE: Final = ", f"{ROW}_BEFORE: Final = ")
     replace(root, registry, "_TEST, _VALIDATE)", "_TEST, _VALIDATE, _NOTICES)")
-    replace(root, f"{CLI}/complete.py", '"test", "validate")', '"test", "validate", "notices")')
+    replace(root, f"{CLI}/completion.py", '"test", "validate")', '"test", "validate", "notices")')
     row = "| `notices` | `build` | looks at the notices | `candidate` | 60 s |\n"
     replace(root, "docs/reference/pipeline.md", "| `staging` | all checks |", f"{row}| `staging` | all checks |")
 
@@ -182,7 +182,7 @@ def target(root: Path) -> None:
     table = f"{PIPELINE}/delivery/publish/publish.py"
     replace(root, table, "import docker, mcpb", "import docker, label, mcpb")
     replace(root, table, "    sbom.TARGET,\n", "    sbom.TARGET,\n    label.TARGET,\n")
-    replace(root, f"{CLI}/complete.py", '"sbom", "registry")', '"sbom", "label", "registry")')
+    replace(root, f"{CLI}/completion.py", '"sbom", "registry")', '"sbom", "label", "registry")')
 
 
 def template(root: Path) -> None:
@@ -265,7 +265,7 @@ def command(root: Path) -> None:
         root,
         f"{CLI}/main.py",
         '    "rename": ',
-        '    "greet": Place("Maintain", f"{_COMMANDS}.greet:greet", "Greet whoever types it"),\n    "rename": ',
+        '    "greet": CommandEntry("Maintain", f"{_COMMANDS}.greet:greet", "Greet whoever types it"),\n    "rename": ',
     )
 
 
@@ -310,7 +310,7 @@ def operation(root: Path) -> None:
     replace(root, table, "    New, Adopt,", "    Annotate, New, Adopt,")
     commands = f"{CLI}/commands/pipeline.py"
     at = "mcpfactory_pipeline.operations.annotate:Annotate"
-    place = f'    "annotate": Place("Decide", "{at}", "Write a note about a server"),\n'
+    place = f'    "annotate": CommandEntry("Decide", "{at}", "Write a note about a server"),\n'
     replace(root, commands, '    "verify": ', f'{place}    "verify": ')
 
 
@@ -350,12 +350,12 @@ def setting(root: Path) -> None:
 
 TRIALS: Final = {
     "Protocol revision": Trial(revision, "tests/runtime/spec_types/2027-01-01.json", "2027 or in_order"),
-    "Stage": Trial(stage, f"{CLI}/complete.py", "stage or written_down"),
+    "Stage": Trial(stage, f"{CLI}/completion.py", "stage or written_down"),
     "Rule": Trial(rule, "tests/broken_servers/packages.py", "reference or whoever or Windbag or every_rule_has"),
     "Probe": Trial(
         probe, "tests/broken_servers/protocol.py", "probes or reference or whoever or Picky or every_rule_has"
     ),
-    "Publish target": Trial(target, f"{CLI}/complete.py", "target"),
+    "Publish target": Trial(target, f"{CLI}/completion.py", "target"),
     "Template": Trial(template, "docs/reference/templates.md", "template_is_documented or tiny"),
     "Parameter style": Trial(style, f"{RUNTIME}/upstream/request.py", "query"),
     "Page of the dashboard": Trial(

@@ -113,7 +113,7 @@ def test_a_server_whose_every_tool_needs_its_api_is_shown_to_work_by_what_a_pers
     [
         ({"says": []}, "does not say what the answer contains"),
         ({"body": CONSTANT}, "is the same without its API"),
-        ({"model": "True"}, "answers whatever it is asked"),
+        ({"model": "True"}, "answers every request"),
     ],
     ids=["a case that says nothing", "a constant answer", "a model that answers anything"],
 )
