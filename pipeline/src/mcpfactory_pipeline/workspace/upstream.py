@@ -96,7 +96,7 @@ def _permitted(settings: Settings, addresses: Addresses, place: str, private: Se
 
 
 def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddress:
-    """Return the error for a private address that only the document names; `permit` says how to permit it."""
+    """Return the error for a private address that only the document names; `permit` explains how to permit it."""
     hint = f'if that is meant: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)
