@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import sys
 
 import pytest
@@ -149,3 +150,14 @@ def test_stages_that_are_no_tables_are_refused(workspace):
     (workspace.root / "mcpfactory.toml").write_text("pipeline = 3\n[workspace]\n")
     with pytest.raises(ConfigError, match="pipeline: must be a table"):
         plan_servers(Workspace.find(workspace.root))
+
+
+def test_the_function_of_every_stage_exists(workspace):
+    """A stage names its functions, so that neither an import nor mypy notices a wrong name."""
+    settings = '[workspace]\n[pipeline.evaluation]\nmodels = ["openai:gpt-5"]\n'
+    stages = '[[pipeline.stages]]\nname = "a"\ncommand = ["true"]\n[[pipeline.stages]]\nname = "b"\nentry = "b:run"\n'
+    (workspace.root / "mcpfactory.toml").write_text(settings + stages)
+    found = workspace_stages(Workspace.find(workspace.root))
+    names = {name for stage in found for name in (stage.run, stage.adopted) if name}
+    assert len(names) > 10
+    assert all(callable(pkgutil.resolve_name(name)) for name in names)

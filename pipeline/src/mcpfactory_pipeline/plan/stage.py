@@ -191,7 +191,7 @@ class Stage:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     version: int
-    run: str
+    run: str = ""
     timeout: float = 600.0
     memory: int = MEMORY
     check: bool = False

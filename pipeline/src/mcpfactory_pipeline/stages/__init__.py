@@ -36,7 +36,6 @@ __all__ = [
 ]
 
 _MODULE: Final = "mcpfactory_pipeline.stages"
-NEVER_RUN: Final = f"{_MODULE}.own:never_run"
 _GENERATE: Final = Stage(
     name="generate",
     needs=(),
@@ -188,7 +187,6 @@ def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[St
             reads=("candidate",),
             writes=(),
             version=1,
-            run=NEVER_RUN,
             channel=channel,
             awaits=True,
         )

@@ -37,7 +37,6 @@ def _approval(settings: ApprovalStage) -> Stage:
         reads=needed if settings.shows is None else settings.shows,
         writes=(),
         version=1,
-        run=f"{__name__}:never_run",
         check=True,
         settings={"message": settings.message} if settings.message else {},
         approval=settings,
@@ -85,17 +84,6 @@ def check_restart(stage: Stage, before: set[str]) -> None:
             f"stage {stage.name}: on_rejection names {stage.approval.restart!r}, which is not an earlier stage",
             did_you_mean(stage.approval.restart, sorted(before), "stages"),
         )
-
-
-def never_run(_inputs: StageInputs) -> StageOutputs:
-    """Stand in for the function of a stage that people decide.
-
-    Raises:
-        StageError: always.
-    """
-    raise StageError(
-        "this stage is approved or rejected, not run", hint="mcpfactory pipeline approve NAME --stage STAGE"
-    )
 
 
 _RETURN: Final = 'return StageOutputs("passed", "what was found")'
