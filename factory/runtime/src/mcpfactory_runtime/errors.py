@@ -15,10 +15,10 @@ class Exit(IntEnum):
     USAGE = 2  # the command line was wrong
     NOT_FOUND = 3  # no workspace here, or no such server, template, stage, channel or tool
     BAD_INPUT = 4  # an API document, a configuration or arguments that cannot be used
-    SYSTEM_ERROR = 5  # the machinery failed: a build tool, an unreadable state
+    SYSTEM_ERROR = 5  # something else on this machine failed: a build tool, a file, a service
     SERVER_ERROR = 6  # a server cannot start or communicate, because of its code or a dependency
-    INCOMPLETE = 7  # nothing was found wrong, and what matters most could not be looked at
-    INTERNAL_ERROR = 70  # a mistake of mcpfactory itself
+    INCOMPLETE = 7  # no check failed, but an essential one could not run
+    INTERNAL_ERROR = 70  # a bug in mcpfactory
     INTERRUPTED = 130  # Ctrl-C
 
 

@@ -208,7 +208,7 @@ def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[lis
 class CombinedApi:
     """The documents of a server as one API.
 
-    `equal_schemes` are equal security schemes of several documents that have separate credentials. By label, `operations`
+    `alike` are equal security schemes of several documents that have separate credentials. By label, `operations`
     counts those of each document and `bases` has its declared base URL.
     """
 
@@ -264,7 +264,7 @@ def _pointers(api: ApiConfig) -> set[str]:
 
 
 def locate_problems(documents: Mapping[str, Document], problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Return the problems with the lines at which they stand in their documents."""
+    """Return the problems with their line numbers."""
     if set(documents) == {""}:
         return add_line_numbers(documents[""], problems)
     found = list(problems)

@@ -56,8 +56,8 @@ class CreatedServer:
     The files are by owner, and `template` is the version that the person-owned files come from. `operations` counts
     those of the document. `steps` has the action for each file; empty before the files are written, and for a dry
     run. `groups` are suggested if there are too many tools for a list. `address` has the API's URLs, as in the report;
-    empty for servers without a document. `apis` are the documents as the configuration must list them, `describe_documents`
-    describes their kinds, and `alike` is as in `Apis`.
+    empty for servers without a document. `apis` are the documents as the configuration must list them, `recognised`
+    is a text with their kinds and sizes, and `alike` is as in `CombinedApi`.
     """
 
     server: str = ""

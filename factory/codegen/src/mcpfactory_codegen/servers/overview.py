@@ -77,7 +77,7 @@ def overview(server: str, report: Json) -> Overview:
     """Return the overview of a server. Facts that are missing in the report of an older mcpfactory are omitted."""
     tools, skipped = report["tools"], report.get("skipped", ())
     made = {_operation(tool["operation"]) for tool in tools if tool.get("operation")}
-    hard = sorted(_hardships(tools), key=lambda one: -one[0])
+    hard = sorted(_difficulties(tools), key=lambda one: -one[0])
     address = report.get("address") or {}
     addresses = {f"{address.get('prefix', '')}_BASE_URL", *(one["variable"] for one in address.get("servers", ()))}
     decisions = (rule(server, report) for rule in _RULES)
@@ -134,7 +134,7 @@ def _amount(code: str, tool: Json) -> int:
     return special[code] if code in special else int(code in tool.get("hard", ()))
 
 
-def _hardships(tools: Sequence[Json]) -> Iterator[tuple[float, ToolDifficulty]]:
+def _difficulties(tools: Sequence[Json]) -> Iterator[tuple[float, ToolDifficulty]]:
     for code, (weight, said) in _HARD_TEXTS.items():
         found = [(amount, tool["name"]) for tool in tools if (amount := _amount(code, tool))]
         if found:

@@ -162,7 +162,7 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
 
 
 def without_matched(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
-    """Return a schema of objects that does not see what only patterns speak of, so that it is not one of the others."""
+    """Return `rest` without the properties that only patterns describe, so that they do not count as additional."""
     engines = [pattern_schema(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
 
