@@ -23,9 +23,9 @@ class Exit(IntEnum):
 
 
 class McpfactoryError(Exception):
-    """A failure that a person can correct. `args[0]` says what and where, `hint` what to do.
+    """An error that a person can correct. `args[0]` is the message, `hint` the remedy.
 
-    A class says with `exit_code` how a command ends that it stopped.
+    A command that the error ends exits with its class's `exit_code`.
     """
 
     exit_code: ClassVar[Exit] = Exit.SYSTEM_ERROR

@@ -151,7 +151,7 @@ def read_operations(
             skipped.append(Skipped(method, path, name, str(location), str(error)))
         except Exception as error:  # noqa: BLE001  # an unexpected document costs only one operation
             message = f"{method} {path} was left out: reading it failed ({type(error).__name__}: {str(error)[:200]})"
-            node.report("operation-internal-error", message, "this is a fault of mcpfactory; please report it")
+            node.report("operation-internal-error", message, "this is a bug in mcpfactory; please report it")
             skipped.append(Skipped(method, path, name, str(location), f"reading it failed ({type(error).__name__})"))
         else:
             operations.append(operation)

@@ -454,7 +454,7 @@ _CODES: Final[Mapping[type[Exception], str]] = {
 }
 _HINTS: Final = {
     "write": "check that the folder can be written and the disk has room",
-    "internal": "this is a fault of mcpfactory; please report it with the document",
+    "internal": "this is a bug in mcpfactory; please report it with the document",
 }
 
 

@@ -245,7 +245,7 @@ def _refused_operations(server: str, report: Json) -> SuggestedDecision | None:
     lost = [one for one in report.get("problems", ()) if one["code"] in codes]
     if not lost:
         return None
-    message = f"whether the document is mended: {_count(len(lost), 'operation')} could not be made"
+    message = f"whether to correct the document: {_count(len(lost), 'operation')} could not be made"
     return SuggestedDecision("left-out", message, f"mcpfactory inspect {server}")
 
 

@@ -62,7 +62,7 @@ def _fits(handler: Handler, part: str, value: Any) -> bool:
 
 
 def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
-    """`oneOf`: what the only branch makes of the value that fits. Each is tried once, or those inside each other would multiply."""
+    """`oneOf`: the result of the only branch that fits. Each is tried once, because nested attempts would multiply."""
 
     def check(value: Any, handler: Handler) -> Any:
         fitted: list[Any] = []
@@ -146,7 +146,7 @@ def property_names_schema(names: CoreSchema) -> CoreSchema:
 
 
 def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """`patternProperties`: what each pattern says of the properties that it matches."""
+    """`patternProperties`: apply each schema to the properties that its pattern matches."""
 
     def check(value: Any, handler: Handler) -> Any:
         kept = dict(value)

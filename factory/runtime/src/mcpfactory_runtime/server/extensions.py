@@ -126,7 +126,7 @@ class Extensions:
         return self._skills
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
-        """Keep tasks in a store that other processes share, unless the server's author or the environment said where."""
+        """Keep tasks in a store that other processes share, unless the author or the environment chose another."""
         from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - for those who share only
 
         if (self._task_options is None and not os.environ.get(ENVIRONMENT)) or self._shares_tasks:

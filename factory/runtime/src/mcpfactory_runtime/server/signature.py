@@ -31,7 +31,7 @@ Handler = Callable[..., Any]
 
 
 class InjectedParameter:
-    """Base of what a handler gets for a parameter's annotation and not as an argument of the call: `Context`."""
+    """Base of values that a handler gets by annotation, not as an argument of the call: `Context`."""
 
     __slots__ = ()
 

@@ -78,7 +78,7 @@ def identifier_words(text: str) -> list[str]:
 
 
 def text_words(text: str) -> list[str]:
-    """Return the words of a sentence; those that say nothing are gone."""
+    """Return the forms of the words of a sentence, without stop words."""
     return [form for word in tokenize(text) if word not in STOP_WORDS for form in forms(word)]
 
 
