@@ -134,14 +134,14 @@ def typed_answers(given: Iterable[str]) -> dict[str, str]:
 
 
 def checked_answers(
-    answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], told: Mapping[str, Any]
+    answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], preset: Mapping[str, Any]
 ) -> dict[str, Answer]:
-    """Return the answers converted to the types of their questions. `told` are the answers that mcpfactory supplies itself.
+    """Return the answers converted to the types of their questions. `preset` has the answers of mcpfactory itself.
 
     Raises:
         TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the choices.
     """
-    known = {question.name: question for question in asked if not question.hidden and question.name not in told}
+    known = {question.name: question for question in asked if not question.hidden and question.name not in preset}
     found = {}
     for name, value in answers.items():
         if name not in known:
@@ -217,13 +217,13 @@ class TemplateVariant:
 
 
 def variants(
-    asked: Iterable[TemplateQuestion], told: Collection[str], given: Mapping[str, Answer] | None = None
+    asked: Iterable[TemplateQuestion], preset: Collection[str], given: Mapping[str, Answer] | None = None
 ) -> Iterator[TemplateVariant]:
-    """Yield the variants of a template. `told` are questions that mcpfactory answers; each variant has the `given` answers."""
+    """Yield the variants of a template. `preset` are the questions that mcpfactory answers; each variant has the `given` answers."""
     given = dict(given or {})
     yield TemplateVariant("defaults" if not given else "answers as given", given)
     for question in asked:
-        if question.hidden or question.name in told or question.name in given:
+        if question.hidden or question.name in preset or question.name in given:
             continue
         choices = question.choices or (("true", "false") if question.type == "bool" else ())
         for choice in choices:
