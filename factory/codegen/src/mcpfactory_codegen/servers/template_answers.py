@@ -95,27 +95,8 @@ def _plain(value: Any) -> str:
 
 
 _TABLE: Final = re.compile(r"^\[answers\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", re.M)
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _TEMPLATE: Final = re.compile(r"^template *=.*$", re.M)
 _TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-
-
-def read_answers(data: Mapping[Any, Any], where: str) -> dict[str, Answer]:
-    """Return a table of answers.
-
-    Raises:
-        SettingsError: a value is neither text, number, yes or no, nor a list of texts.
-    """
-    for name, value in data.items():
-        is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
-        texts = value if isinstance(value, list) else [value]
-        if any(isinstance(one, str) and not one.isascii() and _SURROGATE.search(one) for one in texts):
-            message = f"{where}: the answer {name} contains a lone surrogate (half a character)"
-            raise SettingsError(message, "write a character above \\uffff as two escapes: \\ud83d\\ude00")
-        if not (isinstance(value, str | int | float) or is_list):
-            message = f"{where}: the answer {name} has the unsupported type {type(value).__name__}"
-            raise SettingsError(message, "use a string, a number, true or false, or a list of strings")
-    return {str(name): value for name, value in data.items()}
 
 
 def typed_answers(given: Iterable[str]) -> dict[str, str]:
