@@ -13,7 +13,7 @@ import yaml
 from mcpfactory_codegen.servers.config import Answer
 from mcpfactory_codegen.servers.scaffold import ServerTemplate
 from mcpfactory_codegen.servers.templates import SETTINGS, TemplateSourceError
-from mcpfactory_codegen.settings import SettingsError, quoted
+from mcpfactory_codegen.settings import quoted
 from mcpfactory_codegen.text import closest_match
 
 _MOST: Final = 1 << 20  # bytes of the file
