@@ -8,7 +8,7 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.schemas.patterns import MAX_PATTERN_LENGTH, texts
+from mcpfactory_runtime.schemas.patterns import MAX_TEXT_LENGTH, texts
 from tests.subtest_table import parametrize_subtests
 
 FUNCTION = r"(arn:(aws[a-zA-Z-]*)?:lambda:)?([a-z]{2}(-gov)?-[a-z]+-\d{1}:)?(\d{12}:)?(function:)?([a-zA-Z0-9-_]+)(:(\$LATEST|[a-zA-Z0-9-_]+))?"
@@ -53,4 +53,4 @@ def test_every_text_matches_by_another_engine_too(parts: list[tuple[str, str]]) 
     pattern = f"^{''.join(piece + count for piece, count in parts)}$"
     found = list(islice(texts(pattern), 9))
     assert found
-    assert all(re.search(pattern, text) and len(text) <= MAX_PATTERN_LENGTH for text in found)
+    assert all(re.search(pattern, text) and len(text) <= MAX_TEXT_LENGTH for text in found)

@@ -57,9 +57,9 @@ class Group(_Base, TyperGroup):
 
 
 class LazyGroup(Group):
-    """A group whose commands are in `places`."""
+    """A group whose commands are in `entries`."""
 
-    places: ClassVar[Mapping[str, CommandEntry]] = {}
+    entries: ClassVar[Mapping[str, CommandEntry]] = {}
 
     @cached_property
     def loaded(self) -> dict[str, Any]:
@@ -69,33 +69,33 @@ class LazyGroup(Group):
     @property  # type: ignore[override] # an attribute in click
     def commands(self) -> dict[str, Any]:
         """Import and return all commands."""
-        return {name: self.get_command(None, name) for name in self.places}
+        return {name: self.get_command(None, name) for name in self.entries}
 
     @commands.setter
     def commands(self, _none: Any) -> None:
-        """Ignore commands that typer would add; `places` has them."""
+        """Ignore commands that typer would add; `entries` has them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands in the order of help texts."""
-        return list(self.places)
+        return list(self.entries)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; None if there is no such command."""
-        if cmd_name not in self.loaded and (place := self.places.get(cmd_name)):
-            module, _, name = place.target.partition(":")
+        if cmd_name not in self.loaded and (entry := self.entries.get(cmd_name)):
+            module, _, name = entry.target.partition(":")
             self.loaded[cmd_name] = _build(cmd_name, getattr(import_module(module), name))
         return self.loaded.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands in sections."""
-        for section, places in groupby(self.places.items(), key=lambda item: item[1].section):
+        for section, entries in groupby(self.entries.items(), key=lambda item: item[1].section):
             with formatter.section(section):
-                formatter.write_dl([(name.ljust(11), place.summary) for name, place in places])
+                formatter.write_dl([(name.ljust(11), entry.summary) for name, entry in entries])
 
 
-def lazy_group(places: Mapping[str, CommandEntry]) -> type[TyperGroup]:
+def lazy_group(entries: Mapping[str, CommandEntry]) -> type[TyperGroup]:
     """Return a group of these commands, for `typer.Typer(cls=…)`."""
-    return type("Commands", (LazyGroup,), {"places": places})
+    return type("Commands", (LazyGroup,), {"entries": entries})
 
 
 def _build(name: str, found: Any) -> Any:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -86,20 +84,6 @@ Show = Annotated[
     typer.Option("--show", metavar="N", min=0, help="Maximum number of entries, newest or most urgent first (0: all)"),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt")]
-
-
-Options = TypeVar("Options")
-
-
-def command_with(options: type[Options], run: Callable[[Options], None]) -> Callable[..., None]:
-    """Return the command whose options are the fields of a dataclass; the docstring of `run` is its help."""
-
-    def command(**values: Any) -> None:
-        run(options(**values))
-
-    command.__doc__ = run.__doc__
-    command.__signature__ = inspect.signature(options, eval_str=True)  # type: ignore[attr-defined] # functions have it
-    return command
 
 
 def check_provider(name: str) -> None:

@@ -146,12 +146,12 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 def count_progress() -> Iterator[Callable[[int, int], None]]:
     """Yield a function to call before each server with (number, total); it reports every few seconds."""
     with progress(quiet=False) as step:
-        told = time.monotonic()
+        reported = time.monotonic()
 
         def count(done: int, servers: int) -> None:
-            nonlocal told
-            if time.monotonic() - told >= _LONG:
-                told = time.monotonic()
+            nonlocal reported
+            if time.monotonic() - reported >= _LONG:
+                reported = time.monotonic()
                 step(
                     f"{done} of {servers} servers read; the first time in a clone, each history is folded from "
                     "its beginning"

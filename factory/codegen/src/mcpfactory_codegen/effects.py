@@ -28,25 +28,25 @@ def base_of(word: str, known: frozenset[str]) -> str:
     return next((stem for stem in stems if stem in known), word)
 
 
-READ_VERBS: Final = word_group("reads")
-DISPLAY_VERBS: Final = word_group("shows")
-DESTRUCTIVE_VERBS: Final = word_group("destroys")
-ADDITIVE_VERBS: Final = word_group("additive")
-NON_IDEMPOTENT_VERBS: Final = word_group("adds")
-WRITE_VERBS: Final = word_group("writes")
-AMBIGUOUS_VERBS: Final = word_group("maybe")
-VERBS_ALSO_NOUNS: Final = word_group("nouns-too")
+READ_VERBS: Final = word_group("read-verbs")
+DISPLAY_VERBS: Final = word_group("display-verbs")
+DESTRUCTIVE_VERBS: Final = word_group("destructive-verbs")
+ADDITIVE_VERBS: Final = word_group("additive-verbs")
+NON_IDEMPOTENT_VERBS: Final = word_group("non-idempotent-verbs")
+WRITE_VERBS: Final = word_group("write-verbs")
+AMBIGUOUS_VERBS: Final = word_group("ambiguous-verbs")
+VERBS_ALSO_NOUNS: Final = word_group("verbs-also-nouns")
 UNAMBIGUOUS_WRITE_VERBS: Final = (WRITE_VERBS | DESTRUCTIVE_VERBS) - VERBS_ALSO_NOUNS
 """Verbs of changing that are never nouns."""
 NOUN_HEADS: Final = word_group("noun-heads")
-SKIPPED_FIRST_WORDS: Final = word_group("not-first")
-ISSUED_OBJECTS: Final = word_group("issued")
-QUERY_VERBS: Final = word_group("asks")
-OTHER_VERBS: Final = word_group("others")
+SKIPPED_FIRST_WORDS: Final = word_group("skipped-first-words")
+ISSUED_OBJECTS: Final = word_group("issued-objects")
+QUERY_VERBS: Final = word_group("query-verbs")
+OTHER_VERBS: Final = word_group("other-verbs")
 _RATHER_NOUNS: Final = word_group("rather-nouns")
 METHODS: Final = frozenset({"get", "put", "post", "delete", "patch", "head", "options", "trace", "query"})
-GENERIC_VERBS: Final = word_group("bare")
-ACTION_VERBS: Final = word_group("actions")
+GENERIC_VERBS: Final = word_group("generic-verbs")
+ACTION_VERBS: Final = word_group("action-verbs")
 VERBS: Final = (
     READ_VERBS | DISPLAY_VERBS | DESTRUCTIVE_VERBS | WRITE_VERBS | AMBIGUOUS_VERBS | OTHER_VERBS | METHODS
 ) - _RATHER_NOUNS
@@ -237,8 +237,8 @@ def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
     `certain`: the method promises that nothing changes, so nouns do not count.
     """
     reads = any(said.reads for said in found.texts)
-    if told := next((said for said in (*found.texts, found.second) if said.changes and said.clear), None):
-        return told.verb
+    if change := next((one for one in (*found.texts, found.second) if one.changes and one.clear), None):
+        return change.verb
     # A possible noun in the name is a verb if the text starts with it.
     twice = any(said.verb == found.name.verb for said in found.texts)
     always = found.name.verb in UNAMBIGUOUS_WRITE_VERBS
@@ -284,11 +284,11 @@ def _asks(found: _OperationWords, *, reading: bool) -> bool:
 
 def _additive(path: str, found: _OperationWords) -> bool:
     """Return True if the words report a creation or addition, and no other change."""
-    told = [said.verb for said in (found.name, *found.texts, found.second) if said.changes]
+    changes = [one.verb for one in found.said if one.changes]
     acted = path.rpartition("}/")[2] if "}/" in path else path.rpartition(":")[2] if ":" in path else ""
     acting = acted in ACTION_VERBS | _CHANGES and acted not in ADDITIVE_VERBS
     text = f"{' '.join(found.every)} {found.text}"
-    return bool(told) and ADDITIVE_VERBS.issuperset(told) and not acting and not _REPLACED.search(text)
+    return bool(changes) and ADDITIVE_VERBS.issuperset(changes) and not acting and not _REPLACED.search(text)
 
 
 def _adds(path: str, found: _OperationWords) -> bool:

@@ -279,7 +279,7 @@ class ProblemCollector:
         self._count: dict[str, int] = {}
 
     def add(self, code: str, pointer: str, message: str, hint: str = "") -> None:
-        """Report one problem. `code` is a key of CODES (KeyError otherwise), which also gives the level."""
+        """Report one problem. `code` is a key of PROBLEM_CODES (KeyError otherwise), which also gives the level."""
         level = PROBLEM_CODES[code]
         if (code, pointer) in self._seen:
             return

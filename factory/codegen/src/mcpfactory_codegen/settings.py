@@ -90,7 +90,7 @@ def load_text(file: Path) -> str:
         SettingsError: it cannot be read.
     """
     try:
-        return file.read_text("utf-8-sig")  # editors on Windows put a mark before the text
+        return file.read_text("utf-8-sig")  # Windows editors may write a byte order mark
     except UnicodeDecodeError as error:
         raise SettingsError(f"{file} is not TOML: {error}", "save it as UTF-8") from None
     except OSError as error:

@@ -15,17 +15,17 @@ class Exit(IntEnum):
     USAGE = 2  # the command line was wrong
     NOT_FOUND = 3  # no workspace here, or no such server, template, stage, channel or tool
     BAD_INPUT = 4  # an API document, a configuration or arguments that cannot be used
-    SYSTEM_ERROR = 5  # the machinery failed: a build tool, an unreadable state
+    SYSTEM_ERROR = 5  # something else on this machine failed: a build tool, a file, a service
     SERVER_ERROR = 6  # a server cannot start or communicate, because of its code or a dependency
-    INCOMPLETE = 7  # nothing was found wrong, and what matters most could not be looked at
-    INTERNAL_ERROR = 70  # a mistake of mcpfactory itself
+    INCOMPLETE = 7  # no check failed, but an essential one could not run
+    INTERNAL_ERROR = 70  # a bug in mcpfactory
     INTERRUPTED = 130  # Ctrl-C
 
 
 class McpfactoryError(Exception):
-    """A failure that a person can correct. `args[0]` says what and where, `hint` what to do.
+    """An error that a person can correct. `args[0]` is the message, `hint` the remedy.
 
-    A class says with `exit_code` how a command ends that it stopped.
+    A command that the error ends exits with its class's `exit_code`.
     """
 
     exit_code: ClassVar[Exit] = Exit.SYSTEM_ERROR

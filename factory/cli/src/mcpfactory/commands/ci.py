@@ -1,4 +1,4 @@
-"""`mcpfactory ci`: the workflow for a CI provider, and its two steps, assigning and folding."""
+"""`mcpfactory ci`: write the workflow for a CI provider, and run its steps: assign, run, pack and fold."""
 
 from __future__ import annotations
 

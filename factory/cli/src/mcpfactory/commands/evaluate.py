@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, Name, command_with, workspace_in
+from mcpfactory.options import AsJson, Name, workspace_in
 from mcpfactory.output import progress
 from mcpfactory_runtime.errors import Exit
+from mcpfactory_runtime.server.generated.catalog import MODES
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.evaluation.evaluation import Evaluation
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 _COUNTED: Final = 5  # places within which a question must find its tool
 _PAGE: Final = Path("evals", "report.md")
 _REPORTS: Final = Path("evals", "reports")
-_MODES: Final = ("full", "search")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class EvaluationRequest:
     @property
     def modes(self) -> list[str]:
         """Return the modes in which the tools are shown to the model, each once."""
-        return list(dict.fromkeys(self.mode or _MODES[:1]))
+        return list(dict.fromkeys(self.mode or MODES[:1]))
 
     @property
     def profiles(self) -> list[str]:
@@ -297,15 +298,16 @@ def _json(file: Path) -> Any:
     return json.loads(file.read_bytes()) if file.is_file() else {}
 
 
-def _evaluate(request: EvaluationRequest) -> None:
+def evaluate(**values: Any) -> None:
     """Check that questions select the right tools.
 
     The questions are in evals/*.yaml of a server. Also check that the calls that answer them work, and, with --model,
     which tools a model chooses.
     """
+    request = EvaluationRequest(**values)
     for one in request.modes:
-        if one not in _MODES:
-            output.fail(f"unknown value {one!r} for --mode", f"use one of {', '.join(_MODES)}", Exit.USAGE)
+        if one not in MODES:
+            output.fail(f"unknown value {one!r} for --mode", f"use one of {', '.join(MODES)}", Exit.USAGE)
     if not request.model and (request.baseline or len(request.profiles) > 1 or request.mode):
         output.fail(
             "--baseline, --mode and a second --profile have no effect without --model",
@@ -326,7 +328,8 @@ def _evaluate(request: EvaluationRequest) -> None:
         _show(server, _without_model(server, cases, request), request)
 
 
-evaluate = command_with(EvaluationRequest, _evaluate)
+# Typer reads the options from the signature.
+evaluate.__signature__ = inspect.signature(EvaluationRequest, eval_str=True)  # type: ignore[attr-defined] # functions have it
 
 
 def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:

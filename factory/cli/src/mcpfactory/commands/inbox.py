@@ -44,11 +44,11 @@ def inbox(
     if notify:
         from mcpfactory_pipeline.views.inbox_notifications import notify_inbox_items
 
-        told = notify_inbox_items(workspace_in(), names or None)
+        sent = notify_inbox_items(workspace_in(), names or None)
         if as_json:
-            output.data([item.to_json() for item in told])
-        elif told:
-            _print(told, show or len(told))
+            output.data([item.to_json() for item in sent])
+        elif sent:
+            _print(sent, show or len(sent))
         else:
             output.line("no notifications were sent")
         return

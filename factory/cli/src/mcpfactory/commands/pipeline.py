@@ -334,4 +334,4 @@ def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False)
     for entry in found:
         output.line(f"{entry.path}  {f'kept: {entry.kept}' if entry.kept else f'{entry.bytes / 1e6:.1f} MB'}")
     size = sum(entry.bytes for entry in gone) / 1e6
-    output.note(f"{pluralize(len(gone), 'folder')}, {size:.1f} MB {'would go' if dry_run else 'gone'}")
+    output.note(f"{pluralize(len(gone), 'folder')}, {size:.1f} MB {'would be deleted' if dry_run else 'deleted'}")

@@ -15,11 +15,11 @@ from mcpfactory import completion, output
 from mcpfactory.options import AsJson, Channel, Demo, Host, Http, Mode, Name, Port, Root, workspace_in
 from mcpfactory_runtime.errors import Exit
 from mcpfactory_runtime.schemas.walk import properties_of, required_of
+from mcpfactory_runtime.server.generated.catalog import MODES
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_MODES: Final = ("full", "search")
 _MAX_SUGGESTIONS: Final = 5  # names suggested for an unknown tool
 _MIN_LENGTH: Final = 3  # characters; shorter words are part of too many names
 _WARNING: Final = "warning: "  # prefix of a server's lines on stderr for the person who started it
@@ -131,7 +131,7 @@ def call(
     """Call a tool of a server and print the result."""
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
-    if mode not in _MODES:
+    if mode not in MODES:
         output.fail(f"unknown mode {mode!r}", "use --mode full or --mode search", Exit.USAGE)
     typed = _parse_arguments(arg or [], args)
     space = workspace_in()

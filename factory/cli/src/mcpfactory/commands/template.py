@@ -211,8 +211,8 @@ def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> Cr
     document = root / "words.json"
     document.write_text(json.dumps(_DOCUMENT))
     place = template.source if template.origin or template.shipped else str(template.folder)
-    wish = str(document) if template.of_document else None
-    return create_server(root / "servers", name=name, template=place, source=wish, **options)
+    source = str(document) if template.of_document else None
+    return create_server(root / "servers", name=name, template=place, source=source, **options)
 
 
 def _tried(root: Path, template: ServerTemplate, variant: TemplateVariant, name: str) -> list[_Step]:

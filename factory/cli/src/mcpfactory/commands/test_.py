@@ -56,9 +56,9 @@ def run_declared(
         secrets = {}
     environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
     api = api_variables(server.folder)
-    bench = ServerSetup(server_command(server), environ, secrets=secrets, api=api)
+    setup = ServerSetup(server_command(server), environ, secrets=secrets, api=api)
     mode = "record" if record else "live" if live else "replay"
-    found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of the three
+    found = asyncio.run(run_tests(tests, setup, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of the three
     if as_json:
         output.data([one.to_json() for one in found])
     else:

@@ -185,10 +185,10 @@ def _first_level(schema: JsonSchema) -> JsonSchema:
 
 
 def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
-    told = meanings(schema) or constant_title(schema)
-    if told:
+    meaning = meanings(schema) or constant_title(schema)
+    if meaning:
         text = schema["description"] if isinstance(schema.get("description"), str) else ""
-        return {"description": " ".join(filter(None, (one_line(text, _DESCRIPTION[min(depth, 2)]), told)))}
+        return {"description": " ".join(filter(None, (one_line(text, _DESCRIPTION[min(depth, 2)]), meaning)))}
     example = example_of(schema) if depth <= EXAMPLE_DEPTH else None
     return {} if example is None else {"examples": [example]}
 

@@ -205,11 +205,11 @@ def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tup
 
     The caller need not supply them.
     """
-    told = {name for choice in operation_inputs.choices for name in choice}  # the description speaks of these
+    alternatives = {name for choice in operation_inputs.choices for name in choice}  # the description explains them
     values = {
         item.slot: only_value(item.schema, schemas)
         for item in operation_inputs.items
-        if item.required and item.name and item.name not in told
+        if item.required and item.name and item.name not in alternatives
     }
     return {slot: value for slot, value in values.items() if value is not None}
 

@@ -36,8 +36,8 @@ def meanings(schema: dict[str, Any]) -> str:
         return ""
     said = _said(schema, values)
     pairs = ((value, one_line(said[index], _ONE).rstrip(".")) for index, value in enumerate(values) if index in said)
-    told = "; ".join(f"{_shown(value)}: {text}" for value, text in pairs if text and text != _shown(value))
-    return told if len(told) <= _ALL else ""
+    explained = "; ".join(f"{_shown(value)}: {text}" for value, text in pairs if text and text != _shown(value))
+    return explained if len(explained) <= _ALL else ""
 
 
 def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:

@@ -106,8 +106,8 @@ def _constant(function: str) -> str:
 
 # --- modules: one a group of operations, by first tag or else by first word of the path ---
 #
-# A group of more than `MAX_OPERATIONS_PER_MODULE` is divided by the next words of its paths, and where those do not tell enough apart by
-# digests of method and path, so that a module stays readable and no operation moves because of the order.
+# A group of more than `MAX_OPERATIONS_PER_MODULE` is divided by the next words of its paths, then by digests of method
+# and path. So a module stays readable, and the order of operations does not matter.
 
 
 MAX_OPERATIONS_PER_MODULE: Final = 60

@@ -204,7 +204,7 @@ def _made_of(text: str, parameters: tuple[str, ...]) -> bool:
 # --- names that are too long ---
 
 
-USUAL: Final = word_pairs("short-forms")
+SHORT_FORMS: Final = word_pairs("short-forms")
 """Long words and their usual short forms."""
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
@@ -252,9 +252,9 @@ def shortened(
 
 
 def _usual(word: str) -> str:
-    if word in USUAL:
-        return USUAL[word]
-    short = USUAL.get(singular(word), "")
+    if word in SHORT_FORMS:
+        return SHORT_FORMS[word]
+    short = SHORT_FORMS.get(singular(word), "")
     return short + "s" if short and not short.endswith("s") else short
 
 

@@ -1,6 +1,6 @@
 """Conversion of API documents to the intermediate form: OpenAPI 3.0, 3.1 and 3.2, Swagger 2.0, and what `sources` translates.
 
-`reading` handles differences between versions, `references` locations and references, `translate` schemas. Operations
+`context` handles differences between versions, `references` locations and references, `translate` schemas. Operations
 are read with `parameters`, `content`, `security` and `servers`. All pure.
 """
 
@@ -42,12 +42,12 @@ def read_api(document: Document) -> Api:
     raws.extend(overlay.raw for overlay in document.overlays.values())
     visibility = Visibility(references, iter(raws))
     schemas = Schemas(spec, references, visibility, problems)
-    reading = ReaderContext(document, spec, references, problems, schemas.translate)
-    root = reading.root
+    context = ReaderContext(document, spec, references, problems, schemas.translate)
+    root = context.root
     info = _info(root.at("info"))
     servers = root_servers(root)
-    security = Security(reading)
-    operations, skipped = read_operations(reading, security, servers)
+    security = Security(context)
+    operations, skipped = read_operations(context, security, servers)
     if operations and security.unapplied:
         message = "security schemes are defined, but nothing asks for one; each is sent when its credentials are there"
         problems.add("security-unapplied", spec.schemes, message, "add `security` at the top")
@@ -124,14 +124,14 @@ class WrittenOperation(NamedTuple):
 
 
 def read_operations(
-    reading: ReaderContext, security: Security, servers: tuple[str, ...]
+    context: ReaderContext, security: Security, servers: tuple[str, ...]
 ) -> tuple[list[ApiOperation], list[Skipped]]:
     """Return the operations below `paths`, in the order of the document, and the skipped ones."""
     operations: list[ApiOperation] = []
     skipped: list[Skipped] = []
     taken: dict[str, Location] = {}
     ids: dict[str, Location] = {}
-    paths = reading.root.at("paths")
+    paths = context.root.at("paths")
     for written in _written(paths):
         path, method, _, node = written
         if len(taken) >= MAX_OPERATIONS:
@@ -147,11 +147,11 @@ def read_operations(
             operation = _read(security, servers, written)
         except UnusableOperationError as error:
             message = f"{method} {path} was left out: {error}"
-            reading.problems.add(error.code, str(error.location), message, error.hint)
+            context.problems.add(error.code, str(error.location), message, error.hint)
             skipped.append(Skipped(method, path, name, str(location), str(error)))
         except Exception as error:  # noqa: BLE001  # an unexpected document costs only one operation
             message = f"{method} {path} was left out: reading it failed ({type(error).__name__}: {str(error)[:200]})"
-            node.report("operation-internal-error", message, "this is a fault of mcpfactory; please report it")
+            node.report("operation-internal-error", message, "this is a bug in mcpfactory; please report it")
             skipped.append(Skipped(method, path, name, str(location), f"reading it failed ({type(error).__name__})"))
         else:
             operations.append(operation)
@@ -203,8 +203,8 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
 
     `location` is the path's in the document, even if the path item is elsewhere.
     """
-    spec, newest = item.reading.spec, SPEC_VERSIONS[-1]
-    path = Node(item.reading, item.value, location)
+    spec, newest = item.context.spec, SPEC_VERSIONS[-1]
+    path = Node(item.context, item.value, location)
     for key, node in path.members():
         if key in spec.methods:
             if node.value is not None:
@@ -231,7 +231,7 @@ def _read(security: Security, servers: tuple[str, ...], written: WrittenOperatio
     path, method, item, identity = written
     tail = identity.location.pointer.split("/")[3:]  # without "", "paths" and the path
     place = Location(item.location.part, "/".join([item.location.pointer, *tail]))
-    operation = _resolved(Node(item.reading, identity.value, place))
+    operation = _resolved(Node(item.context, identity.value, place))
     if operation.value.get("callbacks"):
         message = "callbacks need a separate server and were left out"
         operation.at("callbacks").report("callbacks-ignored", message)
@@ -261,7 +261,7 @@ def _read(security: Security, servers: tuple[str, ...], written: WrittenOperatio
         scopes=security.scopes_of(operation),
         server=own_server((operation, item), servers),
         external_docs=text(table(operation.value, "externalDocs"), "url"),
-        extensions=_extensions(item.reading.document.data, item.value, operation.value),
+        extensions=_extensions(item.context.document.data, item.value, operation.value),
     )
 
 

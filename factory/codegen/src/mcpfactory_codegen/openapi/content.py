@@ -145,7 +145,7 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
         BrokenError: there is a body, but its definition cannot be resolved.
     """
     written = operation.at("requestBody")
-    old = operation.reading.spec.shape == "2"
+    old = operation.context.spec.shape == "2"
     if parameters and (old or written.value is None):
         if not old:
             message = "the body is described among the parameters, as in Swagger 2.0; read so"
@@ -279,7 +279,7 @@ def read_responses(operation: Node) -> tuple[Response, ...]:
     """Return all documented responses: 2xx by number, 2XX, default, then the others."""
     responses = operation.at("responses").mapping()
     responses.is_object("response-invalid", "`responses` has to be an object; ignored")
-    produces = _media_types(operation, "produces") if operation.reading.spec.shape == "2" else []
+    produces = _media_types(operation, "produces") if operation.context.spec.shape == "2" else []
     found: dict[str, Response] = {}
     for key, one in responses.members():
         status = key if key == "default" else key.upper()
@@ -302,7 +302,7 @@ def _read_response(status: str, written: Node, produces: list[str]) -> Response:
     message = "a response has to be an object; nothing is known of it"
     if node is None or not node.is_object("response-invalid", message, null=True):
         return Response(status)
-    cache = node.reading.responses
+    cache = node.context.responses
     known = cache.get(node.location)
     if known is None or known.status != status:
         known = cache[node.location] = _described_response(status, node, produces)
@@ -312,7 +312,7 @@ def _read_response(status: str, written: Node, produces: list[str]) -> Response:
 def _described_response(status: str, node: Node, produces: list[str]) -> Response:
     headers = tuple(sorted(name.lower() for name in node.at("headers").table))
     plain = Response(status, node.at("description").text(), headers=headers)
-    if node.reading.spec.shape == "2":
+    if node.context.spec.shape == "2":
         examples = node.at("examples").table
         if "schema" not in node.value and not examples:
             return plain
@@ -391,7 +391,7 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
 
 def _media_types(operation: Node, key: str) -> list[str]:
     """Return `consumes` or `produces`: the operation's, else the document's."""
-    for owner in (operation, operation.reading.root):
+    for owner in (operation, operation.context.root):
         listed = owner.value.get(key)
         listed = [listed] if isinstance(listed, str) else listed
         if isinstance(listed, list):

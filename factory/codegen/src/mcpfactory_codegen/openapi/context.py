@@ -117,9 +117,9 @@ _LEVELS: Final = 8  # levels of lists to look through for a file
 
 
 class Node(NamedTuple):
-    """A value of the document, its location, and the reading that it belongs to."""
+    """A value of the document, its location, and the context of its reading."""
 
-    reading: ReaderContext
+    context: ReaderContext
     value: Any
     location: Location
 
@@ -131,25 +131,25 @@ class Node(NamedTuple):
     def at(self, key: str) -> Node:
         """Return the node below a key; its value is None if it is missing."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
-        return Node(self.reading, value, self.location.down(key))
+        return Node(self.context, value, self.location.down(key))
 
     def members(self) -> Iterator[tuple[str, Node]]:
         """Yield the nodes of an object, each with its key; nothing for other values."""
         for key, value in self.table.items():
-            yield key, Node(self.reading, value, self.location.down(key))
+            yield key, Node(self.context, value, self.location.down(key))
 
     def elements(self) -> Iterator[Node]:
         """Yield the nodes of a list; nothing for other values."""
         for index, value in enumerate(self.value if isinstance(self.value, list) else ()):
-            yield Node(self.reading, value, self.location.down(index))
+            yield Node(self.context, value, self.location.down(index))
 
     def holding(self, value: Any) -> Node:
         """Return the node with another value, such as a repaired one."""
-        return Node(self.reading, value, self.location)
+        return Node(self.context, value, self.location)
 
     def report(self, code: str, message: str, hint: str = "") -> None:
         """Add a problem with this location."""
-        self.reading.problems.add(code, str(self.location), message, hint)
+        self.context.problems.add(code, str(self.location), message, hint)
 
     def is_object(self, code: str, message: str, hint: str = "", *, null: bool = False) -> bool:
         """Return True for an object. Report other values; null only if `null`."""
@@ -167,14 +167,14 @@ class Node(NamedTuple):
         Raises:
             UnresolvedError: it has none.
         """
-        return Node(self.reading, *self.reading.references.follow(self.value, self.location))
+        return Node(self.context, *self.context.references.follow(self.value, self.location))
 
     def target(self) -> Node | None:
         """Return the node, or the target of its `$ref`; None (and a problem) if it cannot be resolved."""
         try:
             return self.follow()
         except UnresolvedError as error:
-            self.reading.problems.add(error.code, str(self.location.down("$ref")), str(error), error.hint)
+            self.context.problems.add(error.code, str(self.location.down("$ref")), str(error), error.hint)
             return None
 
     def followed(self) -> dict[str, Any]:
@@ -186,16 +186,16 @@ class Node(NamedTuple):
 
     def mapping(self) -> Node:
         """Return the node, or its target if a map by name is itself written as a reference."""
-        return Node(self.reading, *self.reading.references.mapping(self.value, self.location))
+        return Node(self.context, *self.context.references.mapping(self.value, self.location))
 
     def schema(self, direction: Direction) -> JsonSchema:
         """Translate the node as a schema."""
-        return self.reading.schema(self.value, self.location, direction)
+        return self.context.schema(self.value, self.location, direction)
 
     def composed(self, *keywords: str) -> Iterator[Node]:
         """Yield the object schema behind references, then those in its lists of these keywords."""
-        for part in composed(self.reading.references, LocatedNode(self.value, self.location), *keywords):
-            yield Node(self.reading, *part)
+        for part in composed(self.context.references, LocatedNode(self.value, self.location), *keywords):
+            yield Node(self.context, *part)
 
     def properties(self) -> dict[str, Node]:
         """Return the properties of an object schema, also by way of references and combinations. First wins."""
@@ -260,7 +260,7 @@ class Node(NamedTuple):
 
     def check(self, kind: Kind, value: dict[str, Any]) -> None:
         """Report what the specification's model says about an object, one warning per field."""
-        model: type[BaseModel] = getattr(_MODELS[self.reading.spec.objects], kind)
+        model: type[BaseModel] = getattr(_MODELS[self.context.spec.objects], kind)
         try:
             model.model_validate(value)
         except ValidationError as error:
@@ -268,4 +268,4 @@ class Node(NamedTuple):
                 name = ".".join(map(str, one["loc"]))
                 message = f"{name or kind}: {one['msg'][:200]}"
                 location = self.location.down(*one["loc"][:1])
-                self.reading.problems.add(_OBJECT_CODES[kind], str(location), message)
+                self.context.problems.add(_OBJECT_CODES[kind], str(location), message)

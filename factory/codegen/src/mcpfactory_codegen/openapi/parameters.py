@@ -76,7 +76,7 @@ def _listed(owner: Node, path: str) -> Iterator[Node]:
         if all(isinstance(target.table.get(key), str) and target.value[key] for key in ("name", "in")):
             yield target
         else:
-            place = Node(written.reading, None, written.location.down(index))
+            place = Node(written.context, None, written.location.down(index))
             place.report("parameter-invalid", "this is not a parameter with `name` and `in`; left out", _HINT)
 
 
@@ -84,7 +84,7 @@ def read_parameters(found: list[Node], path: str, operation: Node) -> tuple[ApiP
     """Return the parameters of one operation, which problems of the path template are reported at."""
     parameters = []
     for node in found:
-        cache = node.reading.parameters
+        cache = node.context.parameters
         if node.location not in cache:
             cache[node.location] = _read(node)
         if (parameter := cache[node.location]) is not None:
@@ -107,7 +107,7 @@ def _read(node: Node) -> ApiParameter | None:
             raise UnusableOperationError("parameter-header", node.location, message)
         node.report("parameter-header", f"the header {name[:80]!r} {reason}; left out")
         return None
-    node = swagger2.parameter(node) if node.reading.spec.shape == "2" else _normalized_style(node)
+    node = swagger2.parameter(node) if node.context.spec.shape == "2" else _normalized_style(node)
     value = node.value
     shell: dict[str, Any] = {key: value[key] for key in _SHELL if key in value}
     node.check("Parameter", {**shell, "in": "query" if where == "querystring" else where})
@@ -135,7 +135,7 @@ def _schema(node: Node) -> tuple[JsonSchema, str]:
     """Return the schema, and the media type when the parameter is described by `content`."""
     if "schema" in node.value:
         schema = node.at("schema")
-        if node.reading.spec.shape == "2":
+        if node.context.spec.shape == "2":
             schema = node.holding(schema.value)
         return schema.schema("request"), ""
     if (media := choose(node.at("content"))) is not None:

@@ -31,19 +31,19 @@ _NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
 class Security:
     """The security schemes of a document, and the meaning of its `security` lists."""
 
-    def __init__(self, reading: ReaderContext) -> None:
-        self._reading = reading
+    def __init__(self, context: ReaderContext) -> None:
+        self._context = context
         self._schemes: dict[str, ApiSecurityScheme | None] = {}
         self._origins: dict[str, frozenset[str]] = {}
         self._same: Mapping[str, str] = {}
-        document = reading.root.at("security")
+        document = context.root.at("security")
         self._asked = document.value is not None
-        self._section = Location("", reading.spec.schemes)
+        self._section = Location("", context.spec.schemes)
         try:
-            value = reading.references.resolve(f"#{self._section.pointer}", Location("", "")).node
+            value = context.references.resolve(f"#{self._section.pointer}", Location("", "")).node
         except UnresolvedError:
             value = {}
-        section = Node(reading, value, self._section)
+        section = Node(context, value, self._section)
         message = "the security schemes have to be an object; left out"
         section.is_object("security-invalid", message, null=True)
         for name, scheme in section.members():
@@ -76,7 +76,7 @@ class Security:
     def scopes_of(self, operation: Node) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Return the scopes that an operation asks of each OAuth scheme; the first requirement that names the scheme counts."""
         asked = operation.value.get("security")
-        asked = self._reading.document.data.get("security") if asked is None else asked
+        asked = self._context.document.data.get("security") if asked is None else asked
         found: dict[str, tuple[str, ...]] = {}
         for one in asked if isinstance(asked, list) else (asked,):
             for name, scopes in one.items() if isinstance(one, dict) else ():
@@ -111,7 +111,7 @@ class Security:
             if len(names) > 1:
                 listed = " and ".join(repr(name[:80]) for name in names)
                 message = f"{listed} are asked for together, and write the same header; either is enough"
-                at = Node(self._reading, None, self._section.down(names[0]))
+                at = Node(self._context, None, self._section.down(names[0]))
                 at.report("security-shared", message, "name them as alternatives: `- a: []` and `- b: []`")
         if prod(map(len, by_place.values())) > _MOST_WAYS:
             return [tuple(names[0] for names in by_place.values())]
@@ -164,10 +164,10 @@ class Security:
         if "#" not in name:
             return False
         try:
-            found = self._reading.references.resolve(name, Location("", ""))
+            found = self._context.references.resolve(name, Location("", ""))
         except UnresolvedError:
             return False
-        self._schemes[name] = self._read(name, Node(self._reading, *found))
+        self._schemes[name] = self._read(name, Node(self._context, *found))
         return True
 
     def _read(self, name: str, written: Node) -> ApiSecurityScheme | None:
@@ -175,7 +175,7 @@ class Security:
         message = f"the security scheme {name[:80]!r} is not an object; left out"
         if node is None or not node.is_object("security-invalid", message, null=True):
             return None
-        if self._reading.spec.shape == "2":
+        if self._context.spec.shape == "2":
             node = node.holding(swagger2.security_scheme(node.value))
         node = _normalized_scheme(node)
         node.check("SecurityScheme", node.value)
@@ -201,7 +201,7 @@ def _reduce(name: str, scheme: Node) -> ApiSecurityScheme | None:
         if where not in ("query", "header", "cookie") or not isinstance(parameter, str) or not parameter:
             return None
         if _AWS.fullmatch(str(node.get(_AWS_TYPE))) and parameter.lower() == "authorization":
-            service = _aws_service(scheme.reading.root.at("info").table)
+            service = _aws_service(scheme.context.root.at("info").table)
             return ApiSecurityScheme(name, "awsSigV4", **common, note="AWS Signature Version 4", service=service)
         return ApiSecurityScheme(name, "apiKey", where, parameter, **common)
     if kind == "http" and way == "bearer":

@@ -30,7 +30,7 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 def root_servers(root: Node) -> tuple[str, ...]:
     """Return the usable servers of the document. A document without servers means the address that it came from."""
     servers = root.at("servers")
-    if root.reading.spec.shape == "2":
+    if root.context.spec.shape == "2":
         urls = swagger2.server_urls(root)
     else:
         urls = _listed(servers)
@@ -49,7 +49,7 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
     # A server on the user's machine is theirs: its key must not be sent elsewhere.
     if not real or urls[0] == real or is_loopback(urls[0]):
         return urls
-    first = Node(servers.reading, None, servers.location.down(0))
+    first = Node(servers.context, None, servers.location.down(0))
     said = f"the first address, {urls[0][:200]}, is "
     if is_sandbox(urls[0]):
         hint = f"set the BASE_URL variable of the server to {real[:200]} for real data"
@@ -72,10 +72,10 @@ def own_server(owners: tuple[Node, ...], roots: tuple[str, ...]) -> str:
     """Return the URL of the operation's own server, else the path's; "" if neither has one, or the root is among them."""
     root = roots[0] if roots else ""
     for owner in owners:
-        if owner.reading.spec.shape == "2":
+        if owner.context.spec.shape == "2":
             schemes = owner.value.get("schemes")
             if root and isinstance(schemes, list) and schemes and urlsplit(root).scheme not in schemes:
-                urls = (_absolute(url, at, root) for url, at in swagger2.server_urls(owner.reading.root, schemes))
+                urls = (_absolute(url, at, root) for url, at in swagger2.server_urls(owner.context.root, schemes))
                 return next((url for url in urls if url and url != root), "")
             continue
         found = [absolute for url, at in _listed(owner.at("servers")) if (absolute := _absolute(url, at, root))]
@@ -147,7 +147,7 @@ def _absolute(url: str, at: Node, root: str) -> str:
 
 def _joined(url: str, at: Node, root: str) -> str:
     """Return the absolute form of a URL; "" (and a problem) if the missing parts are unknown."""
-    source, shown = at.reading.document.source, repr(url[:200])
+    source, shown = at.context.document.source, repr(url[:200])
     if urlsplit(url).scheme:
         if not _LOCAL_PORT.match(url):
             return url

@@ -1,4 +1,4 @@
-"""Conversion of Swagger 2.0 to the shapes of OpenAPI 3, one object at a time during reading.
+"""Conversion of Swagger 2.0 to the shapes of OpenAPI 3, one object at a time while a document is read.
 
 Pointers remain those of the document.
 """
@@ -81,7 +81,7 @@ def server_urls(root: Node, schemes: Any = None) -> list[tuple[str, Node]]:
     listed = [listed] if isinstance(listed, str) else listed
     usable = [one for one in ("https", "http") if isinstance(listed, list) and one in listed]
     if not usable:
-        own = root.reading.document.source.partition("://")[0]
+        own = root.context.document.source.partition("://")[0]
         usable = [own if own in {"http", "https"} else "https"]
     path = base if base.startswith("/") or not base else f"/{base}"
     return [(f"{one}://{host}{path}", root.at("host")) for one in usable]

@@ -132,7 +132,7 @@ class TranslationContext(NamedTuple):
     """Properties that an enclosing `allOf` hides: they cannot be required."""
 
     def down(self, *tokens: str | int) -> TranslationContext:
-        """Return the spot of a schema written inside this one."""
+        """Return the context of a subschema."""
         return TranslationContext(self.location.down(*tokens), self.direction, self.depth + 1)
 
 
@@ -180,60 +180,60 @@ class Schemas:
         hint = "write out one of the schemas instead of referring to it"
         self._problems.add("schema-cycle", str(location), message, hint)
 
-    def _schema(self, node: Any, spot: TranslationContext) -> JsonSchema:
+    def _schema(self, node: Any, context: TranslationContext) -> JsonSchema:
         if isinstance(node, bool):
             return node
         if isinstance(node, str) and node.lower() in {"true", "false", *TYPES}:
             intended = node.lower()
             message = f"there is the text {node!r} where a schema should be; read as {intended}"
-            self._report("schema-invalid", spot.location, message)
+            self._report("schema-invalid", context.location, message)
             return {"type": intended} if intended in TYPES else intended == "true"
         if not isinstance(node, dict):
             kind = "a list" if isinstance(node, list) else "null" if node is None else f"{str(node)[:40]!r}"
             message = f"there is {kind} where a schema should be; anything is accepted"
-            self._report("schema-invalid", spot.location, message)
+            self._report("schema-invalid", context.location, message)
             return {}
-        if not self._within_bounds(spot):
+        if not self._within_bounds(context):
             return {}
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if isinstance(node.get(keyword), str):
-                return self._reference(node, keyword, spot)
-        result = self._object(node, spot)
+                return self._reference(node, keyword, context)
+        result = self._object(node, context)
         return allow_null(result) if _nullable(node) else result
 
     def _report(self, code: str, location: Location, message: str, hint: str = "") -> None:
         self._problems.add(code, str(location), message, hint)
 
-    def _within_bounds(self, spot: TranslationContext) -> bool:
+    def _within_bounds(self, context: TranslationContext) -> bool:
         self._left -= 1
         if self._left < 0:
             message = "the schemas of this document reach into each other too often; from here on anything is accepted"
             hint = "give shared schemas names instead of referring to parts of others"
             self._report("schema-budget", Location("", ""), message, hint)
             return False
-        if spot.depth > _DEEP:
+        if context.depth > _DEEP:
             message = f"the schema is nested deeper than {_DEEP} levels; anything is accepted below"
-            self._report("schema-too-deep", spot.location, message, "give the inner schemas names")
+            self._report("schema-too-deep", context.location, message, "give the inner schemas names")
             return False
         return True
 
-    def _reference(self, node: Object, keyword: str, spot: TranslationContext) -> JsonSchema:
+    def _reference(self, node: Object, keyword: str, context: TranslationContext) -> JsonSchema:
         beside = {key: value for key, value in node.items() if key != keyword}
         result: Object = {}
         try:
-            target = self._last(self._intended(node[keyword], spot.location))
+            target = self._last(self._intended(node[keyword], context.location))
         except UnresolvedError as error:
-            self._report(error.code, spot.location.down(keyword), f"{error}; anything is accepted here", error.hint)
+            self._report(error.code, context.location.down(keyword), f"{error}; anything is accepted here", error.hint)
         else:
-            result = {"$ref": reference_to(self._named.name(target, spot.direction))}
+            result = {"$ref": reference_to(self._named.name(target, context.direction))}
         if not beside:
             return result
         if not self._spec.siblings:
-            self._report_siblings(beside, spot.location)
+            self._report_siblings(beside, context.location)
             beside = {key: value for key, value in beside.items() if key in ANNOTATIONS or key == "example"}
-        self._closing.look({keyword: node[keyword], **beside}, spot.location)
-        result |= self._object(beside, spot)
-        self._closing.apply(result, spot.location)
+        self._closing.look({keyword: node[keyword], **beside}, context.location)
+        result |= self._object(beside, context)
+        self._closing.apply(result, context.location)
         return allow_null(result) if _nullable(node) else result
 
     def _intended(self, reference: str, location: Location) -> LocatedNode:
@@ -263,43 +263,46 @@ class Schemas:
             message = f"{', '.join(lost)[:200]} beside a $ref does not count in this version and was dropped"
             self._report("reference-siblings", location, message, "put the reference and the rest into an allOf")
 
-    def _object(self, node: Object, spot: TranslationContext) -> Object:
-        if spot.direction and "allOf" in node:
-            hidden = spot.hidden | self._visibility.hidden_in(node, spot.location, spot.direction)
-            spot = spot._replace(hidden=hidden)
-        self._closing.look(node, spot.location)
+    def _object(self, node: Object, context: TranslationContext) -> Object:
+        if context.direction and "allOf" in node:
+            hidden = context.hidden | self._visibility.hidden_in(node, context.location, context.direction)
+            context = context._replace(hidden=hidden)
+        self._closing.look(node, context.location)
         out: Object = {}
         for key, value in node.items():
             holds = None if key in DROPPED else APPLICATORS.get(key)
             if key in SCALARS:
-                self._scalar(out, key, value, spot.location)
+                self._scalar(out, key, value, context.location)
             elif holds == "one":
-                self._subschema(out, key, value, spot)
+                self._subschema(out, key, value, context)
             elif holds == "list":
                 self._list(
-                    out, key, value, spot.down(key)._replace(hidden=spot.hidden if key == "allOf" else frozenset())
+                    out,
+                    key,
+                    value,
+                    context.down(key)._replace(hidden=context.hidden if key == "allOf" else frozenset()),
                 )
             elif holds == "map":
-                self._map(out, key, value, spot)
+                self._map(out, key, value, context)
             elif key == "type":
                 out["type"] = None  # keeps its position; normalized below, as it depends on the rest
             elif key in MEANINGS and isinstance(value, list | dict):
                 out[key] = value
             elif key not in DROPPED and not key.startswith("x-"):
                 message = f"{key[:80]!r} is not a keyword of JSON Schema; dropped"
-                self._report("schema-unknown-keyword", spot.location.down(key), message)
+                self._report("schema-unknown-keyword", context.location.down(key), message)
         older_drafts(out, node)
 
         def report(code: str, key: str, message: str) -> None:
-            self._report(code, spot.location.down(key), message)
+            self._report(code, context.location.down(key), message)
 
         normalize_type(out, node, report, nullable=_nullable(node))
         spread_enum(out, report)
         keep_satisfiable(out, report)
-        self._required(out, node, spot)
+        self._required(out, node, context)
         if "discriminator" in node:
-            self._tag_branches(out, node, spot.location)
-        self._closing.apply(out, spot.location)
+            self._tag_branches(out, node, context.location)
+        self._closing.apply(out, context.location)
         return out
 
     def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
@@ -316,22 +319,23 @@ class Schemas:
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
                 self._report(code, location.down(key), f"{key!r} was dropped: {error}")
 
-    def _subschema(self, out: Object, key: str, value: Any, spot: TranslationContext) -> None:
+    def _subschema(self, out: Object, key: str, value: Any, context: TranslationContext) -> None:
         if key == "items" and isinstance(value, list):  # a tuple of drafts before 2020-12
-            self._list(out, "prefixItems", value, spot.down(key))
+            self._list(out, "prefixItems", value, context.down(key))
         elif value is not None or key == "not":
-            out[key] = self._schema(value, spot.down(key))
+            out[key] = self._schema(value, context.down(key))
 
-    def _list(self, out: Object, key: str, value: Any, spot: TranslationContext) -> None:
+    def _list(self, out: Object, key: str, value: Any, context: TranslationContext) -> None:
         if isinstance(value, list) and value:
             out[key] = [
-                self._schema(one, spot._replace(location=spot.location.down(index))) for index, one in enumerate(value)
+                self._schema(one, context._replace(location=context.location.down(index)))
+                for index, one in enumerate(value)
             ]
         elif value not in (None, []):
-            self._report("schema-keyword", spot.location, f"{key!r} was dropped: it has to be a list of schemas")
+            self._report("schema-keyword", context.location, f"{key!r} was dropped: it has to be a list of schemas")
 
-    def _map(self, out: Object, key: str, value: Any, spot: TranslationContext) -> None:
-        at = spot.down(key)
+    def _map(self, out: Object, key: str, value: Any, context: TranslationContext) -> None:
+        at = context.down(key)
         value, location = self._references.mapping(value, at.location)
         if location != at.location:
             message = f"{key!r} is a reference as a whole, which only schemas can be; it was followed"
@@ -341,24 +345,28 @@ class Schemas:
         if not isinstance(value, dict):
             if value is not None:
                 message = f"{key!r} was dropped: it has to be an object of schemas"
-                self._report("schema-keyword", spot.location.down(key), message)
+                self._report("schema-keyword", context.location.down(key), message)
             return
         schemas: Object = {}
         out[key] = schemas
         for name, one in value.items():
             inner = at._replace(location=location.down(name))
-            if spot.direction and key == "properties" and self._visibility.hides(one, inner.location, spot.direction):
+            if (
+                context.direction
+                and key == "properties"
+                and self._visibility.hides(one, inner.location, context.direction)
+            ):
                 continue
             schemas[name] = self._schema(one, inner)
 
-    def _required(self, out: Object, node: Object, spot: TranslationContext) -> None:
-        self._required_elsewhere(out, node, spot.location)
+    def _required(self, out: Object, node: Object, context: TranslationContext) -> None:
+        self._required_elsewhere(out, node, context.location)
         required = out.get("required")
-        if not required or not spot.direction:
+        if not required or not context.direction:
             return
         written = node.get("properties")
         own = written.keys() - out.get("properties", {}).keys() if isinstance(written, dict) else set()
-        out["required"] = [name for name in required if name not in own and name not in spot.hidden]
+        out["required"] = [name for name in required if name not in own and name not in context.hidden]
         if not out["required"]:
             del out["required"]
 

@@ -51,7 +51,7 @@ def _component(schema: Node) -> str:
     """Return the name of a schema in the named schemas section; "" for other schemas."""
     parent, _, name = schema.location.pointer.rpartition("/")
     name = unescape(name)
-    return name if parent == schema.reading.spec.schemas and is_xml_name(name) else ""
+    return name if parent == schema.context.spec.schemas and is_xml_name(name) else ""
 
 
 class _XmlReader:
@@ -90,7 +90,7 @@ class _XmlReader:
         if target.location == schema.location:
             parts = self._parts(target, depth + 1)
             return replace(own, members=parts.members, items=parts.items)
-        if not own.name and schema.reading.spec.xml_nodes and kind is None and not array:
+        if not own.name and schema.context.spec.xml_nodes and kind is None and not array:
             own = replace(own, name=_component(target))
         return replace(own, shape=self._shape(target))
 
@@ -161,7 +161,7 @@ def xml_lists(schema: Node) -> tuple[tuple[str, str], ...]:
     Each is a pair of element names, sorted: the wrapper of the list ("" if absent), and its items.
     """
     found: set[tuple[str, str]] = set()
-    waiting, seen, known = [schema], set[Location](), schema.reading.xml_lists
+    waiting, seen, known = [schema], set[Location](), schema.context.xml_lists
     while waiting and len(seen) < _MOST_SCHEMAS and len(found) < _MOST:
         one = waiting.pop()
         if one.location in seen:

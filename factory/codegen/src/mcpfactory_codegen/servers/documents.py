@@ -208,7 +208,7 @@ def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[lis
 class CombinedApi:
     """The documents of a server as one API.
 
-    `equal_schemes` are equal security schemes of several documents that have separate credentials. By label, `operations`
+    `alike` are equal security schemes of several documents that have separate credentials. By label, `operations`
     counts those of each document and `bases` has its declared base URL.
     """
 
@@ -264,7 +264,7 @@ def _pointers(api: ApiConfig) -> set[str]:
 
 
 def locate_problems(documents: Mapping[str, Document], problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Return the problems with the lines at which they stand in their documents."""
+    """Return the problems with their line numbers."""
     if set(documents) == {""}:
         return add_line_numbers(documents[""], problems)
     found = list(problems)
@@ -309,10 +309,10 @@ def document_files(document: Document, label: str = "") -> DocumentFiles:
 
 
 def as_stored(document: Document, layout: DocumentFiles) -> Document:
-    """Return the document as it will be read from the server's folder, so that making it now and making it again give the same.
+    """Return the document as it will be read from the server's folder, so that `regenerate` gives the same result.
 
-    Files of a document are called by their URLs where it is fetched and by their places where it is kept; a document in one
-    file that refers to no other is called nothing, and not read twice.
+    The names of its files are URLs where it is fetched, and paths where it is stored. A document in one file without
+    references to others has no such name, and is not read again.
 
     Raises:
         TreeError: a file would lie outside the server's folder.
@@ -321,7 +321,7 @@ def as_stored(document: Document, layout: DocumentFiles) -> Document:
         return document
     with TemporaryDirectory(prefix="mcpfactory-document-") as folder:
         for target, content in layout.files.items():
-            file = server_files.locate(Path(folder), target)  # a file's address may have `..` in disguise
+            file = server_files.locate(Path(folder), target)  # a URL may contain an encoded `..`
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         first = PurePosixPath(layout.main).parts[0]
@@ -349,7 +349,7 @@ def stored_document(folder: Path, api: ApiConfig) -> Document:
     path = folder / api.document
     root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
-        hint = "copy it to api/ and name it there"
+        hint = "copy it to api/ and set the new path"
         raise SettingsError(f"{folder / CONFIG}: the document {api.document!r} is not in the server's folder", hint)
     return apply_overlays(load(str(path), root=root), overlays_of(folder, api))
 
@@ -359,11 +359,11 @@ def overlays_of(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
 
     Raises:
         SettingsError: one is not in the server's folder.
-        DocumentError: one cannot be read, or is something else.
+        DocumentError: one cannot be read, or is not an overlay.
     """
     for name in api.overlays:
         if not (folder / name).resolve().is_relative_to(folder.resolve()):
-            hint = "copy it to api/overlays/ and name it there"
+            hint = "copy it to api/overlays/ and set the new path"
             raise SettingsError(f"{folder / CONFIG}: the overlay {name!r} is not in the server's folder", hint)
     return tuple(load_overlay(folder / name, name) for name in api.overlays)
 

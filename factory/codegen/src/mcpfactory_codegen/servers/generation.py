@@ -56,8 +56,8 @@ class CreatedServer:
     The files are by owner, and `template` is the version that the person-owned files come from. `operations` counts
     those of the document. `steps` has the action for each file; empty before the files are written, and for a dry
     run. `groups` are suggested if there are too many tools for a list. `address` has the API's URLs, as in the report;
-    empty for servers without a document. `apis` are the documents as the configuration must list them, `describe_documents`
-    describes their kinds, and `alike` is as in `Apis`.
+    empty for servers without a document. `apis` are the documents as the configuration must list them, `recognised`
+    is a text with their kinds and sizes, and `alike` is as in `CombinedApi`.
     """
 
     server: str = ""
@@ -145,8 +145,8 @@ def generate(
     machine = emit(api, renamed.names, curated.tools, options) | tests
     person: dict[str, str] = {}
     if scaffold:
-        told = template_data(config, api, renamed.names, curated.tools)
-        person = render(scaffold, {**checked_answers(config.answers, questions(scaffold), told), **told})
+        preset = template_data(config, api, renamed.names, curated.tools)
+        person = render(scaffold, {**checked_answers(config.answers, questions(scaffold), preset), **preset})
         person[CONFIG] = render_config(config) + render_answers(config.answers)
     notify(f"formatting {len(machine) + len(person)} files")
     done, groups = formatted({**machine, **person}), suggest(api, curated.tools)
@@ -224,9 +224,9 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> CreatedServ
         )
         message = f"template {template.name} is for servers that are generated from an API document"
         raise CreateError(message, hint, "template")
-    told = {"name": config.name, "package": config.package, "distribution": distribution_of(config.name)}
-    given = checked_answers(config.answers, questions(template), told)
-    files = render(template, {**told, "title": config.name.replace("-", " ").capitalize(), **given})
+    preset = {"name": config.name, "package": config.package, "distribution": distribution_of(config.name)}
+    given = checked_answers(config.answers, questions(template), preset)
+    files = render(template, {**preset, "title": config.name.replace("-", " ").capitalize(), **given})
     # What the template has continues the table [server].
     files[CONFIG] = render_config(config) + files.get(CONFIG, "") + render_answers(config.answers)
     return CreatedServer(person=formatted(files), template=template.version)
@@ -385,9 +385,9 @@ def _about(api: Api, tools: Sequence[ApiTool]) -> str:
     """Return a Markdown description of the API: its description, and those of its tools' tags."""
     operations = api.by_key()
     counts = Counter(tag for tool in tools for tag in operations[tool.key].tags[:1])
-    said = {tag: one_line(api.tag_descriptions.get(tag, ""), _ROW) for tag, _ in counts.most_common()}
-    told = {tag: text for tag, text in said.items() if words(text.lower()) not in ((), words(tag.lower()))}
-    topics = [f"- {markdown_text(tag)}: {markdown_text(text)}" for tag, text in list(told.items())[:_TOPICS]]
+    texts = {tag: one_line(api.tag_descriptions.get(tag, ""), _ROW) for tag, _ in counts.most_common()}
+    described = {tag: text for tag, text in texts.items() if words(text.lower()) not in ((), words(tag.lower()))}
+    topics = [f"- {markdown_text(tag)}: {markdown_text(text)}" for tag, text in list(described.items())[:_TOPICS]]
     return "\n\n".join(filter(None, (markdown_text(one_line(api.description, 600)), "\n".join(topics))))
 
 
@@ -454,7 +454,7 @@ _CODES: Final[Mapping[type[Exception], str]] = {
 }
 _HINTS: Final = {
     "write": "check that the folder can be written and the disk has room",
-    "internal": "this is a fault of mcpfactory; please report it with the document",
+    "internal": "this is a bug in mcpfactory; please report it with the document",
 }
 
 

@@ -42,8 +42,8 @@ class ToolDifficulty:
 
 
 @dataclass(frozen=True, slots=True)
-class SuggestedDecision:
-    """A decision, and the command or line of `mcpfactory.toml` to type for it."""
+class Suggestion:
+    """A suggested decision, and the command or line of `mcpfactory.toml` for it."""
 
     code: str
     message: str
@@ -66,7 +66,7 @@ class Overview:
     credentials: tuple[str, ...]
     addresses: tuple[str, ...]
     hard: tuple[ToolDifficulty, ...]
-    decisions: tuple[SuggestedDecision, ...]
+    decisions: tuple[Suggestion, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the overview as plain data."""
@@ -77,7 +77,7 @@ def overview(server: str, report: Json) -> Overview:
     """Return the overview of a server. Facts that are missing in the report of an older mcpfactory are omitted."""
     tools, skipped = report["tools"], report.get("skipped", ())
     made = {_operation(tool["operation"]) for tool in tools if tool.get("operation")}
-    hard = sorted(_hardships(tools), key=lambda one: -one[0])
+    hard = sorted(_difficulties(tools), key=lambda one: -one[0])
     address = report.get("address") or {}
     addresses = {f"{address.get('prefix', '')}_BASE_URL", *(one["variable"] for one in address.get("servers", ()))}
     decisions = (rule(server, report) for rule in _RULES)
@@ -134,7 +134,7 @@ def _amount(code: str, tool: Json) -> int:
     return special[code] if code in special else int(code in tool.get("hard", ()))
 
 
-def _hardships(tools: Sequence[Json]) -> Iterator[tuple[float, ToolDifficulty]]:
+def _difficulties(tools: Sequence[Json]) -> Iterator[tuple[float, ToolDifficulty]]:
     for code, (weight, said) in _HARD_TEXTS.items():
         found = [(amount, tool["name"]) for tool in tools if (amount := _amount(code, tool))]
         if found:
@@ -157,16 +157,14 @@ def _singular(message: str) -> str:
 # --- decisions: rules, most important first ---
 
 
-def _no_address(server: str, report: Json) -> SuggestedDecision | None:
+def _no_address(server: str, report: Json) -> Suggestion | None:
     variable = f"{(report.get('address') or {}).get('prefix', '')}_BASE_URL"
     if not any(row["name"] == variable and row["required"] for row in report.get("environment", ())):
         return None
-    return SuggestedDecision(
-        "address", "where the API lives: its document does not say", f"export {variable}=https://…"
-    )
+    return Suggestion("address", "where the API lives: its document does not say", f"export {variable}=https://…")
 
 
-def _private_address(server: str, report: Json) -> SuggestedDecision | None:
+def _private_address(server: str, report: Json) -> Suggestion | None:
     address = report.get("address") or {}
     url = address.get("base_url", "")
     place = host_port_of(url)
@@ -175,16 +173,16 @@ def _private_address(server: str, report: Json) -> SuggestedDecision | None:
         return None
     message = f"whether {url} is meant: it is {describe_private(url)}"
     table = "in its [[api]]" if address.get("several") else "below [api]"
-    return SuggestedDecision("private-address", message, f'allow_private = ["{place}"]   # {table}')
+    return Suggestion("private-address", message, f'allow_private = ["{place}"]   # {table}')
 
 
-def _secrets_of_people(server: str, report: Json) -> SuggestedDecision | None:
+def _secrets_of_people(server: str, report: Json) -> Suggestion | None:
     asking = [(tool["name"], secrets[0]) for tool in report["tools"] if (secrets := [*_secrets(tool)])]
     if not asking:
         return None
     name, secret = asking[0]
     message = f"whether a model should receive secrets of people: {_count(len(asking), 'tool')}, {name} takes {secret}"
-    return SuggestedDecision("secrets", message, f"[tools.{name}] hide = true")
+    return Suggestion("secrets", message, f"[tools.{name}] hide = true")
 
 
 def _secrets(tool: Json) -> Iterator[str]:
@@ -201,7 +199,7 @@ def _secrets(tool: Json) -> Iterator[str]:
             yield name
 
 
-def _too_many_tokens(server: str, report: Json) -> SuggestedDecision | None:
+def _too_many_tokens(server: str, report: Json) -> Suggestion | None:
     offered = report.get("offer") or {}
     shown = (offered.get("profiles") or {}).get(offered.get("profile", "full"), {})
     tokens = shown.get("tokens", sum(tool["tokens"] for tool in report["tools"]))
@@ -210,46 +208,42 @@ def _too_many_tokens(server: str, report: Json) -> SuggestedDecision | None:
     message = f"whether a model reads {tokens:,} tokens of tools, or searches them"
     ways = ['mode = "search"   # below [server]']
     ways += [f"{ways[0]}; or new with {group['flag']}" for group in report.get("groups", ())]
-    return SuggestedDecision(
-        "tokens", message, next((way for way in ways[1:] if len(way) <= _WIDTH - _INDENT), ways[0])
-    )
+    return Suggestion("tokens", message, next((way for way in ways[1:] if len(way) <= _WIDTH - _INDENT), ways[0]))
 
 
-def _credentials_to_give(server: str, report: Json) -> SuggestedDecision | None:
+def _credentials_to_give(server: str, report: Json) -> Suggestion | None:
     wanted = [row["name"] for row in report.get("environment", ()) if row["required"] and row.get("secret", True)]
     if wanted:
-        return SuggestedDecision(
-            "credentials", f"which credentials it gets: {_list(wanted, 2)}", f"export {wanted[0]}=…"
-        )
+        return Suggestion("credentials", f"which credentials it gets: {_list(wanted, 2)}", f"export {wanted[0]}=…")
     schemes = (report.get("credentials") or {}).get("schemes", ())
     if flows := [one for one in schemes if one.get("flows")]:
-        return SuggestedDecision("credentials", f"who logs in, by {flows[0]['name']}", f"mcpfactory login {server}")
+        return Suggestion("credentials", f"who logs in, by {flows[0]['name']}", f"mcpfactory login {server}")
     if schemes:
         variables = [variable for scheme in schemes for variable in scheme["variables"]]
-        return SuggestedDecision(
+        return Suggestion(
             "credentials", f"which credentials it gets: {_list(variables, 2)}", f"export {variables[0]}=…"
         )
     return None
 
 
-def _read_only(server: str, report: Json) -> SuggestedDecision | None:
+def _read_only(server: str, report: Json) -> Suggestion | None:
     destroying = [tool["name"] for tool in report["tools"] if tool.get("effect") == "destroys"]
     if not destroying or (report.get("offer") or {}).get("profile", "full") != "full":
         return None
     message = f"whether a model may destroy: {_count(len(destroying), 'tool')}, such as {destroying[0]}"
-    return SuggestedDecision("read-only", message, 'profile = "read-only"   # below [server]')
+    return Suggestion("read-only", message, 'profile = "read-only"   # below [server]')
 
 
-def _refused_operations(server: str, report: Json) -> SuggestedDecision | None:
+def _refused_operations(server: str, report: Json) -> Suggestion | None:
     codes = {"operation-invalid", "operation-no-tool", "operation-internal-error"}
     lost = [one for one in report.get("problems", ()) if one["code"] in codes]
     if not lost:
         return None
-    message = f"whether the document is mended: {_count(len(lost), 'operation')} could not be made"
-    return SuggestedDecision("left-out", message, f"mcpfactory inspect {server}")
+    message = f"whether to correct the document: {_count(len(lost), 'operation')} could not be made"
+    return Suggestion("left-out", message, f"mcpfactory inspect {server}")
 
 
-_RULES: Final[tuple[Callable[[str, Json], SuggestedDecision | None], ...]] = (
+_RULES: Final[tuple[Callable[[str, Json], Suggestion | None], ...]] = (
     _no_address,
     _private_address,
     _secrets_of_people,

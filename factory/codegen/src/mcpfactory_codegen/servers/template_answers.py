@@ -13,7 +13,7 @@ import yaml
 from mcpfactory_codegen.servers.config import Answer
 from mcpfactory_codegen.servers.scaffold import ServerTemplate
 from mcpfactory_codegen.servers.templates import SETTINGS, TemplateSourceError
-from mcpfactory_codegen.settings import SettingsError, quoted
+from mcpfactory_codegen.settings import quoted
 from mcpfactory_codegen.text import closest_match
 
 _MOST: Final = 1 << 20  # bytes of the file
@@ -95,27 +95,8 @@ def _plain(value: Any) -> str:
 
 
 _TABLE: Final = re.compile(r"^\[answers\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", re.M)
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _TEMPLATE: Final = re.compile(r"^template *=.*$", re.M)
 _TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-
-
-def read_answers(data: Mapping[Any, Any], where: str) -> dict[str, Answer]:
-    """Return a table of answers.
-
-    Raises:
-        SettingsError: a value is neither text, number, yes or no, nor a list of texts.
-    """
-    for name, value in data.items():
-        is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
-        texts = value if isinstance(value, list) else [value]
-        if any(isinstance(one, str) and not one.isascii() and _SURROGATE.search(one) for one in texts):
-            message = f"{where}: the answer {name} contains a lone surrogate (half a character)"
-            raise SettingsError(message, "write a character above \\uffff as two escapes: \\ud83d\\ude00")
-        if not (isinstance(value, str | int | float) or is_list):
-            message = f"{where}: the answer {name} has the unsupported type {type(value).__name__}"
-            raise SettingsError(message, "use a string, a number, true or false, or a list of strings")
-    return {str(name): value for name, value in data.items()}
 
 
 def typed_answers(given: Iterable[str]) -> dict[str, str]:
@@ -134,14 +115,14 @@ def typed_answers(given: Iterable[str]) -> dict[str, str]:
 
 
 def checked_answers(
-    answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], told: Mapping[str, Any]
+    answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], preset: Mapping[str, Any]
 ) -> dict[str, Answer]:
-    """Return the answers converted to the types of their questions. `told` are the answers that mcpfactory supplies itself.
+    """Return the answers converted to the types of their questions. `preset` has the answers of mcpfactory itself.
 
     Raises:
         TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the choices.
     """
-    known = {question.name: question for question in asked if not question.hidden and question.name not in told}
+    known = {question.name: question for question in asked if not question.hidden and question.name not in preset}
     found = {}
     for name, value in answers.items():
         if name not in known:
@@ -217,13 +198,13 @@ class TemplateVariant:
 
 
 def variants(
-    asked: Iterable[TemplateQuestion], told: Collection[str], given: Mapping[str, Answer] | None = None
+    asked: Iterable[TemplateQuestion], preset: Collection[str], given: Mapping[str, Answer] | None = None
 ) -> Iterator[TemplateVariant]:
-    """Yield the variants of a template. `told` are questions that mcpfactory answers; each variant has the `given` answers."""
+    """Yield the variants of a template. `preset` are the questions that mcpfactory answers; each variant has the `given` answers."""
     given = dict(given or {})
     yield TemplateVariant("defaults" if not given else "answers as given", given)
     for question in asked:
-        if question.hidden or question.name in told or question.name in given:
+        if question.hidden or question.name in preset or question.name in given:
             continue
         choices = question.choices or (("true", "false") if question.type == "bool" else ())
         for choice in choices:

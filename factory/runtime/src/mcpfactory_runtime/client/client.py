@@ -315,7 +315,7 @@ class Client:
 
         Args:
             method: any method.
-            params: `_meta` is filled in as the lifecycle wants it, with the current trace (`trace_context`); what it holds already stays.
+            params: `_meta` is filled in as the lifecycle wants it, with the current trace (`current_trace`); what it holds already stays.
             timeout: seconds; -1 is the client's, None waits for ever.
             progress: receives the params of progress notifications for this request.
             cancellable: tell the server when the wait ends early.

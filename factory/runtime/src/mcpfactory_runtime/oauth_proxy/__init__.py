@@ -1,7 +1,8 @@
 """An OAuth proxy: an authorization server in front of providers whose clients cannot register themselves (GitHub, Google, OpenID Connect).
 
-MCP clients register here, a person agrees to each in the browser, the provider says who the person is, and clients get tokens of
-this server; those of the provider stay here, encrypted. `proxy` has the endpoints and does no HTTP: `transports/http/oauth_endpoints.py` does.
+MCP clients register here. For each, the user consents in the browser and logs in at the provider. Clients get tokens of
+this server; the provider's tokens stay here, encrypted. `proxy` implements the endpoints without HTTP, which is in
+`transports/http/oauth_endpoints.py`.
 """
 
 from __future__ import annotations

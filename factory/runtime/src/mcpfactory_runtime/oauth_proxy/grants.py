@@ -150,7 +150,7 @@ class GrantStore:
         return _load(await self._store.get(f"oauth/grant/{grant_id}", _KEY))
 
     async def change(self, grant_id: str, before: Json, after: Json) -> bool:
-        """Replace a grant; False where somebody else changed it first."""
+        """Replace a grant; return False if it has changed."""
         space, expected = f"oauth/grant/{grant_id}", ExpectedEntry(_KEY, _dump(before))
         return await self._store.write(space, [(_KEY, _dump(after))], seconds=GRANT_SECONDS, expected=expected)
 

@@ -197,7 +197,7 @@ class Call:
 
 
 class Notification(NamedTuple):
-    """The peer notifies; nothing is answered. `notifications/cancelled` arrives only for a request in flight."""
+    """A notification from the peer. `notifications/cancelled` is returned only for a request in flight."""
 
     method: str
     params: Json
@@ -212,7 +212,7 @@ class Response(NamedTuple):
 
 
 class ErrorReply(NamedTuple):
-    """The message was wrong: send `message`. It is None where nothing may be sent."""
+    """The peer's message was invalid: send `message`, or nothing if that is None."""
 
     error: McpError
     message: Json | None
@@ -389,7 +389,7 @@ class Connection:
         return self._count, jsonrpc.encode(jsonrpc.request_message(self._count, revision.wire(method), params))
 
     def abandon(self, request_id: RequestId) -> None:
-        """No longer wait for the response to a request of ours; it is ignored should it come."""
+        """Stop waiting for the response to a request of ours; a late response is ignored."""
         self._waiting.discard(request_id)
 
     def notify(self, method: str, params: Json | None = None) -> bytes:

@@ -62,7 +62,7 @@ def _fits(handler: Handler, part: str, value: Any) -> bool:
 
 
 def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
-    """`oneOf`: what the only branch makes of the value that fits. Each is tried once, or those inside each other would multiply."""
+    """`oneOf`: the result of the only branch that fits. Each is tried once, because nested attempts would multiply."""
 
     def check(value: Any, handler: Handler) -> Any:
         fitted: list[Any] = []
@@ -146,7 +146,7 @@ def property_names_schema(names: CoreSchema) -> CoreSchema:
 
 
 def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """`patternProperties`: what each pattern says of the properties that it matches."""
+    """`patternProperties`: apply each schema to the properties that its pattern matches."""
 
     def check(value: Any, handler: Handler) -> Any:
         kept = dict(value)
@@ -162,7 +162,7 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
 
 
 def without_matched(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
-    """Return a schema of objects that does not see what only patterns speak of, so that it is not one of the others."""
+    """Return `rest` without the properties that only patterns describe, so that they do not count as additional."""
     engines = [pattern_schema(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
-MAX_PATTERN_LENGTH: Final = 2_000
-"""Characters of a text made here."""
+MAX_TEXT_LENGTH: Final = 2_000
+"""Maximum characters of a generated text."""
 _REPEATS: Final = (0, 1, 3, 8, 24, 64)
 """Repeat counts to try for unbounded repetitions."""
 _CANDIDATES: Final = "a1A0f_-./: "
@@ -88,7 +88,7 @@ def texts(pattern: str) -> Iterator[str]:
             text = _text(_parsed(pattern), repeats, 0)
         except _UnknownSyntaxError:
             return
-        if text not in seen and len(text) <= MAX_PATTERN_LENGTH and matches(pattern, text):
+        if text not in seen and len(text) <= MAX_TEXT_LENGTH and matches(pattern, text):
             yield text
         seen.add(text)
 
@@ -100,7 +100,7 @@ def _text(nodes: Iterable[_Node], repeats: int, depth: int) -> str:
     text = ""
     for operation, value in nodes:
         text += _piece(str(operation), value, repeats, depth)
-        if len(text) > MAX_PATTERN_LENGTH:
+        if len(text) > MAX_TEXT_LENGTH:
             raise _UnknownSyntaxError
     return text
 
@@ -123,7 +123,7 @@ def _piece(operation: str, value: Any, repeats: int, depth: int) -> str:
             return _text(value[3], repeats, depth + 1)
         case "MAX_REPEAT" | "MIN_REPEAT":
             least, most, unit = value
-            times: int = min(max(least, repeats), most, MAX_PATTERN_LENGTH + 1)
+            times: int = min(max(least, repeats), most, MAX_TEXT_LENGTH + 1)
             return _text(unit, repeats, depth + 1) * times
     raise _UnknownSyntaxError  # a backreference, flags of a group, an atomic group
 

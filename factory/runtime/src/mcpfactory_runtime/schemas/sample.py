@@ -1,4 +1,4 @@
-"""Sample values of a schema, always the same ones: a valid one, its neighbors, and invalid ones.
+"""Sample values of a schema, always the same ones: a valid one, alternatives, and invalid ones.
 
 A sample is the author's own example, default or enum value if there is one; otherwise the smallest value that formats
 and bounds allow. Cyclic schemas terminate: below a few levels only required members are filled in, then nothing.
@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any, Final
 
 from mcpfactory_runtime.schemas.merge import both, common_types
-from mcpfactory_runtime.schemas.patterns import MAX_PATTERN_LENGTH, is_enforced, matches, texts
+from mcpfactory_runtime.schemas.patterns import MAX_TEXT_LENGTH, is_enforced, matches, texts
 from mcpfactory_runtime.schemas.values import is_number, is_of
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
@@ -254,8 +254,8 @@ class _Sampler:
         return [value] * max(1, fewest)
 
     def string(self, schema: Mapping[str, Any], _depth: float) -> Any:
-        shortest, longest = _count(schema, "minLength", 0), _count(schema, "maxLength", MAX_PATTERN_LENGTH)
-        if shortest > MAX_PATTERN_LENGTH:
+        shortest, longest = _count(schema, "minLength", 0), _count(schema, "maxLength", MAX_TEXT_LENGTH)
+        if shortest > MAX_TEXT_LENGTH:
             return NOTHING
         known = _FORMATS.get(str(schema.get("format", "")))
         candidates = [*([known] if known else []), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1", "YWJj"]
@@ -332,7 +332,7 @@ def _fits_plainly(value: Any, schema: Mapping[str, Any]) -> bool:
     if isinstance(value, dict | list):  # only a validator could tell if it fits
         return False
     if isinstance(value, str):
-        if not _count(schema, "minLength", 0) <= len(value) <= _count(schema, "maxLength", MAX_PATTERN_LENGTH):
+        if not _count(schema, "minLength", 0) <= len(value) <= _count(schema, "maxLength", MAX_TEXT_LENGTH):
             return False
         return not isinstance(schema.get("pattern"), str) or matches(schema["pattern"], value)
     if is_number(value):

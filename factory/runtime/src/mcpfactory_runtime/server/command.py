@@ -42,9 +42,9 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
-    catalogue = server.extensions.catalogue
+    catalog = server.extensions.catalog
     # The usual way, and the one that has to start fast
-    if not given and not (catalogue and catalogue.environment_error):
+    if not given and not (catalog and catalog.environment_error):
         server.run_stdio()
         return
     if given[:1] in (["login"], ["logout"]):
@@ -69,16 +69,16 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
     parser.add_argument("--log-format", choices=("text", "json"), default="text", help="json: a line for each request")
     parser.add_argument("--otel", action="store_true", help="export traces and metrics by OTLP (configure with OTEL_*)")
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
-    if catalogue:
+    if catalog:
         parser.add_argument("--mode", help=f"list the API's tools, or find them by search: {', '.join(MODES)}")
-        parser.add_argument("--profile", help=f"tool profile to serve: {', '.join(catalogue.profiles)}")
+        parser.add_argument("--profile", help=f"tool profile to serve: {', '.join(catalog.profiles)}")
         parser.add_argument("--dialect", help=f"for clients with limits: {', '.join(DIALECTS)}")
     options = parser.parse_args(given)
-    if catalogue:
-        if catalogue.environment_error:
-            parser.error(catalogue.environment_error)
+    if catalog:
+        if catalog.environment_error:
+            parser.error(catalog.environment_error)
         try:
-            catalogue.select(options.mode, options.profile, options.dialect)
+            catalog.select(options.mode, options.profile, options.dialect)
         except CatalogError as error:
             parser.error(str(error))
     _observe(server, parser, options)

@@ -62,7 +62,7 @@ class Context(InjectedParameter):
         self._thread = threading.get_ident()
         self._answers: Json | None = None
         self._unasked: Json = {}  # answers that arrived without a question
-        self._opened: OpenedState | None = None  # the state that came with the request; None too once it is used
+        self._opened: OpenedState | None = None  # the state that came with the request; None after its use
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")

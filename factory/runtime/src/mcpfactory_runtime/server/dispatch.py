@@ -297,8 +297,8 @@ class Dispatcher:
     def _list(self, call: Call, channel: ReplyChannel | None = None) -> Json:
         collection, member = _LISTS[call.method]
         items = {name: item.wire for name, item in self._registry.offered(collection).items()}
-        if collection == "tools" and self._extensions.catalogue is not None:
-            items = self._extensions.catalogue.adapt_listed(items)
+        if collection == "tools" and self._extensions.catalog is not None:
+            items = self._extensions.catalog.adapt_listed(items)
         chosen, following = page(items, call.params, self._host.page_size)
         result: Json = {member: chosen}
         if following is not None:
@@ -404,7 +404,7 @@ class Dispatcher:
 
 
 class ProjectedResult(dict[str, Any]):
-    """A result that is not projected: it has the form of the peer's revision already, as what asks the client and tasks have."""
+    """A result in the form of the peer's revision, which is not projected again: a question to the client, or a task."""
 
     __slots__ = ()
 

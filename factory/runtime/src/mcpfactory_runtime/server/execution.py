@@ -83,7 +83,7 @@ def run_plain(tool: Tool, arguments: Json) -> Json:
     except asyncio.CancelledError:
         log.exception("tool %s was ended", tool.name)
         raise McpError(INTERNAL_ERROR, "The handler was cancelled") from None
-    except BaseException as error:  # noqa: BLE001 - told to the model, and the log
+    except BaseException as error:  # noqa: BLE001 - reported to the model and the log
         return _failure(tool, error)
 
 

@@ -39,12 +39,12 @@ class Extensions:
         tasks: where tasks are kept, as for `Server`.
 
     Attributes:
-        catalogue: the generated tools and how they are listed; None without any.
+        catalog: the generated tools and how they are listed; None without any.
         packages: import names of the mounted `_generated` packages.
     """
 
     def __init__(self, host: ServerInterface, tasks: TasksOption) -> None:
-        self.catalogue: Catalog | None = None
+        self.catalog: Catalog | None = None
         self.packages: list[str] = []
         self.task_manager: TaskManager | None = None
         self._host = host
@@ -69,9 +69,9 @@ class Extensions:
             parts.append(parent.name)
         package = ".".join(reversed(parts))
         title = str(self._host.info.get("title") or self._host.name)
-        if self.catalogue is None:
-            self.catalogue = Catalog(self._host.registry)
-        count = mount(self.catalogue, path, package, title=title, environ=os.environ, loaded=self._wrap)
+        if self.catalog is None:
+            self.catalog = Catalog(self._host.registry)
+        count = mount(self.catalog, path, package, title=title, environ=os.environ, loaded=self._wrap)
         self.packages.append(package)
         return count
 
@@ -94,13 +94,13 @@ class Extensions:
         Raises:
             CatalogueError: there is no such mode, profile or dialect.
         """
-        if self.catalogue is None:
+        if self.catalog is None:
             return
-        if self.catalogue.environment_error:
+        if self.catalog.environment_error:
             from mcpfactory_runtime.server.generated.catalog import CatalogError  # noqa: PLC0415 - only for generated servers
 
-            raise CatalogError(self.catalogue.environment_error)
-        for notice in self.catalogue.notices:
+            raise CatalogError(self.catalog.environment_error)
+        for notice in self.catalog.notices:
             sys.stderr.write(f"{notice}\n")
 
     # -- tasks and skills ----------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class Extensions:
         return self._skills
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
-        """Keep tasks in a store that other processes share, unless the server's author or the environment said where."""
+        """Keep tasks in a store that other processes share, unless the author or the environment chose another."""
         from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - for those who share only
 
         if (self._task_options is None and not os.environ.get(ENVIRONMENT)) or self._shares_tasks:

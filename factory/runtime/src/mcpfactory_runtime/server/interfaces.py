@@ -73,7 +73,7 @@ class ServerInterface(Protocol):
 
     @property
     def sealer(self) -> RequestStateSealer:
-        """Seals what travels through clients."""
+        """The sealer of state that travels through clients."""
 
     @property
     def extensions(self) -> Sharer:

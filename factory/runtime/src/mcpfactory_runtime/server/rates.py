@@ -77,14 +77,14 @@ class Bucket:
 
 
 class ByClient(dict[str, Value]):
-    """Values of the 10,000 clients that were used last."""
+    """Values of the 10,000 most recently used clients."""
 
     def __init__(self, make: Callable[[], Value]) -> None:
         super().__init__()
         self._make = make
 
     def of(self, client: str) -> Value:
-        """Return the value of a client; make it at the first use."""
+        """Return the value of a client; create it at the first use."""
         found = self.pop(client, None)
         if found is None:
             if len(self) >= _CLIENTS:

@@ -82,7 +82,7 @@ class RequestStateSealer:
 
     @classmethod
     def from_environment(cls, server: str = "") -> RequestStateSealer:
-        """Return one with the key of MCPFACTORY_STATE_KEY, or with one that lives as long as this process."""
+        """Return a sealer with the key in MCPFACTORY_STATE_KEY, else with a new key for this process."""
         given = os.environ.get("MCPFACTORY_STATE_KEY")
         return cls(given.encode() if given else os.urandom(32), server)
 
@@ -119,7 +119,7 @@ class RequestStateSealer:
         return OpenedState(body["answers"], frozenset(body["asked"]), body["challenge"], body["expires"])
 
     async def share(self, store: SharedStore) -> None:
-        """Use the key that all processes of a store use, unless the environment named one, and remember used states there."""
+        """Store used states, and use the shared key of the store unless the environment sets one."""
         self._store = store
         if "MCPFACTORY_STATE_KEY" not in os.environ:
             new = secrets.token_hex(32).encode()
@@ -127,10 +127,10 @@ class RequestStateSealer:
             self._key = new if first else await store.get("secrets", "state") or new
 
     async def use(self, opened: OpenedState, now: float) -> None:
-        """Note that the answers to a state are believed, which happens once.
+        """Mark a state as used; its answers are accepted only once.
 
         Raises:
-            McpError: INVALID_PARAMS when it happened before.
+            McpError: INVALID_PARAMS if it was used before.
         """
         if not await self._first(opened.challenge, opened.expires, now):
             raise McpError(
@@ -156,7 +156,7 @@ class RequestStateSealer:
         return await self._first(hashlib.sha256(raw).hexdigest()[:32], expires, now)
 
     async def _first(self, challenge: str, expires: float, now: float) -> bool:
-        """Note that something is used, until it is refused for its age; return False where it was used before."""
+        """Mark a challenge as used until it expires; return False if it was used before."""
         if self._store is None:
             return self._used.add(challenge, expires, now)
         seconds = expires - now + 1.0

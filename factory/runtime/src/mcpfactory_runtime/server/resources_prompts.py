@@ -172,10 +172,10 @@ def _message(item: Any) -> Json:
         content = item.get("content")
         block = content_blocks(content)[0] if isinstance(content, str) else content
         if item["role"] not in ("user", "assistant") or not _is_block(block):
-            raise TypeError(f"a prompt returned {_told(item)}, which is not a message\nhint: {_A_MESSAGE}")
+            raise TypeError(f"a prompt returned {_kind(item)}, which is not a message\nhint: {_A_MESSAGE}")
         return {**item, "content": block}
     if not (isinstance(item, str | Content) or _is_block(item)):
-        raise TypeError(f"a prompt returned {_told(item)}, which is neither text nor content\nhint: {_A_MESSAGE}")
+        raise TypeError(f"a prompt returned {_kind(item)}, which is neither text nor content\nhint: {_A_MESSAGE}")
     return {"role": "user", "content": content_blocks(item)[0]}
 
 
@@ -188,7 +188,7 @@ def _is_block(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("type"), str)
 
 
-def _told(value: Any) -> str:
+def _kind(value: Any) -> str:
     return (
         f"an object with {', '.join(map(repr, value)) or 'nothing'}"
         if isinstance(value, dict)

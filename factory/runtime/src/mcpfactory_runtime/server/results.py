@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from mcpfactory_runtime.types import Json
 
 MAX_TEXT: Final = 100_000
-"""Characters of one response that a model is given: some 25,000 tokens, which is where clients cut by themselves."""
+"""Maximum characters of one response: about 25,000 tokens, the limit at which clients truncate."""
 
 
 def _without_none(block: Json) -> Json:

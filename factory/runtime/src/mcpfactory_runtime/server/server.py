@@ -186,8 +186,8 @@ class Server(ObservabilityMixin, CompositionMixin):
         Raises:
             KeyError: no tool has this name.
         """
-        catalogue = self.extensions.catalogue
-        if catalogue is None or not catalogue.discard(name):
+        catalog = self.extensions.catalog
+        if catalog is None or not catalog.discard(name):
             self.registry.remove(self.registry.tools, name)
         self.notify_changed("tools")
 
@@ -318,11 +318,11 @@ class Server(ObservabilityMixin, CompositionMixin):
             CatalogueError: unknown mode, profile or dialect. A ValueError.
             ValueError: the server has no generated tools.
         """
-        catalogue = self.extensions.catalogue
-        if catalogue is None:
+        catalog = self.extensions.catalog
+        if catalog is None:
             raise ValueError("this server has no generated tools to offer\nhint: call mount_manifest first")
-        before = catalogue.mode, catalogue.profile
-        catalogue.select(mode, profile, dialect)
+        before = catalog.mode, catalog.profile
+        catalog.select(mode, profile, dialect)
         self.notify_changed("tools")
         return before
 
@@ -489,7 +489,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @property
     def sealer(self) -> RequestStateSealer:
-        """Seals what travels through clients."""
+        """The sealer of state that travels through clients."""
         if self._sealer is None:
             from mcpfactory_runtime.server.request_state import RequestStateSealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
 

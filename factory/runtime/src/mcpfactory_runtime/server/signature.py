@@ -31,7 +31,7 @@ Handler = Callable[..., Any]
 
 
 class InjectedParameter:
-    """Base of what a handler gets for a parameter's annotation and not as an argument of the call: `Context`."""
+    """Base of values that a handler gets by annotation, not as an argument of the call: `Context`."""
 
     __slots__ = ()
 
@@ -130,8 +130,8 @@ def read_signature(handler: Handler) -> Signature:
     for name, (_, default, _required) in parameters.items():
         if isinstance(default, list | dict | set):
             defaults.setdefault(name, partial(deepcopy, default))  # no call sees what another one did to it
-    told = {name: _told(annotation) for name, (annotation, *_) in parameters.items()}
-    for name, sentence in (*((name, text) for name, text in told.items() if text), *sentences.items()):
+    described = {name: _description(annotation) for name, (annotation, *_) in parameters.items()}
+    for name, sentence in (*((name, text) for name, text in described.items() if text), *sentences.items()):
         if name in schema["properties"]:
             schema["properties"][name].setdefault("description", sentence)
     return Signature(
@@ -144,8 +144,8 @@ def read_signature(handler: Handler) -> Signature:
     )
 
 
-def _told(annotation: Any) -> str:
-    """Return the text of `Annotated[int, "how many"]`, which pydantic does not know of."""
+def _description(annotation: Any) -> str:
+    """Return the text of `Annotated[int, "how many"]`, which pydantic ignores."""
     return next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, str)), "")
 
 

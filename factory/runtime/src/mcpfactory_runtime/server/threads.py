@@ -35,7 +35,7 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
 
 
 def in_background(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> None:
-    """Begin work for which nobody waits; `tasks` has its task until it ends, because an event loop keeps none."""
+    """Start a task that nobody awaits. `tasks` holds it until it ends: the event loop has only a weak reference."""
     task = asyncio.get_running_loop().create_task(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)

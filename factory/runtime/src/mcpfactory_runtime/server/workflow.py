@@ -55,7 +55,7 @@ def pick(value: Any, *path: str | int | _Each) -> Any:
             continue
         reached = [one[key] for one in found if _has(one, key)]
         if not several and not reached:
-            raise ToolError(f"The workflow stops here: the answer has no {_told(path[: at + 1])}.")
+            raise ToolError(f"The workflow stops here: the answer has no {_path_text(path[: at + 1])}.")
         found = reached
     return found if several else found[0]
 
@@ -70,5 +70,5 @@ def _has(value: Any, key: Any) -> bool:
     return isinstance(value, list) and isinstance(key, int) and -len(value) <= key < len(value)
 
 
-def _told(path: tuple[Any, ...]) -> str:
+def _path_text(path: tuple[Any, ...]) -> str:
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".")

@@ -271,12 +271,12 @@ class Journal:
         unfinished: list[UnfinishedStream] = []
         finished: list[tuple[float, str]] = []
         for name, data in await self._store.scan(self._space, "stream/"):
-            stream, told = name.removeprefix("stream/"), json.loads(data)
-            if "finished" in told:
-                finished.append((told["finished"], stream))
+            stream, record = name.removeprefix("stream/"), json.loads(data)
+            if "finished" in record:
+                finished.append((record["finished"], stream))
             else:
                 kept = await self._events(stream)
-                unfinished.append(UnfinishedStream(stream, told["requests"], kept[-1][0] if kept else 0))
+                unfinished.append(UnfinishedStream(stream, record["requests"], kept[-1][0] if kept else 0))
         self._sessions.owned[self._key] = self
         self._finished.extend(stream for _, stream in sorted(finished))
         return json.loads(state), unfinished

@@ -3,7 +3,7 @@
 response                     result
 JSON object                  structured content, and the same as compact JSON text; also under another label (see `_json_in`)
 other JSON                   structured content {"result": value} (an object in every revision), and the value as text
-XML                          where the document says that the answer is XML, as JSON of the same value (`xml_answers`); else text
+XML                          where the document says that the answer is XML, as JSON of the same value (`xml`); else text
 an HTML page                 ToolError where JSON was asked for: a login, a proxy or maintenance answers in the API's place
 text, YAML, forms            text, in the charset that the response names
 image/*, audio/*             an image or audio block
@@ -12,7 +12,7 @@ nothing                      a sentence with the status (and Location, ETag and 
 300 to 399                   ToolError that says where it leads and why it was not followed (`servers.redirect_message`)
 400 and above                ToolError: operation, status, the API's own message, a hint
 
-JSON passes, in this order: the selection that the model asked for (`selection`), the bound on its size (`cutting`), and the
+JSON passes, in this order: the selection that the model asked for (`selection`), the bound on its size (`truncate`), and the
 question whether there is more (`paging`). What was cut, and how to go on, are text blocks after the JSON.
 
 The API's own message is looked for in the places where APIs put it: RFC 9457 problem details, OAuth errors, `message`, `error`,

@@ -1,8 +1,9 @@
 """Base URLs of an API, and redirects that are not followed.
 
-`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` one of the others. One at the root's host moves with the root when the new
-address ends with the path that the document's has: what is in front of the path is then plain. All others stay where they are until
-their own variable is set, and `unchanged_servers` says which: a sandbox for the root alone is a surprise that somebody should hear of.
+`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` one of the other servers. A server at the root's
+host moves with the root if the new address ends with the path of the root's URL in the document. All others stay until
+their own variable is set. `unchanged_servers` returns them: otherwise a user who moved the root to a sandbox might not
+notice that other calls still go to production.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Addresses:
         return frozenset(places | {f"{place}443" for one in places if (place := one.removesuffix("80")).endswith(":")})
 
     def unchanged_servers(self) -> tuple[ServerAddress, ...]:
-        """Return the servers that stay where the document has them although a person moved the root."""
+        """Return the servers that keep the URL of the document although the user moved the root."""
         chosen = self._settings.value("BASE_URL").rstrip("/")
         if not chosen or chosen == self._base_url.rstrip("/"):
             return ()
@@ -109,7 +110,7 @@ class Addresses:
 
 
 def unchanged_servers_notice(addresses: Addresses) -> str:
-    """In one line, which servers of the API stay where they are although the root was moved; "" when none does."""
+    """Return a line that names the servers that did not move with the root; "" if there are none."""
     unmoved = addresses.unchanged_servers()
     if not unmoved:
         return ""

@@ -262,7 +262,7 @@ class StubUpstream:
     loop: `with` in place of `async with`.
 
     Args:
-        cases: what is asked and answered.
+        cases: expected requests and their responses.
         port: port to listen on; 0 for any free one.
         environ: where the values of credentials are looked up; None lets any value pass.
         base_path: a folder that the API is in, as `/v1`; requests elsewhere are answered with 404 and noted in `mismatches`, and

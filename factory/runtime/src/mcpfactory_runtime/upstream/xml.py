@@ -252,10 +252,10 @@ class _AnswerReader:
             return [value for values in one.members.values() for value in values]
         if not one.members and not one.attributes:
             return text
-        told = {
+        members = {
             member: values if len(values) > 1 or member in self._items else values[0]
             for member, values in one.members.items()
         }
-        attributes = {f"@{key}" if key in told else key: value for key, value in one.attributes.items()}
+        attributes = {f"@{key}" if key in members else key: value for key, value in one.attributes.items()}
         beside = {_TEXT: text.strip()} if text.strip() else {}
-        return {**attributes, **told, **beside}
+        return {**attributes, **members, **beside}

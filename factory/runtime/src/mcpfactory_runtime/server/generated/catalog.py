@@ -26,7 +26,7 @@ _READ_ONLY: Final = "read-only"
 
 
 class CatalogError(ValueError):
-    """There is no such mode, profile or dialect; the message says which there are."""
+    """Error for an unknown mode, profile or dialect; the message lists the known ones."""
 
 
 class Catalog:

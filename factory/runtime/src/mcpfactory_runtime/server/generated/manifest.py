@@ -63,7 +63,7 @@ class ManifestError(Exception):
 
 
 def mount(
-    catalogue: Catalog,
+    catalog: Catalog,
     folder: Path,
     package: str,
     *,
@@ -74,7 +74,7 @@ def mount(
     """Register the tools of a `_generated` folder, in the mode and the profile that are asked for.
 
     Args:
-        catalogue: where the tools go.
+        catalog: where the tools go.
         folder: the `_generated` package directory; its `manifest.json` is read now.
         package: the import name of that directory.
         title: what the API is called when the manifest does not say.
@@ -107,15 +107,15 @@ def mount(
         how = load.workflow if wire.pop("steps", None) else load
         tool = Tool(wire["name"], wire, partial(how, reference=reference))
         rows.append(GeneratedTool(tool, operation, reference.partition(":")[0]))
-    catalogue.title = catalogue.title or manifest.get("server", {}).get("title") or title
-    catalogue.add(rows, manifest.get("profiles", {}))
+    catalog.title = catalog.title or manifest.get("server", {}).get("title") or title
+    catalog.add(rows, manifest.get("profiles", {}))
     try:
-        catalogue.select(manifest.get("mode"), manifest.get("profile"), manifest.get("dialect"))
+        catalog.select(manifest.get("mode"), manifest.get("profile"), manifest.get("dialect"))
     except CatalogError as error:
         raise ManifestError(f"{path}: {error}") from None
-    catalogue.select_from_environment(environ)
+    catalog.select_from_environment(environ)
     if addresses := manifest.get("addresses"):
-        catalogue.notices += _notices(addresses, environ)
+        catalog.notices += _notices(addresses, environ)
     return len(tools)
 
 

@@ -78,7 +78,7 @@ def identifier_words(text: str) -> list[str]:
 
 
 def text_words(text: str) -> list[str]:
-    """Return the words of a sentence; those that say nothing are gone."""
+    """Return the forms of the words of a sentence, without stop words."""
     return [form for word in tokenize(text) if word not in STOP_WORDS for form in forms(word)]
 
 
@@ -253,12 +253,12 @@ def _verbs(text: str, said: str) -> list[str]:
 
     Of a statement ("my card was stolen, block it"), return the words of the clause after it.
     """
-    wish = said
+    request = said
     if _STATEMENT.match(said):
-        wish = " ".join(tokenize(_CLAUSE.split(text.strip())[-1]))
-        if wish == said or _STATEMENT.match(wish):
+        request = " ".join(tokenize(_CLAUSE.split(text.strip())[-1]))
+        if request == said or _STATEMENT.match(request):
             return []
-    return _options(_joined(_LEAD.sub("", wish + " "))).split()
+    return _options(_joined(_LEAD.sub("", request + " "))).split()
 
 
 def _is_plural(word: str) -> bool:

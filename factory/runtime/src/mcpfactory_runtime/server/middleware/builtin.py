@@ -266,13 +266,13 @@ class ResponseLimit(Middleware):
             return result
         if result.get("structuredContent") is not None:
             if "outputSchema" in call.tool:
-                told = f"The answer has {size:,} characters; at most {self._room:,} are given. Ask for less."
-                return {"content": [{"type": "text", "text": told}], "isError": True}
+                text = f"The answer has {size:,} characters; at most {self._room:,} are given. Ask for less."
+                return {"content": [{"type": "text", "text": text}], "isError": True}
             value, cuts = shorten(result["structuredContent"], self._room)
             return {
                 **result,
                 "structuredContent": value,
-                "content": [{"type": "text", "text": compact(value)}, _told(cuts)],
+                "content": [{"type": "text", "text": compact(value)}, _cut_note(cuts)],
             }
         return {**result, "content": self._content(result["content"])}
 
@@ -292,11 +292,11 @@ class ResponseLimit(Middleware):
             else:
                 gone += 1
         cuts += [Truncation("", len(blocks) - gone, len(blocks), "parts")] if gone else []
-        return [*found, _told(cuts)]
+        return [*found, _cut_note(cuts)]
 
 
 def _shortened(text: str, room: int) -> tuple[str, list[Truncation]]:
-    """Return a text with less of it: as JSON, where it is some."""
+    """Return a shorter text, and the cuts. JSON stays valid."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -310,7 +310,7 @@ def _size(block: Json) -> int:
     return sum(len(one.get(name, "")) for one in (block, resource) for name in ("text", "data", "blob"))
 
 
-def _told(cuts: list[Truncation]) -> Json:
+def _cut_note(cuts: list[Truncation]) -> Json:
     named = "; ".join(map(str, cuts[:_NAMED])) or "parts"
     return {"type": "text", "text": f"(shortened: {named}. Ask for less to see the rest.)"}
 

@@ -495,7 +495,7 @@ def _place(scope: Scope) -> tuple[str, str]:
 
 
 async def _cut_off(answer: Stream | ErrorReply | None, message: Any, send: Send) -> None:
-    """End the response to a request that took longer than the end of the server waits, by an error if no message was sent."""
+    """End the response to a request that exceeded the drain time; send an error if no message was sent."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()

@@ -261,7 +261,7 @@ class LifespanTask:
             async with AsyncExitStack() as stack:
                 await self._enter(stack)
                 started.set_result(None)
-                # The event loop ends: what is entered is left as at any other end
+                # Cancelled because the event loop ends: leave the context managers as usual.
                 with suppress(asyncio.CancelledError):
                     await self._over.wait()
         except BaseException as error:

@@ -73,7 +73,7 @@ class HealthEndpoints:
         if self.draining or (self._life.started and self._server.closing.is_set()):
             return {"status": "draining"}
         if not self._life.started:
-            # Mounted without a lifespan: who waits for "ready" sends no first request.
+            # Mounted without a lifespan: no first request arrives before the probe returns "ready".
             if self._beginning is None or self._beginning.done():
                 self._beginning = asyncio.create_task(self._enter())
             return {"status": "starting"}

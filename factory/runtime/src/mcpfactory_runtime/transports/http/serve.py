@@ -292,7 +292,7 @@ def print_url(name: str, listener: socket.socket, host: str, path: str, more: st
 
 
 def print_message(name: str, text: str) -> None:
-    """Print a message of a server on stderr, as a line of the log where that is JSON."""
+    """Print a message of a server on stderr, as JSON if its log is JSON."""
     if _logs_json():
         log.info("%s: %s", name, text)
     else:

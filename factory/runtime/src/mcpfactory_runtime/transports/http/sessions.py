@@ -199,7 +199,7 @@ class HttpSession(Session):
         }
 
     async def revive(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
-        """Go on where another process ended. Requests that it did not answer get an error."""
+        """Continue a session of another process. Requests that it did not answer get an error."""
         assert self._journal is not None
         revision = LEGACY[state["revision"]]
         self.connection.peer = Peer(revision, state["info"], state["capabilities"], state["log_level"])

@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 
 _KEPT: Final = 60.0  # seconds that a mailbox outlives its last message
 _TAKEN_WITHIN: Final = 30.0  # seconds in which a living process takes a request
-MAX_POLL_SECONDS: Final = 5.0  # seconds that a mailbox is looked into at a time
-_AGAIN: Final = 0.25  # seconds until the mailbox is looked into again after the store did not answer
+MAX_POLL_SECONDS: Final = 5.0  # seconds that one read of a mailbox waits for a message
+_AGAIN: Final = 0.25  # seconds until the mailbox is read again after an error of the store
 _UNREAD: Final = 1 << 20  # bytes of a response that are under way at once
 _ACK: Final = 1 << 18  # bytes after which the reader says that it has read them
 
@@ -182,15 +182,14 @@ class StoreRelay:
             return True
         if taken is None:
             return False
-        start: Any = (
-            None  # that of a stream is sent at once; after one without a body clients would send their next request
-        )
+        # The start of a stream is sent at once, any other with the body: clients may send the next request after it.
+        start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:
-            told, data = frame
-            if told["kind"] == "start":
-                headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in told["headers"]]
-                start = {"type": "http.response.start", "status": told["status"], "headers": headers}
+            event, data = frame
+            if event["kind"] == "start":
+                headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in event["headers"]]
+                start = {"type": "http.response.start", "status": event["status"], "headers": headers}
                 if is_stream(headers):
                     await send(start)
                     started = True
@@ -198,8 +197,8 @@ class StoreRelay:
             if not started:
                 await send(start)
                 started = True
-            await send({"type": "http.response.body", "body": data, "more_body": told["kind"] == "part"})
-            if told["kind"] == "end":
+            await send({"type": "http.response.body", "body": data, "more_body": event["kind"] == "part"})
+            if event["kind"] == "end":
                 return True
             read += len(data)
             if read >= _ACK:
