@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pkgutil import resolve_name
 
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
-from mcpfactory_pipeline.stages import STAGES, workspace_stages
+from mcpfactory_pipeline.stages import _EVALUATE, STAGES, workspace_stages
+from mcpfactory_pipeline.stages.custom import NEVER_RUN
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.conftest import Recorder
@@ -149,3 +151,10 @@ def test_stages_that_are_no_tables_are_refused(workspace):
     (workspace.root / "mcpfactory.toml").write_text("pipeline = 3\n[workspace]\n")
     with pytest.raises(ConfigError, match="pipeline: must be a table"):
         plan_servers(Workspace.find(workspace.root))
+
+
+def test_functions_that_stages_name_exist():
+    for stage in (*STAGES, _EVALUATE):
+        assert callable(resolve_name(stage.run)), stage.name
+        assert not stage.adopted or callable(resolve_name(stage.adopted)), stage.name
+    assert callable(resolve_name(NEVER_RUN))

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.delivery.ci.bundle import pack_run
 from mcpfactory_pipeline.delivery.ci.fold import ShardResult, fold_results
 from mcpfactory_pipeline.plan.stage import Stage, candidate_id
 from mcpfactory_pipeline.run.run import run_pipeline
-from mcpfactory_pipeline.stages import NEVER_RUN
+from mcpfactory_pipeline.stages.custom import NEVER_RUN
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.plan.stage import (
     apply_isolation,
     apply_limits,
 )
-from mcpfactory_pipeline.stages.custom import check_restart, custom_stages
+from mcpfactory_pipeline.stages.custom import NEVER_RUN, check_restart, custom_stages
 from mcpfactory_pipeline.workspace.policy import DEFAULT, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
@@ -36,7 +36,6 @@ __all__ = [
 ]
 
 _MODULE: Final = "mcpfactory_pipeline.stages"
-NEVER_RUN: Final = f"{_MODULE}.own:never_run"
 _GENERATE: Final = Stage(
     name="generate",
     needs=(),
@@ -136,10 +135,10 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
 
 def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> Stage | None:
-    """Return the stage with the models that count; None where the workspace names none.
+    """Return the stage with the configured models; None if the workspace configures none.
 
     Raises:
-        ConfigError: a channel has a gate for which no model counts.
+        ConfigError: a channel has a gate on reports of models, but no model is configured.
     """
     known = workspace.settings.pipeline.evaluation
     for channel in channels:

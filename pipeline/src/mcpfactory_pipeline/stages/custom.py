@@ -19,6 +19,8 @@ from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, StageInputs, StageOu
 from mcpfactory_pipeline.workspace.policy import ApprovalStage, JobStage
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
+NEVER_RUN: Final = f"{__name__}:never_run"
+
 
 def custom_stages(workspace: Workspace) -> list[Stage]:
     """Return the stages of `[[pipeline.stages]]`, in their order."""
@@ -37,7 +39,7 @@ def _approval(settings: ApprovalStage) -> Stage:
         reads=needed if settings.shows is None else settings.shows,
         writes=(),
         version=1,
-        run=f"{__name__}:never_run",
+        run=NEVER_RUN,
         check=True,
         settings={"message": settings.message} if settings.message else {},
         approval=settings,
