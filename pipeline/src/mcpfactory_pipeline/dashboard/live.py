@@ -35,7 +35,7 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")  # each ends a line of an event str
 
 @dataclass(frozen=True, slots=True)
 class LogTail:
-    """New text of a running step's log, in whole lines: `text` starts `start` bytes after the beginning of the file."""
+    """The end of a running step's log, in whole lines: `text` starts `start` bytes after the beginning of the file."""
 
     step: str  # server/stage/attempt
     start: int
@@ -263,7 +263,7 @@ def watch_workspace(reader: WorkspaceReader) -> Poll:
 
 
 class RunPoll:
-    """Poll of a run: its page is rendered again when a file has changed or time has passed, and the logs of steps at work are read each time.
+    """Poll of a run. It reads the logs of running steps each time, and renders the page if a file changed or time passed.
 
     The first poll raises `NotFoundError` if no history contains such a run.
     """

@@ -68,7 +68,9 @@ _SOAK_STEP: Final = 60  # seconds after which soak time is computed again
 _WRONG: Final = frozenset({"failed", "errored"})  # outcomes that are explained by logs
 _UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})  # last events of an unfinished stage
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
-_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})  # large, and not shown on pages about servers
+_LARGE_FIELDS: Final = frozenset(
+    {"inputs", "artifacts", "made_from"}
+)  # large fields of events, which pages about many servers do not show
 
 
 class _KnownServer(NamedTuple):

@@ -162,7 +162,7 @@ def gone_items(workspace: Workspace) -> list[InboxItem]:
 
 
 def in_order(items: Iterable[InboxItem]) -> list[InboxItem]:
-    """Return items by kind, most blocking first, then by waiting time."""
+    """Return items by kind, most blocking first, then longest waiting first."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
@@ -233,7 +233,7 @@ class InboxReader:
         return list(self.of(server, *self.status(server, refresh=refresh)))
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
-        """Return all pending items of one server from its `status_row`, with suggested commands that were tried."""
+        """Yield all pending items of one server from its `status_row`, with suggested commands that were tried."""
         adviser = self.adviser(row, state)
         for item in self._waiting(server, row, state):
             yield item if item.kind in _SURE else self._tried(item, adviser)

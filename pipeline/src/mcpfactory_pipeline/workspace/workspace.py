@@ -347,7 +347,7 @@ def _codeowners(text: str) -> Owners:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Return a CODEOWNERS pattern as one for paths: `*` stays within a folder, an inner or leading slash anchors."""
+    """Return a CODEOWNERS pattern as one for paths: `*` stays within a folder, `**` does not, an inner or leading slash anchors."""
     rooted = "/" in text.rstrip("/")
     parts = re.split(r"(\*\*/?|\*|\?)", text.strip("/"))
     signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}

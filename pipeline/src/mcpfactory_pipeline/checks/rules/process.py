@@ -118,7 +118,7 @@ def _shown(session: Session) -> str:
 
 
 def _processes(choose: Callable[[Session], bool], none: str = "") -> Scope[list[Session]]:
-    """Return the chosen processes that answered, as one subject; `none` is the reason if there are none."""
+    """Return the chosen processes that answered: one subject, in which each counts. `none` is the reason without any."""
 
     def scope(evidence: Evidence) -> RuleSubjects[list[Session]] | RuleOutcome:
         started = _started("the server was not started here")(evidence)

@@ -194,7 +194,7 @@ def _may_finish(walk: _AdmissionState, event: Event, words: str) -> None:
 
 
 def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> None:
-    """Raise `ShardResultError` for files other than the stage's log and reports."""
+    """Raise `ShardResultError` for files other than the stage's log and reports, so that a job overwrites no others."""
     log, reports = f"logs/{stage.name}.log", f"{candidate or 'reports'}/{stage.name}/"
     for path in event.get("artifacts", {}):
         if path != log and not path.startswith(reports):
