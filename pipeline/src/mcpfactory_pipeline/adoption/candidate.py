@@ -32,9 +32,9 @@ Program = Callable[[Path, Sequence[str]], tuple[str, ...]]
 class ServerKind:
     """One kind of adopted server.
 
-    `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages that
-    its lock pins by hash; `program` returns the command line there. Both are None for a server that is not started here.
-    `newest` returns the newest version of a package. `upstream` names its publisher, if that is not us.
+    `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
+    that its lock pins by hash; `program` returns the command line there. Both are None for a server that is not started
+    here. `newest` returns the newest version of a package. `upstream` names its publisher, if that is not us.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -116,7 +116,7 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
 
 
 def build_adopted(sources: AdoptionSources, environment: tuple[str, ...]) -> BuiltCandidate:
-    """Gather the files that an adopted server runs from into `work/dist`; `environment` lists the variables that it reads.
+    """Gather the files that an adopted server runs from into `work/dist`; `environment` lists its variables.
 
     Raises:
         ProgramRefusedError: it does not build, or differs from the adopted version.

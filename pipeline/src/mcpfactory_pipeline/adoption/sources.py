@@ -95,7 +95,7 @@ _HINT: Final = (
     "do not write into it by hand: mcpfactory adopt overwrites it; for a project npm install --package-lock-only "
     "there does, once the old one is removed"
 )
-# Accepted versions of the `package-lock.json` format. Version 1 does not give each package a path and an integrity hash.
+# Accepted versions of the `package-lock.json` format. Version 1 lacks paths, and integrity hashes of some packages.
 _VERSIONS: Final = (2, 3)
 _SHOWN: Final = 120  # characters of an entry that a message shows
 _PACKAGE: Final = re.compile(r"(?:(?:^|/)node_modules/(?:@[^/@\s]+/)?[^/@.\s][^/@\s]*)+")

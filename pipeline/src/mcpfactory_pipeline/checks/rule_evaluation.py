@@ -105,7 +105,7 @@ def unchecked_cause(rule: Rule, reason: str, found: Sequence[Found]) -> int | No
 
 
 def tool_of(where: str, tools: Collection[str]) -> str:
-    """Return the longest tool name at the start of a place (`search inputSchema/…`, `search.word`, `search/silence`), or ""."""
+    """Return the longest tool name that starts a place (`search inputSchema/…`, `search.word`, `search/silence`), or ""."""
     lengths = sorted({len(name) for name in tools if 0 < len(name) <= len(where)}, reverse=True)
     ends = (at for at in lengths if where[at : at + 1] in ("", " ", ".", "/"))
     return next((where[:at] for at in ends if where[:at] in tools), "")

@@ -62,7 +62,7 @@ def source_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, P
 
 
 def registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield (name, line) of each tool that `@server.tool`, `@server.tool("name")` or `server.tool(function)` registers."""
+    """Yield (name, line) of each tool: `@server.tool`, `@server.tool("name")`, `server.tool(function, name="name")`."""
     functions = dict(_functions(tree))
     decorating: set[int] = set()
     for node in ast.walk(tree):

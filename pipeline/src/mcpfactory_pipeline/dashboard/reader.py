@@ -274,10 +274,10 @@ class WorkspaceReader:
         """Make the next response about many servers current, regardless of `age`."""
         self._last = None
 
-    def adviser(self, server: str) -> SuggestionValidator:
-        """Return an adviser that tries commands about a server as an authorized actor, without writing anything."""
+    def validator(self, server: str) -> SuggestionValidator:
+        """Return an validator that tries commands about a server as an authorized actor, without writing anything."""
         workspace, inbox = self._open()
-        return inbox.adviser(*inbox.status(workspace.server(server)))
+        return inbox.validator(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
         """Return the data of a candidate on this machine; empty for a missing or unknown candidate."""

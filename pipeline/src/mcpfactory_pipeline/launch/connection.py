@@ -119,7 +119,7 @@ async def serve_api_model(folder: Path) -> AsyncIterator[ApiModel]:
 async def run_api_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> AsyncIterator[ApiModel]:
     """Run the program of a model until the block ends, and no process of it longer than that.
 
-    The program leads a session, so that Ctrl-C at a terminal ends only this process, and not the model with a traceback.
+    The program leads a session, so that Ctrl-C at a terminal ends this process, and not the model with a traceback.
     It ends with its input, even if this process was killed.
 
     Raises:

@@ -279,7 +279,7 @@ class Store:
             yield
 
     def require_older(self, server: str, text: str, events: Sequence[Event]) -> None:
-        """Refuse a state file that no interrupted write can have left: it is not the state after a prefix of the history.
+        """Refuse a state file that is not the state after a prefix of the history: no interrupted write can have left it.
 
         Raises:
             StateError: what is wrong; merge conflicts, another schema and damage are named.

@@ -234,17 +234,17 @@ class InboxReader:
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
         """Yield all pending items of one server from its `status_row`, with suggested commands that were tried."""
-        adviser = self.adviser(row, state)
+        validator = self.validator(row, state)
         for item in self._waiting(server, row, state):
-            yield item if item.kind in _SURE else self._tried(item, adviser)
+            yield item if item.kind in _SURE else self._tried(item, validator)
 
-    def adviser(self, row: Mapping[str, Any], state: ServerState) -> SuggestionValidator:
+    def validator(self, row: Mapping[str, Any], state: ServerState) -> SuggestionValidator:
         """Return the validator of commands for the server of a `status_row`."""
         return SuggestionValidator(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
-    def _tried(self, item: InboxItem, adviser: SuggestionValidator) -> InboxItem:
+    def _tried(self, item: InboxItem, validator: SuggestionValidator) -> InboxItem:
         """Return the item with a command that succeeds, and the error of the original command, if it was refused."""
-        command, refused = adviser.validate_suggestion(item.command)
+        command, refused = validator.validate_suggestion(item.command)
         if refused is None:
             return item
         if item.kind != "ready":

@@ -27,8 +27,8 @@ class ApiAddress:
     """An address that the server calls.
 
     `url` is "" if the API's address is unknown. `set_by` is the variable that it comes from, "" for the document.
-    `private_kind` describes why it is private, "" if it is public. `is_usable` is False if every call to it fails. `hint`
-    then gives the remedy, also if a person moved the API's root and not this address.
+    `private_kind` describes why it is private, "" if it is public. `is_usable` is False if every call to it fails. `hint` is the
+    remedy, also if a person moved the API's root and not this address.
     """
 
     url: str

@@ -125,9 +125,9 @@ def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
 
 
 def expiring(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
-    """Return the expired and soon expiring waivers of the server in `folder`, each with its days left, first to end first.
+    """Return the waivers of the server in `folder` that have ended or end soon, each with its days left, first to end first.
 
-    A waiver expires soon if it ends within `EXPIRES_SOON_DAYS`.
+    Soon means within `EXPIRES_SOON_DAYS`.
 
     Raises:
         ConfigError: as `read_waivers` does.
