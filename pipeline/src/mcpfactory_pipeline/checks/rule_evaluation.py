@@ -149,7 +149,7 @@ def _root(at: int, parents: Mapping[int, int]) -> int:
     return at
 
 
-_NAMED: Final = 5  # rules without a result that a finding names; the report lists all
+_NAMED: Final = 5  # rules without a result that a finding names; of more it gives only the number
 
 
 def evaluate_rules(
