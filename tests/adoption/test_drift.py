@@ -239,7 +239,7 @@ def test_nobody_is_asked_by_what_only_shows_or_suggests(space):
         done(space, *PROMOTE, "remote", "--dry-run")
         done(space, "install", "remote", "--client", "cursor", "--dry-run")
         reader = WorkspaceReader(space.folder, live=False)
-        assert reader.adviser("remote").refusal("mcpfactory pipeline promote remote --channel production") is None
+        assert reader.validator("remote").refusal("mcpfactory pipeline promote remote --channel production") is None
         assert reader.server("remote").facts.items
         assert far.lists == before
 

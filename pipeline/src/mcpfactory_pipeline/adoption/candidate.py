@@ -30,11 +30,11 @@ Program = Callable[[Path, Sequence[str]], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ServerKind:
-    """One kind.
+    """One kind of adopted server.
 
-    `collect` gathers the files that run. `prepare_server` lays a candidate out in a folder, from its files alone and what its lock
-    names by hashes, and `program` is the command line there; both are None for a server that is not started here. `newest`
-    asks whether there is a newer one, as what `mcpfactory adopt` takes. `upstream` says who publishes it, where that is not us.
+    `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
+    that its lock pins by hash; `program` returns the command line there. Both are None for a server that is not started
+    here. `newest` returns the newest version of a package. `upstream` names its publisher, if that is not us.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -116,7 +116,7 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
 
 
 def build_adopted(sources: AdoptionSources, environment: tuple[str, ...]) -> BuiltCandidate:
-    """Gather the files that an adopted server runs from into `work/dist`; `environment` lists the variables that it reads.
+    """Gather the files that an adopted server runs from into `work/dist`; `environment` lists its variables.
 
     Raises:
         ProgramRefusedError: it does not build, or differs from the adopted version.
@@ -235,7 +235,7 @@ def _lay_out(record: Record, files: Path, hashes: Mapping[str, str], place: Path
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     make = KINDS[record.kind].make_ready
-    assert make is not None  # callers skip kinds without `prepare_server`
+    assert make is not None  # callers skip kinds without `make_ready`
     # Use a private copy, so that the installed bytes are exactly those that were hashed.
     with tempfile.TemporaryDirectory(prefix=".files-", dir=place.parent) as copy:
         for name, wanted in hashes.items():

@@ -130,21 +130,21 @@ def run_project_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact
     place = inputs.work / "tools"
     place.mkdir()
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(place, *node_paths()), name="tests")
-    bench = sandbox.folder / "source"
-    copy_files(folder, files, bench)
+    workdir = sandbox.folder / "source"
+    copy_files(folder, files, workdir)
     prepare = _PREPARE.get(adopted.kind)
-    path = prepare(bench, candidate, place) if prepare else None
+    path = prepare(workdir, candidate, place) if prepare else None
     environ = {**sandbox.environ, **QUIET_NPM, "CI": "true", "PATH": foreign_path()}
     if path is not None:
         environ["PATH"] = os.pathsep.join([str(path), environ["PATH"]])
-    code, said = run_captured(adopted.test, bench, environ, sandbox)
-    report = bench / adopted.report if adopted.report else None
+    code, said = run_captured(adopted.test, workdir, environ, sandbox)
+    report = workdir / adopted.report if adopted.report else None
     return judge_test_run(code, said, _read(report), wanted=adopted.report)
 
 
-def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
+def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
     """Install test dependencies of a Python project: its dependency group or extra for tests, otherwise pytest."""
-    _keep_pytest_here(bench)
+    _keep_pytest_here(workdir)
     make_environment(candidate.folder, tuple(candidate.files), place, log=True)
     python = programs(place) / "python"
     run_uv(
@@ -153,23 +153,23 @@ def _python_tools(bench: Path, candidate: Artifact, place: Path) -> Path:
         "--quiet",
         *ONLY_WHEELS,
         "--no-sources",  # sources that are editable or in a workspace would be built despite --only-binary
-        *test_requirements(bench),
-        cwd=bench,
+        *test_requirements(workdir),
+        cwd=workdir,
         python=python,
     )
     return programs(place)
 
 
-def _keep_pytest_here(bench: Path) -> None:
+def _keep_pytest_here(workdir: Path) -> None:
     """Give a project without pytest configuration an empty one.
 
     Otherwise pytest searches the parent folders, which it must not read.
     """
     for name, mark in _PYTEST_CONFIGS.items():
-        file = bench / name
+        file = workdir / name
         if file.is_file() and mark in file.read_text(encoding="utf-8", errors="replace"):
             return
-    (bench / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    (workdir / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
 
 
 def test_requirements(folder: Path) -> list[str]:
@@ -195,11 +195,11 @@ def test_requirements(folder: Path) -> list[str]:
     return ["pytest", *wanted, *(["--group", f"{folder / 'pyproject.toml'}:{name}"] if name else [])]
 
 
-def _node_tools(bench: Path, candidate: Artifact, place: Path) -> None:
+def _node_tools(workdir: Path, candidate: Artifact, place: Path) -> None:
     del candidate, place
-    check_project_lock(bench)
-    if (bench / LOCKS["node"]).is_file():
-        run_npm("ci", cwd=bench)
+    check_project_lock(workdir)
+    if (workdir / LOCKS["node"]).is_file():
+        run_npm("ci", cwd=workdir)
 
 
 _PREPARE: Final = {"python": _python_tools, "node": _node_tools}

@@ -71,21 +71,21 @@ def collect_node(sources: AdoptionSources) -> CollectedFiles:
     """
     folder, files = project_files(sources)
     sandbox = make_sandbox(sources.settings, sources.work, name="builder")
-    bench = sandbox.folder / "source"
-    copy_files(folder, files, bench)
-    about: dict[str, Any] = json.loads((bench / "package.json").read_bytes())
-    locked = (bench / LOCKS["node"]).is_file()
+    workdir = sandbox.folder / "source"
+    copy_files(folder, files, workdir)
+    about: dict[str, Any] = json.loads((workdir / "package.json").read_bytes())
+    locked = (workdir / LOCKS["node"]).is_file()
     if about.get("dependencies") and not locked:
         raise ProgramRefusedError(
             f"{sources.adopted.path} has dependencies but no {LOCKS['node']}: run npm install "
             "--package-lock-only there, and keep the file"
         )
-    check_project_lock(bench, called=sources.adopted.path)
+    check_project_lock(workdir, called=sources.adopted.path)
     if sources.adopted.build:
-        run_npm("ci" if locked else "install", cwd=bench, log=sources.log)
-        _run_build(sources.adopted.build, bench, sandbox, log=sources.log)
+        run_npm("ci" if locked else "install", cwd=workdir, log=sources.log)
+        _run_build(sources.adopted.build, workdir, sandbox, log=sources.log)
     # npm runs no scripts of the project (prepare, prepack) here, because it gets --ignore-scripts.
-    said = json.loads(run_npm("pack", "--json", "--pack-destination", str(sources.work), cwd=bench, log=sources.log))
+    said = json.loads(run_npm("pack", "--json", "--pack-destination", str(sources.work), cwd=workdir, log=sources.log))
     row = said[0] if isinstance(said, list) else next(iter(said.values()))
     tarball = sources.work / Path(str(row["filename"])).name
     with tarfile.open(tarball) as archive:
@@ -118,8 +118,8 @@ def check_project_lock(folder: Path, *, called: str = "") -> None:
         check_node_lock((folder / LOCKS["node"]).read_bytes(), addresses=True, where=where)
 
 
-def _run_build(command: Sequence[str], bench: Path, sandbox: Sandbox, *, log: bool) -> None:
-    code, said = run_captured(command, bench, {**sandbox.environ, **QUIET_NPM}, sandbox, log=log)
+def _run_build(command: Sequence[str], workdir: Path, sandbox: Sandbox, *, log: bool) -> None:
+    code, said = run_captured(command, workdir, {**sandbox.environ, **QUIET_NPM}, sandbox, log=log)
     if code:
         raise ProgramRefusedError(f"{' '.join(command)} ended with exit {code}: {last_lines(said)}")
 
@@ -161,7 +161,7 @@ _CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts")
 _NO_TESTS: Final = "no test specified"  # the text of the test script that `npm init` writes
 
 
-def recognize_project(workspace: Workspace, place: Path, wish: AdoptionRequest, work: Path) -> RecognizedServer:
+def recognize_project(workspace: Workspace, place: Path, request: AdoptionRequest, work: Path) -> RecognizedServer:
     """Return the adoption of the project in a folder: in its place, or as a copy below `servers/`.
 
     Raises:
@@ -175,14 +175,14 @@ def recognize_project(workspace: Workspace, place: Path, wish: AdoptionRequest, 
             hint="use --command 'PROGRAM …' to adopt a program; for Python without a project, add a pyproject.toml",
         )
     files = without_ignored(place, source_files(place))
-    found = read(place, files, shlex.split(wish.start), work)
+    found = read(place, files, shlex.split(request.start), work)
     inside = place.is_relative_to(workspace.root)
-    if not inside and not wish.copy:
+    if not inside and not request.copy:
         raise RefusedError(
             f"{place} is not in the workspace, so other checkouts do not have it",
             hint=f"use --copy to copy its {len(files)} files into the server's folder; or move it into the workspace",
         )
-    name = wish.name or found.name
+    name = request.name or found.name
     path = place.relative_to(workspace.root).as_posix() if inside else f"servers/{name}/source"
     copied = {} if inside else {f"source/{file}": place / file for file in files}
     code = (

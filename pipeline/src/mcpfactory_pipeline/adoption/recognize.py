@@ -52,7 +52,7 @@ _INTERPRETERS: Final = re.compile(r"node|deno|bun|java|dotnet|ruby|php|perl|pyth
 _LARGEST: Final = 1 << 21  # maximum size in bytes of a file whose code is searched
 
 
-def recognize(workspace: Workspace, wish: AdoptionRequest) -> RecognizedServer:
+def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
     """Return the adoption of the server that a person named.
 
     Raises:
@@ -62,17 +62,17 @@ def recognize(workspace: Workspace, wish: AdoptionRequest) -> RecognizedServer:
         StageError: an index did not answer.
         ServerError: the server at a URL does not list its offers.
     """
-    if bool(wish.what) == bool(wish.command):
+    if bool(request.what) == bool(request.command):
         raise ConfigError("exactly one of a server and --command is required", hint=f"mcpfactory adopt {FORMS}")
-    check_secrets(wish.what, [_words(text) for text in (wish.command, wish.start)])
+    check_secrets(request.what, [_words(text) for text in (request.command, request.start)])
     with tempfile.TemporaryDirectory(prefix="mcpfactory-adopt-") as work:
         try:
-            found = _by_form(workspace, wish)(Path(work))
+            found = _by_form(workspace, request)(Path(work))
         except ProgramRefusedError as error:
             raise NotFoundError(
-                f"{wish.what or wish.command} cannot be adopted: {error}", hint=f"mcpfactory adopt {FORMS}"
+                f"{request.what or request.command} cannot be adopted: {error}", hint=f"mcpfactory adopt {FORMS}"
             ) from error
-    return replace(found, decided=frozenset({"start"} if wish.start or wish.command else ()))
+    return replace(found, decided=frozenset({"start"} if request.start or request.command else ()))
 
 
 def adopted_before(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
@@ -85,15 +85,15 @@ def adopted_before(workspace: Workspace, kind: str, field: str, value: str) -> W
     return found[0] if len(found) == 1 else None
 
 
-def _by_form(workspace: Workspace, wish: AdoptionRequest) -> Callable[[Path], RecognizedServer]:
-    if wish.command:
-        return lambda _work: _command(workspace, wish)
-    scheme, colon, rest = wish.what.partition(":")
+def _by_form(workspace: Workspace, request: AdoptionRequest) -> Callable[[Path], RecognizedServer]:
+    if request.command:
+        return lambda _work: _command(workspace, request)
+    scheme, colon, rest = request.what.partition(":")
     forms: Mapping[str, Callable[[Path], RecognizedServer]] = {
-        "pypi": lambda work: _from_pypi(workspace, rest, wish, work),
-        "npm": lambda work: _from_npm(workspace, rest, wish, work),
-        "http": lambda _work: _at_url(workspace, wish),
-        "https": lambda _work: _at_url(workspace, wish),
+        "pypi": lambda work: _from_pypi(workspace, rest, request, work),
+        "npm": lambda work: _from_npm(workspace, rest, request, work),
+        "http": lambda _work: _at_url(workspace, request),
+        "https": lambda _work: _at_url(workspace, request),
     }
     if colon and scheme in {"oci", "docker"}:
         raise RefusedError(
@@ -103,20 +103,20 @@ def _by_form(workspace: Workspace, wish: AdoptionRequest) -> Callable[[Path], Re
         )
     if colon and scheme in forms:
         return forms[scheme]
-    place = (wish.here / wish.what).resolve()
+    place = (request.here / request.what).resolve()
     if place.is_dir():
-        return lambda work: recognize_project(workspace, place, wish, work)
+        return lambda work: recognize_project(workspace, place, request, work)
     if place.is_file():
         return lambda _work: _command(
-            workspace, replace(wish, what="", command=shlex.join([wish.what, *_words(wish.start)]))
+            workspace, replace(request, what="", command=shlex.join([request.what, *_words(request.start)]))
         )
-    raise NotFoundError(f"{wish.what} is not a folder here, a package or a URL", hint=f"mcpfactory adopt {FORMS}")
+    raise NotFoundError(f"{request.what} is not a folder here, a package or a URL", hint=f"mcpfactory adopt {FORMS}")
 
 
 # --- packages ---
 
 
-def _from_pypi(workspace: Workspace, text: str, wish: AdoptionRequest, work: Path) -> RecognizedServer:
+def _from_pypi(workspace: Workspace, text: str, request: AdoptionRequest, work: Path) -> RecognizedServer:
     asked = _PYPI.fullmatch(text)
     if asked is None:
         raise ConfigError(
@@ -126,12 +126,12 @@ def _from_pypi(workspace: Workspace, text: str, wish: AdoptionRequest, work: Pat
     row = pypi.find_wheel(f"{name}=={asked['version']}" if asked["version"] else name, work)
     data = pypi.fetch_wheel(row)
     before = adopted_before(workspace, "pypi", "package", name)
-    constraints = wish.constraints or (before.adopted.constraints if before and before.adopted else ())
+    constraints = request.constraints or (before.adopted.constraints if before and before.adopted else ())
     lock = pypi.compile_lock([f"{name}=={row.version}"], constraints, work)
     with zipfile.ZipFile(io.BytesIO(data)) as wheel:
         scripts, needs = _wheel_programs(wheel), _wheel_needs(wheel)
         names = environment_names(_zip_files(wheel))
-    start = _chosen(_words(wish.start), scripts, name)
+    start = _chosen(_words(request.start), scripts, name)
     packages = len(re.findall(r"^\S+==", lock, re.M))
     found = (
         f"{name} {row.version} of the package index: {row.file}, {row.hash[:19]}…",
@@ -198,13 +198,13 @@ def _zip_files(wheel: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
             yield entry.filename, wheel.read(entry)
 
 
-def _from_npm(workspace: Workspace, text: str, wish: AdoptionRequest, work: Path) -> RecognizedServer:
+def _from_npm(workspace: Workspace, text: str, request: AdoptionRequest, work: Path) -> RecognizedServer:
     asked = _NPM.fullmatch(text)
     if asked is None:
         raise ConfigError(
             f"npm:{text} is not exactly one version of a package", hint="mcpfactory adopt npm:@scope/NAME@VERSION"
         )
-    if wish.constraints:
+    if request.constraints:
         raise ConfigError("--constraint is only for Python packages", hint="leave it out")
     about, data = npm.fetch_tarball(text, work, log=False)
     name, version = str(about["name"]), str(about["version"])
@@ -212,7 +212,7 @@ def _from_npm(workspace: Workspace, text: str, wish: AdoptionRequest, work: Path
         package, names = _package_json(archive), environment_names(_tar_files(archive))
     programs = package.get("bin", {})
     programs = [name.rpartition("/")[2]] if isinstance(programs, str) else list(programs)
-    start = _chosen(_words(wish.start), programs, name.rpartition("/")[2])
+    start = _chosen(_words(request.start), programs, name.rpartition("/")[2])
     before = adopted_before(workspace, "npm", "package", name)
     lock = npm.tree_lock(name, data, work)
     rows: Mapping[str, Any] = json.loads(lock)["packages"]
@@ -270,36 +270,36 @@ def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[s
 # --- URLs and commands ---
 
 
-def _at_url(workspace: Workspace, wish: AdoptionRequest) -> RecognizedServer:
-    if not _is_url(wish.what):
+def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
+    if not _is_url(request.what):
         raise ConfigError(
-            f"{wish.what!r} is not a valid URL: it has spaces, line breaks, other invalid characters, or an "
+            f"{request.what!r} is not a valid URL: it has spaces, line breaks, other invalid characters, or an "
             "invalid port",
             hint="https://host/mcp",
         )
-    parts = urlsplit(wish.what)
+    parts = urlsplit(request.what)
     if not parts.hostname or parts.username is not None or parts.password is not None:
         raise ConfigError(
             "the URL has no host, or contains a password, which must not be in a file", hint="https://host/mcp"
         )
-    if wish.start or wish.constraints or wish.copy:
+    if request.start or request.constraints or request.copy:
         raise ConfigError(
             "a server at a URL is not started here: --started-by, --constraint and --copy do not apply",
             hint="leave them out",
         )
-    offers = asyncio.run(remote.ask_offers(wish.what))
+    offers = asyncio.run(remote.ask_offers(request.what))
     server = offers.get("server") or {}
     who = f"{server.get('name', 'a server')} {server.get('version', '')}"
     found = (
-        f"{printable_line(who)} at {wish.what}: "
+        f"{printable_line(who)} at {request.what}: "
         f"{pluralize(len(offers['tools']), 'tool')}, {pluralize(len(offers['resources']), 'resource')}, {pluralize(len(offers['prompts']), 'prompt')}",
         f"what it offers is written down in {LOCKS['url']}; it is watched, and not built",
     )
-    before = adopted_before(workspace, "url", "url", wish.what)
+    before = adopted_before(workspace, "url", "url", request.what)
     name = before.name if before else server_name(str(server.get("name") or parts.hostname))
-    text = remote.offers_text(wish.what, offers)
+    text = remote.offers_text(request.what, offers)
     return RecognizedServer(
-        "url", name, {"url": wish.what}, {LOCKS["url"]: text}, (), found, _offer_notes(before, offers)
+        "url", name, {"url": request.what}, {LOCKS["url"]: text}, (), found, _offer_notes(before, offers)
     )
 
 
@@ -322,12 +322,12 @@ def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> t
     return (f"it offers something else than was adopted: {remote.summarize_changes(changes)}",) if changes else ()
 
 
-def _command(workspace: Workspace, wish: AdoptionRequest) -> RecognizedServer:
-    words = [*_words(wish.command), *(_words(wish.start) if wish.what else [])]
+def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
+    words = [*_words(request.command), *(_words(request.start) if request.what else [])]
     if not words:
         raise ConfigError("the command is empty", hint="use --command './server --stdio'")
     check_program(words)
-    here, copied = wish.here.resolve(), dict[str, Path]()
+    here, copied = request.here.resolve(), dict[str, Path]()
     plain = "/" not in words[0] and not (here / words[0]).is_file()
     if plain and shutil.which(words[0], path=foreign_path()) is None:
         raise NotFoundError(f"no program {words[0]}", hint="give its path, or install it")
@@ -341,12 +341,12 @@ def _command(workspace: Workspace, wish: AdoptionRequest) -> RecognizedServer:
             hint="adopt the package that it comes from",
         )
     outside = [str(place) for place in places.values() if not place.is_relative_to(workspace.root)]
-    if outside and not wish.copy:
+    if outside and not request.copy:
         raise RefusedError(
             f"{outside[0]} is not in the workspace, so other checkouts do not have it",
             hint="use --copy to copy it into the server's folder; or put it into the workspace",
         )
-    name = server_name(wish.name or Path(next(iter(places.values()))).stem)
+    name = server_name(request.name or Path(next(iter(places.values()))).stem)
     if outside:
         copied = {f"files/{place.name}": place for place in places.values()}
         path, named = f"servers/{name}/files", {word: place.name for word, place in places.items()}

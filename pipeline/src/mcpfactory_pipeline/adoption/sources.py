@@ -95,14 +95,12 @@ _HINT: Final = (
     "do not write into it by hand: mcpfactory adopt overwrites it; for a project npm install --package-lock-only "
     "there does, once the old one is removed"
 )
-_VERSIONS: Final = (
-    2,
-    3,
-)  # versions of the `package-lock.json` format; version 1 lacks an integrity hash for some packages
+# Accepted versions of the `package-lock.json` format. Version 1 lacks paths, and integrity hashes of some packages.
+_VERSIONS: Final = (2, 3)
 _SHOWN: Final = 120  # characters of an entry that a message shows
 _PACKAGE: Final = re.compile(r"(?:(?:^|/)node_modules/(?:@[^/@\s]+/)?[^/@.\s][^/@\s]*)+")
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
-# One or several hashes in npm's format. Only the strongest is compared.
+# One or several hashes in npm's format. npm compares only the strongest.
 _INTEGRITY: Final = re.compile(
     r"(?:sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==|sha1-[A-Za-z0-9+/]{27}=)"
 )

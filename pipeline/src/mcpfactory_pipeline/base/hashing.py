@@ -38,7 +38,7 @@ def hash_bytes(data: bytes) -> str:
 def hash_file(file: str | Path) -> str:
     """Return the hash of a file's content; `none` when there is no such file."""
     try:
-        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 - pathlib takes twice as long
+        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 - a plan reads 1,000 servers; pathlib takes twice as long
             return hash_bytes(stream.read())
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return ABSENT
@@ -70,7 +70,7 @@ def source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
 
 def _walk(root: str, below: str, without: frozenset[str], found: list[str]) -> None:
     try:
-        entries = list(os.scandir(os.path.join(root, below) if below else root))  # noqa: PTH118 - pathlib takes five times as long
+        entries = list(os.scandir(os.path.join(root, below) if below else root))  # noqa: PTH118 - a plan walks 1,000 servers; pathlib takes five times as long
     except (FileNotFoundError, NotADirectoryError):
         return
     for entry in entries:
@@ -125,7 +125,7 @@ def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
 
 
 def tar_bytes(entries: Iterable[ArchiveEntry]) -> bytes:
-    """Return a tar with these entries, sorted by path, with fixed times; missing parent folders are added."""
+    """Return a tar with these entries, sorted by path and dated 1970-01-01; missing parent folders are added."""
     known = {entry.path: entry for entry in entries}
     for path in list(known):
         parts = path.split("/")

@@ -53,9 +53,7 @@ HIDDEN: Final = re.compile(
 INVISIBLE: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """The same, and control characters beyond ASCII."""
 _LONGEST_TEXT: Final = 100_000  # maximum number of characters of a text that are searched
-
-
-_INVISIBLE: Final = re.compile(f"{_CONTROL.pattern}|{HIDDEN.pattern}")
+_ESCAPED: Final = re.compile(f"{_CONTROL.pattern}|{HIDDEN.pattern}")
 _RARE: Final = re.compile("[^\n -~]")
 _PERHAPS: Final = re.compile(
     f"{_CONTROL.pattern[:-1]}{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}{_JOINERS}]"
@@ -104,7 +102,7 @@ def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> s
     """
     if not _PERHAPS.search("".join(_RARE.findall(text))):  # fast path: the full pattern takes a hundred times as long
         return text
-    return _INVISIBLE.sub(lambda found: "".join(map(escape or _escape, found[0])), text.replace("\r\n", "\n"))
+    return _ESCAPED.sub(lambda found: "".join(map(escape or _escape, found[0])), text.replace("\r\n", "\n"))
 
 
 def on_one_line(text: str) -> str:

@@ -234,6 +234,15 @@ def write_packages(source: Path, into: Path) -> dict[str, str]:
     return {name: hash_file(into / name) for name in made}
 
 
+def requires_runtime(wheel: Path) -> bool:
+    """Return True if a wheel declares the runtime as a dependency; False for a damaged wheel, which uv reports."""
+    try:
+        declared = dist_info(wheel, "METADATA").get_all("Requires-Dist", [])
+    except zipfile.BadZipFile:
+        return False
+    return any(canonicalize_name(re.split(r"[^\w.-]", text.strip())[0]) == RUNTIME for text in declared)
+
+
 def main(arguments: list[str]) -> int:
     """Write the packages of each folder, and print each with its hash."""
     if len(arguments) < 2:
@@ -252,12 +261,3 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
-
-
-def requires_runtime(wheel: Path) -> bool:
-    """Return True if a wheel declares the runtime as a dependency; False for a damaged wheel, which uv reports."""
-    try:
-        declared = dist_info(wheel, "METADATA").get_all("Requires-Dist", [])
-    except zipfile.BadZipFile:
-        return False
-    return any(canonicalize_name(re.split(r"[^\w.-]", text.strip())[0]) == RUNTIME for text in declared)

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 _LEGACY: Final = {"requires": ["setuptools>=40.8.0"], "build-backend": "setuptools.build_meta:__legacy__"}
 _PATTERNS: Final = {"sdist": "*.tar.gz", "wheel": "*.whl"}
 _NAMES: Final = {"sdist": "source distribution", "wheel": "wheel"}
-_PATIENCE: Final = 3  # times that a backend may ask for more requirements
+_PATIENCE: Final = 3  # calls of a backend, which may ask for more requirements after each
 
 
 def copy_files(source: Path, files: Iterable[str], target: Path) -> None:

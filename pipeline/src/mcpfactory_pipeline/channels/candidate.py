@@ -167,7 +167,7 @@ def prune(
 ) -> list[PrunedFolder]:
     """Delete the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
 
-    The default of `keep` is that of the workspace. Candidates that a channel can be rolled back to stay. A server
+    `keep` defaults to `[artifacts]` of the workspace. Candidates that a channel can be rolled back to stay. A server
     whose stages are running is left alone. State and history are not touched.
 
     Raises:

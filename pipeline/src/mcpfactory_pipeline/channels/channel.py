@@ -74,7 +74,7 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
 
 @contextmanager
 def _writing(channels: Path, channel: str) -> Iterator[Path]:
-    """Lock the folder of a channel for the block, then write its list of projects. A killed process may not have written it.
+    """Lock a channel's folder for the block, then write its list of projects, which a killed process may have omitted.
 
     Raises:
         StateError: the channel cannot be written.

@@ -304,13 +304,13 @@ async def observe_failures(
 
 
 def choose_subjects(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return a read call and a non-repeatable call; if there are neither, a call with another method."""
+    """Return a read call and a non-repeatable call; if neither exists, a call with another method."""
     found = [one for methods in (_READING, _ONCE) if (one := _first(plan, methods)) is not None]
     return found or [one for one in (_first(plan, _AGAIN),) if one is not None]
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with one of these methods, preferably one whose response has content."""
+    """Return the first call with one of these methods, preferably one whose response has content: more can go wrong."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 
@@ -345,7 +345,7 @@ class _ToolUnderFailures:
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
                 if (await self._call_until_success()).failed:  # also triggers lazy loading at the first call
-                    return  # behavior.cases reports tools that fail with a healthy API
+                    return  # tool-calls.cases reports tools that fail with a healthy API
                 for failure in FAILURES:
                     self._evidence.failures.append(await self._fail(api, failure))
             finally:

@@ -161,7 +161,7 @@ def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) 
 
 
 def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls that break the inputSchema of tools that only read: a missing argument, and one of a wrong type."""
+    """Return calls that break the inputSchema of tools that only read: one argument missing, or of a wrong type."""
     counts = Counter(name for name, _ in tools)
     reading = {
         name: tool
@@ -305,7 +305,7 @@ class ApiVariables:
         return {**environ, **self.all_at(url, root)}
 
     def beside(self, root: str, environ: Mapping[str, str]) -> dict[str, str]:
-        """Return the addresses of the additional servers by name, below `root`."""
+        """Return the addresses of the additional servers by name, if the root server is at `root`."""
         settings = Settings({**environ, self._of("BASE_URL")[1]: root}, self.prefix)
         servers = [ServerAddress(name, url) for name, url in self.servers.items()]
         addresses = Addresses(settings, self.base_url, servers)

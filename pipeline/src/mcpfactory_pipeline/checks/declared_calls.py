@@ -198,7 +198,7 @@ class _EvaluationRun:
                 group.create_task(one(case))
 
     def _may_be_called(self, case: EvaluationCase) -> bool:
-        """Return True if a case may be run: without a model of the API, tools that write could change anything."""
+        """Return True if a case may be run: with a model of the API, or if all its tools are read-only."""
         reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
         return self._evaluations.model is not None or all(reads)
 

@@ -256,7 +256,7 @@ class DeclaredOutcome:
 
 async def run_tests(
     tests: Sequence[DeclaredTest],
-    bench: ServerSetup,
+    setup: ServerSetup,
     *,
     mode: Mode = "replay",
     upstream: str = "",
@@ -276,7 +276,7 @@ async def run_tests(
     for file in dict.fromkeys(test.file for test in tests):
         own = [test for test in tests if test.file == file]
         try:
-            found += await _TestFile(file, bench, mode, update).run(own, upstream)
+            found += await _TestFile(file, setup, mode, update).run(own, upstream)
         except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
             if (told := read_failure(str(error))) is not None:
                 raise told from error
@@ -288,24 +288,24 @@ async def run_tests(
 @dataclass(frozen=True, slots=True)
 class _TestFile:
     file: Path
-    bench: ServerSetup
+    setup: ServerSetup
     mode: Mode
     update: bool
 
     async def run(self, tests: Sequence[DeclaredTest], upstream: str) -> list[DeclaredOutcome]:
         async with AsyncExitStack() as stack:
-            environ = dict(self.bench.environ)
+            environ = dict(self.setup.environ)
             stub = recorder = None
             if self.mode == "replay":
                 stub = await stack.enter_async_context(StubUpstream(self._cases(tests)))
-                environ = self.bench.api.with_api(environ, stub.base_url)
+                environ = self.setup.api.with_api(environ, stub.base_url)
             elif self.mode == "record":
-                beside = self.bench.api.beside(upstream, environ)
-                recorder = stack.enter_context(RequestRecorder(upstream, self.bench.secrets, beside))
-                environ = self.bench.api.with_api(environ, recorder.servers_url, recorder.base_url)
+                beside = self.setup.api.beside(upstream, environ)
+                recorder = stack.enter_context(RequestRecorder(upstream, self.setup.secrets, beside))
+                environ = self.setup.api.with_api(environ, recorder.servers_url, recorder.base_url)
             client = await stack.enter_async_context(
                 connect_stdio(
-                    self.bench.command, env=environ, inherit=False, cwd=self.bench.cwd, timeout=self.bench.timeout
+                    self.setup.command, env=environ, inherit=False, cwd=self.setup.cwd, timeout=self.setup.timeout
                 )
             )
             tools = {tool["name"]: tool for tool in await client.list_tools()}
@@ -343,7 +343,7 @@ class _TestFile:
             result = await client.call_tool(test.tool, dict(test.arguments))
         except ProtocolError as error:
             return DeclaredOutcome(test, (f"the call was answered with a protocol error: {error}",))
-        result = mask(result, self.bench.secrets)
+        result = mask(result, self.setup.secrets)
         faults = check_result(test, result, self._snapshot(test, result))
         faults += [f"the API was asked otherwise: {told}" for told in (stub.mismatches[seen:] if stub else ())]
         return DeclaredOutcome(test, tuple(faults))

@@ -295,9 +295,7 @@ class Evidence:
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
-    persons: list[ElicitationOutcome] = field(
-        default_factory=list
-    )  # tools that ask a person; `calls` has confirmed ones
+    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the confirmed calls
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace
@@ -305,7 +303,7 @@ class Evidence:
     http: dict[str, HttpAnswer] = field(default_factory=dict)  # by name of the probe; only for servers at a URL
     canaries: list[CanaryResult] = field(default_factory=list)  # empty if there is a stub upstream
     failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
-    drift: tuple[str, ...] | None = None  # differences from the adopted server; None if the server is not adopted
+    drift: tuple[str, ...] | None = None  # differences from the adopted server; None if this was not checked
     drift_offer: str = ""  # the hash of the current offer
     limits: Mapping[str, float] = field(default_factory=dict)  # limits of the policy, by the names in `gates.COSTS`
 

@@ -24,7 +24,7 @@ MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema n
 
 _UNKNOWN: Final[Any] = None  # returned by the library for an unknown dialect, despite its stubs
 
-_TEXTS: Final = frozenset({"description", "title"})  # blanked, because they do not affect validity
+_TEXTS: Final = frozenset({"description", "title"})  # blanked before caching, because they do not affect validity
 
 
 def known_dialect(schema: Mapping[str, Any]) -> bool:
@@ -40,7 +40,7 @@ def schema_error(schema: Any) -> str:
 
 
 def _error_in(dialect: Any, schema: Any, place: str) -> str:
-    """Return the error of a schema at a place; referenced definitions are checked separately and cached."""
+    """Return the error of a schema at a place. Subschemas are checked one by one and cached: tools share many."""
     outer = dict(schema) if isinstance(schema, dict) else schema
     if isinstance(schema, dict):
         for steps, part in children(schema):

@@ -82,8 +82,8 @@ class Report:
 
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked`
     are the ids of the applied rules, and `not_applicable` maps the others to the reason. `called` are the calls that
-    were made, `uncalled` the tools that were not called, `measured` the resources used (`checks.evidence.measure`), `api_failures`
-    the behavior while the API failed. `listed` are the tools as received, for callers that keep the contract.
+    were made, `uncalled` the tools that were not called, `measured` the resources used (`checks.evidence.measure`),
+    `api_failures` the behavior while the API failed. `listed` are the tools as received, for callers that keep the contract.
 
     `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to that
     of the server; it is empty for servers outside a workspace. `measured`, `listed` and `locations` are not in

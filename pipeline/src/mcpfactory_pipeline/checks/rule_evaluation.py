@@ -105,7 +105,7 @@ def unchecked_cause(rule: Rule, reason: str, found: Sequence[Found]) -> int | No
 
 
 def tool_of(where: str, tools: Collection[str]) -> str:
-    """Return the tool at a place (the longest match of `search`, `search inputSchema/…`, `search.word`), or ""."""
+    """Return the longest tool name that starts a place (`search inputSchema/…`, `search.word`, `search/silence`), or ""."""
     lengths = sorted({len(name) for name in tools if 0 < len(name) <= len(where)}, reverse=True)
     ends = (at for at in lengths if where[at : at + 1] in ("", " ", ".", "/"))
     return next((where[:at] for at in ends if where[:at] in tools), "")
@@ -149,7 +149,7 @@ def _root(at: int, parents: Mapping[int, int]) -> int:
     return at
 
 
-_NAMED: Final = 5  # rules without a result that a finding names; the report lists all
+_NAMED: Final = 5  # rules without a result that a finding names; of more it gives only the number
 
 
 def evaluate_rules(

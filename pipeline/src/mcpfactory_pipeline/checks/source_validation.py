@@ -62,7 +62,7 @@ def source_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, P
 
 
 def registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield (name, line) of each tool that a module registers with `@server.tool` or `server.tool(function)`."""
+    """Yield (name, line) of each tool: `@server.tool`, `@server.tool("name")`, `server.tool(function, name="name")`."""
     functions = dict(_functions(tree))
     decorating: set[int] = set()
     for node in ast.walk(tree):
@@ -168,7 +168,7 @@ async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> Validati
     try:
         drift, offer = await find_differences(adopted, server.folder, server.folder / LOCKS["url"])
     except (ServerError, ProgramRefusedError, OSError):
-        drift, offer = None, ""  # the state is unknown; the rules only check if it answers
+        drift, offer = None, ""  # unknown; other rules check if the server answers
     about: dict[str, Any] = {"examples": examples, "drift": drift, "drift_offer": offer}
     if adopted.url:
         return ValidationTarget(url=adopted.url, **about)

@@ -35,7 +35,7 @@ CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # constant, so that equal serv
 _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
 _A_CASE: Final = 2.0  # seconds for one evaluation case and its processes
 _ITS_STARTS: Final = 12  # multiple of the first answer's duration that a case gets on a slow machine
-_A_CALL: Final = 0.03  # seconds for each listed tool, so that a server with 10,000 tools gets enough time
+_A_CALL: Final = 0.03  # seconds for each case, so that a server with 10,000 tools gets enough time
 
 
 async def validate(

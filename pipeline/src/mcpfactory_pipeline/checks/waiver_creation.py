@@ -43,8 +43,8 @@ def waive(
     """Waive a rule's findings about a server until a day (included), in the name of the actor.
 
     A waiver for drift covers only the currently known drift: its `offer` is the hash of that, and `covers` describes
-    it. Return the waiver with `server`, `file` (relative to the workspace) and `dry_run`; `replaced` describes the earlier
-    waiver that it replaces.
+    it. Return the waiver with `server`, `file` (relative to the workspace) and `dry_run`; `replaced` describes the
+    earlier waiver that it replaces.
 
     Raises:
         NotFoundError: unknown server, rule or tool.

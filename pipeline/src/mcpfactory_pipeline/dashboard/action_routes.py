@@ -60,7 +60,7 @@ _WEIGHED: Final = {
     "promote",
     "rollback",
 }  # actions about a candidate, whose page shows the facts for and against it
-_TRIALS_AT_ONCE: Final = 2  # tools that can be tried at the same time
+_MAX_TOOL_CALLS: Final = 2  # tools that can be tried at the same time
 
 
 class ActionRoutes:
@@ -69,7 +69,7 @@ class ActionRoutes:
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
         self._root, self.reader, self.access, self._origin = workspace_root, reader, access, origin
         self.runs = RunProcesses(workspace_root)
-        self._trials = asyncio.Semaphore(_TRIALS_AT_ONCE)
+        self._tool_calls = asyncio.Semaphore(_MAX_TOOL_CALLS)
 
     def routes(self) -> list[Route]:
         """Return the routes, apart from those of pages."""
@@ -258,7 +258,7 @@ class ActionRoutes:
 
     async def _try_page(self, request: Request, session: DashboardSession) -> Response:
         given = {"raw": request.query_params["raw"]} if "raw" in request.query_params else None
-        return await self._trial_response(request, session, given, None)
+        return await self._tool_call_response(request, session, given, None)
 
     async def _try(self, request: Request) -> Response:
         session = self.require_session(request)
@@ -266,13 +266,13 @@ class ActionRoutes:
         ticket, form = str(given.get("ticket", "")), await run_in_threadpool(self._trial_form, request, given)
         self.use_ticket(session, ticket, name, "try", tool, form=(_FORM, form))
         try:
-            async with self._trials:
-                tried = await run_in_threadpool(self._run_trial, name, tool, given)
+            async with self._tool_calls:
+                tried = await run_in_threadpool(self._call_tool, name, tool, given)
         except ConfigError as error:
             if wants_json(request):
                 raise
-            return await self._trial_response(request, session, given, None, error)
-        return await self._trial_response(request, session, given, tried)
+            return await self._tool_call_response(request, session, given, None, error)
+        return await self._tool_call_response(request, session, given, tried)
 
     def _trial_form(self, request: Request, given: Mapping[str, Any]) -> str:
         try:
@@ -282,11 +282,11 @@ class ActionRoutes:
             return request.url.path
         return _with_values(request.url.path, {"raw": json.dumps(arguments)})
 
-    def _run_trial(self, name: str, tool: str, given: Mapping[str, Any]) -> ToolCallResult:
+    def _call_tool(self, name: str, tool: str, given: Mapping[str, Any]) -> ToolCallResult:
         detail = self.reader.server(name)
         return run_tool_call(Workspace.find(self._root), detail, tool, arguments_of(detail, tool, given))
 
-    async def _trial_response(
+    async def _tool_call_response(
         self,
         request: Request,
         session: DashboardSession,

@@ -38,7 +38,7 @@ from mcpfactory_pipeline.dashboard.runs import RunPage
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about all servers
-_FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages with live updates
+_FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages with live updates about all servers
 _CHUNK: Final = 64 * 1024  # bytes of a log that are sent in one chunk
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",

@@ -66,21 +66,21 @@ class BatchRoutes:
             )
             for choice, values, ticket in asked
         ]
-        told = await run_in_threadpool(
+        results = await run_in_threadpool(
             self._perform, session, action, [(choice.server, values) for choice, values, _ in asked]
         )
         self._acting.reader.forget()
-        done = [one for one in told if isinstance(one, str)]
+        done = [one for one in results if isinstance(one, str)]
 
         def view() -> BatchPage:
             items = [
                 self._item(session, action, choice, values, before=before, error=one)
-                for (choice, values, _), before, one in zip(asked, seen, told, strict=True)
+                for (choice, values, _), before, one in zip(asked, seen, results, strict=True)
                 if not isinstance(one, str)
             ]
             return batch_page(self._acting.reader.workspace_name(), action, items, reason=reason, done=done)
 
-        if len(done) < len(told):
+        if len(done) < len(results):
             return self._response(request, await run_in_threadpool(view), 409)
         if wants_json(request):
             return JSONResponse({"action": action.name, "done": done, "items": []})
@@ -90,15 +90,15 @@ class BatchRoutes:
     def _perform(
         self, session: DashboardSession, action: Action, calls: Sequence[tuple[str, Mapping[str, str]]]
     ) -> list[str | PipelineError]:
-        told: list[str | PipelineError] = []
+        results: list[str | PipelineError] = []
         for server, values in calls:
             try:
-                told.append(self._acting.perform(session, server, action, values).message)
+                results.append(self._acting.perform(session, server, action, values).message)
             except PipelineError as error:  # the other decisions still go through
-                told.append(error)
+                results.append(error)
             except OSError as error:  # for example a full disk; still report earlier decisions
-                told.append(PipelineError(f"{server}: the decision could not be saved: {error.strerror or error}"))
-        return told
+                results.append(PipelineError(f"{server}: the decision could not be saved: {error.strerror or error}"))
+        return results
 
     def _item(
         self,

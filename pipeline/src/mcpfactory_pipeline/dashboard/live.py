@@ -35,7 +35,7 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")  # each ends a line of an event str
 
 @dataclass(frozen=True, slots=True)
 class LogTail:
-    """New text of a running step's log, in whole lines: `text` starts `start` bytes after the beginning of the file."""
+    """The end of a running step's log, in whole lines: `text` starts `start` bytes after the beginning of the file."""
 
     step: str  # server/stage/attempt
     start: int
@@ -263,13 +263,13 @@ def watch_workspace(reader: WorkspaceReader) -> Poll:
 
 
 class RunPoll:
-    """Poll of a run: its page is rendered again when a file has changed or time has passed, and the logs of steps at work are read each time.
+    """Poll of a run: reads the logs of running steps each time, and renders the page if a file changed or time passed.
 
     The first poll raises `NotFoundError` if no history contains such a run.
     """
 
     def __init__(self, reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> None:
-        self._library, self._page, self._values, self._number = reader, page, values, number
+        self._reader, self._page, self._values, self._number = reader, page, values, number
         self._links = Links(path_of(page, values), query={"page": number} if number else {})
         self._digest = ""
         self._view: RunPage | None = None
@@ -278,7 +278,7 @@ class RunPoll:
 
     def __call__(self) -> Snapshot | None:
         """Return the current state; None if nothing changed since the last poll."""
-        workspace_digest, now = self._library.digest(), self._last
+        workspace_digest, now = self._reader.digest(), self._last
         due = self._view is not None and self._view.going and time.monotonic() - self._read >= _RENEWED
         if now is None or self._view is None or due or workspace_digest != self._digest:
             now = self._reread()
@@ -291,7 +291,7 @@ class RunPoll:
     def _reread(self) -> Snapshot:
         self._read = time.monotonic()
         try:
-            self._view = view = self._page.view(self._library, self._values, {"page": self._number})
+            self._view = view = self._page.view(self._reader, self._values, {"page": self._number})
         except NotFoundError:
             if self._last is None:
                 raise
@@ -300,7 +300,7 @@ class RunPoll:
 
     def _tails(self, view: RunPage) -> tuple[LogTail, ...]:
         return tuple(
-            read_tail(step.name, self._library.log_file(step.server, step.stage))
+            read_tail(step.name, self._reader.log_file(step.server, step.stage))
             for step in view.steps
             if step.status.key == "running"
         )

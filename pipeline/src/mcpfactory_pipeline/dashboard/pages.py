@@ -84,16 +84,21 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
     offered = detail.state.offered(channel)
     chosen, name = candidate or decided_about(detail, channel), detail.facts.name
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
-    adviser = cache(lambda: reader.adviser(name))
+    validator = cache(lambda: reader.validator(name))
     return decision_page(
-        detail, channel, before, after, candidate=chosen, advise=lambda command: adviser().validate_suggestion(command)
+        detail,
+        channel,
+        before,
+        after,
+        candidate=chosen,
+        advise=lambda command: validator().validate_suggestion(command),
     )
 
 
 def offered_actions(reader: WorkspaceReader, detail: ServerDetail) -> dict[str, tuple[Mapping[str, str], ...]]:
     """Return the actions that a server currently allows, each with its channels or stages."""
-    adviser = cache(lambda: reader.adviser(detail.facts.name))
-    return possible_actions(detail, lambda command: adviser().refusal(command) is None)
+    validator = cache(lambda: reader.validator(detail.facts.name))
+    return possible_actions(detail, lambda command: validator().refusal(command) is None)
 
 
 def _server_page(reader: WorkspaceReader, detail: ServerDetail) -> ServerPage:

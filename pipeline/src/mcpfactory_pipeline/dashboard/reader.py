@@ -68,7 +68,9 @@ _SOAK_STEP: Final = 60  # seconds after which soak time is computed again
 _WRONG: Final = frozenset({"failed", "errored"})  # outcomes that are explained by logs
 _UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})  # last events of an unfinished stage
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
-_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})  # large, and not shown on pages about servers
+_LARGE_FIELDS: Final = frozenset(
+    {"inputs", "artifacts", "made_from"}
+)  # large fields of events, which pages about many servers do not show
 
 
 class _KnownServer(NamedTuple):
@@ -272,10 +274,10 @@ class WorkspaceReader:
         """Make the next response about many servers current, regardless of `age`."""
         self._last = None
 
-    def adviser(self, server: str) -> SuggestionValidator:
-        """Return an adviser that tries commands about a server as an authorized actor, without writing anything."""
+    def validator(self, server: str) -> SuggestionValidator:
+        """Return an validator that tries commands about a server as an authorized actor, without writing anything."""
         workspace, inbox = self._open()
-        return inbox.adviser(*inbox.status(workspace.server(server)))
+        return inbox.validator(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
         """Return the data of a candidate on this machine; empty for a missing or unknown candidate."""

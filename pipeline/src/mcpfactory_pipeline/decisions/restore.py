@@ -201,7 +201,7 @@ def _built_again(
 
 @contextlib.contextmanager
 def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
-    """Yield a folder whose sources have the wanted hash, and a description of their origin."""
+    """Yield a folder whose sources have the wanted hash (None if there is none), and a description of their origin."""
     own = hash_external_files(server)
     if _hash(server.folder, own) == wanted:
         yield server.folder, f"servers/{server.name}"

@@ -1,9 +1,9 @@
-"""Starts a program in a container, with the environment variables that it was itself started with.
+"""Start a program in a container, with the environment variables of this process.
 
 python -I -S container_client.py [NAME=VALUE]… -- CLIENT [OPTION]… -- IMAGE PROGRAM [ARGUMENT]…
 
-NAME=VALUE are variables of the client itself, which the program does not get. Which variables a server is started with is known
-only at its start, so they cannot stand in the command. Run by path, as `landlock.py` is.
+NAME=VALUE are variables of the client itself, which the program does not get. A server's variables are known only at
+its start, so the command cannot contain them. It is run by path, like `landlock.py`.
 """
 
 from __future__ import annotations

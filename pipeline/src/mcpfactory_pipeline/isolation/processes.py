@@ -27,7 +27,7 @@ _PROC: Final = Path("/proc")
 _ENDED: Final = (b"Z", b"X")
 _PATIENCE: Final = 10.0  # seconds until killed processes must be gone
 _PAUSE: Final = 0.01  # seconds between two scans
-_LOOKS: Final = 3  # consecutive scans without processes that are required
+_LOOKS: Final = 3  # consecutive scans that must find no process
 
 
 def hide_process() -> None:

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_KEPT: Final = 2  # earlier source folders that are kept, because running servers may still use them
+_KEPT: Final = 2  # source folders that are kept, with the current one; running servers may use the earlier
 
 
 def source_command(server: WorkspaceServer) -> list[str]:

@@ -119,8 +119,8 @@ async def serve_api_model(folder: Path) -> AsyncIterator[ApiModel]:
 async def run_api_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> AsyncIterator[ApiModel]:
     """Run the program of a model until the block ends, and no process of it longer than that.
 
-    It leads a session: what a person types at a terminal to end this program (Ctrl-C) is not for the model as well, which
-    would die of it with a traceback. It ends with its input, also where this program was killed.
+    The program leads a session, so that Ctrl-C at a terminal ends this process, and not the model with a traceback.
+    It ends with its input, even if this process was killed.
 
     Raises:
         ConfigError: as `serve_api_model`.

@@ -61,8 +61,8 @@ def workspace_files(
 ) -> dict[str, str]:
     """Every file of a new workspace with that name: path below its root → text.
 
-    With an origin the workspace says where jobs and uv take the factory from, on which branch results are kept and by which
-    Python they are made. `owner` has to agree to changes of what the pipeline believes.
+    With an origin, the workspace configures the source of mcpfactory for jobs and uv, the branch that keeps results, and
+    the Python version. `owner` must review changes to the pipeline's records and policies.
     """
     factory = _template("factory.toml").format(factory=json.dumps(str(origin)))  # a JSON string is a TOML string
     ci = _template("ci.toml").format(branch=json.dumps(branch), python=json.dumps(python))

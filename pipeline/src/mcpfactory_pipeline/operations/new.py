@@ -317,10 +317,10 @@ class Adopt(Operation):
         from mcpfactory_pipeline.adoption.sources import AdoptionRequest
 
         sure = self.yes or context.dry_run
-        wish = AdoptionRequest(
+        request = AdoptionRequest(
             self.source, self.program, self.name, self.start, self.constraints, self.copies, Path.cwd()
         )
-        proposal = propose(context.workspace, recognize(context.workspace, wish), self.name)
+        proposal = propose(context.workspace, recognize(context.workspace, request), self.name)
         found = proposal.to_json()
         details = tuple(f"note: {note}" for note in found.pop("notes"))
         facts = {**found, "details": details, "dry_run": context.dry_run}

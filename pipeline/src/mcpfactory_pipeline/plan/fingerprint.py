@@ -169,7 +169,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: part_version("mcpfactory-codegen"),
-    # Adopted servers use none of our runtime. If one does, its wheel is among the server's files.
+    # Adopted servers do not use this factory's runtime; one that needs a runtime has its wheel among its own files.
     "runtime": lambda subject: ABSENT if subject.server.adopted else part_version("mcpfactory-runtime"),
     "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),

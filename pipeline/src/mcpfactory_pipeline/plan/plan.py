@@ -212,7 +212,7 @@ def _is_content(value: str) -> bool:
 
 
 def arrange(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Return the stages, each after those that it needs, otherwise in the given order. `before` becomes `needs` of others.
+    """Return the stages, each after those that it needs, else in the given order. `before` becomes `needs` of others.
 
     Raises:
         ConfigError: two stages have one name, a needed stage is unknown, or stages form a cycle.

@@ -174,10 +174,11 @@ class Stage:
     An input that a stage also writes is recorded with its value after the run, every other with its value before.
     Raise `version` when the stage handles the same inputs differently. `run` names a function, as `module:function`:
     the process of a job imports and calls it, so that a plan loads no code of the stages. `timeout` is in seconds,
-    `memory` in bytes, for the stage and all processes that it starts. `check` is True if its outcome counts at promotion. `sandboxed` is True if it runs code of the server,
-    which is isolated as the workspace demands; `caller_environ` is True if it gets all environment variables of the
-    process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is the channel
-    that the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
+    `memory` in bytes, for the stage and all processes that it starts. `check` is True if its outcome counts at
+    promotion. `sandboxed` is True if it runs code of the server, which is isolated as the workspace demands.
+    `caller_environ` is True if it gets all environment variables of the process that runs the pipeline. `settings` are
+    passed to `run`, and count as an input. `channel` is the channel that the stage fills, with its policy. `adopted`
+    replaces `run` for an adopted server.
 
     A stage with an `approval` passes by decisions of people and is never run; one that `awaits` its channel passes
     when the channel offers the newest candidate. `before` names stages that need this one although they do not

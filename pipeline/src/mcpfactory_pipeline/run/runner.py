@@ -186,7 +186,7 @@ class Runner:
             return ServerResult(server.name, "errored")
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerResult | None:
-        """Return the result for a server without changes or stale stages, without its lock or history."""
+        """Return the result for a server without changes or stale stages; take no lock and read no history."""
         if not self.store.is_settled(server.name):
             return None
         steps = server_plan(self.workspace, server, self.stages, self.store.state(server.name))

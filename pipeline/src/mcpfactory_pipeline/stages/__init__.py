@@ -135,10 +135,10 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
 
 def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> Stage | None:
-    """Return the stage with the models that count; None where the workspace names none.
+    """Return the stage with the configured models; None if the workspace configures none.
 
     Raises:
-        ConfigError: a channel has a gate for which no model counts.
+        ConfigError: a channel has a gate on reports of models, but no model is configured.
     """
     known = workspace.settings.pipeline.evaluation
     for channel in channels:

@@ -169,15 +169,15 @@ def _run_declared(
 
     sandbox, empty = _sandbox(inputs, ready, "declared")
     environ = {**sandbox.environ, "PATH": foreign_path(), **_dummies(ready.record)}
-    bench = ServerSetup(sandbox.command(ready.command), environ, cwd=empty)
-    return run_declared(declared, bench)
+    setup = ServerSetup(sandbox.command(ready.command), environ, cwd=empty)
+    return run_declared(declared, setup)
 
 
-def run_declared(declared: Sequence[DeclaredTest], bench: ServerSetup) -> list[DeclaredOutcome]:
+def run_declared(declared: Sequence[DeclaredTest], setup: ServerSetup) -> list[DeclaredOutcome]:
     """Run declared tests, and print their results to the log of the stage."""
     from mcpfactory_pipeline.checks.declared_tests import run_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
-    outcomes = asyncio.run(run_tests(declared, bench))
+    outcomes = asyncio.run(run_tests(declared, setup))
     for one in outcomes:
         print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - the log of the stage
     return outcomes

@@ -254,14 +254,14 @@ def _with_history(
 def _run_pytest(
     inputs: StageInputs, python: Path, tests: Sequence[str], sandbox: Sandbox
 ) -> tuple[StageOutputs, ObservedTests]:
-    bench = sandbox.folder / "bench"  # tests and settings without the sources, so that imports find the wheel
-    copy_files(inputs.folder / "tests", tests, bench / "tests")
-    copy_files(inputs.folder, ["pyproject.toml"], bench)
+    workdir = sandbox.folder / "bench"  # tests and settings without the sources, so that imports find the wheel
+    copy_files(inputs.folder / "tests", tests, workdir / "tests")
+    copy_files(inputs.folder, ["pyproject.toml"], workdir)
     report, evidence = sandbox.folder / "junit.xml", prepare_evidence(sandbox.folder / "evidence")
     command = [str(python), "-m", "pytest", "tests", "-q", "--color=no", "-p", "no:cacheprovider"]
     code = run_program(
         [*command, *evidence.options, f"--junit-xml={report}"],
-        cwd=bench,
+        cwd=workdir,
         environ={**sandbox.environ, **evidence.environ},
         sandbox=sandbox,
     )
@@ -296,8 +296,8 @@ def _run_declared(
     empty = sandbox.folder / "declared"  # an empty working directory, so that imports cannot find sources
     empty.mkdir()
     environ = {**sandbox.environ, **dummies, **modes}
-    bench = ServerSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
-    return adopted.run_declared(declared, bench)
+    setup = ServerSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
+    return adopted.run_declared(declared, setup)
 
 
 def _combine(judged: StageOutputs | None, observed: ObservedTests, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:

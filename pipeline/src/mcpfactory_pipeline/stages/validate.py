@@ -92,18 +92,18 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
     from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy
 
     cases = read_cases(inputs.folder)
-    modelled = api_model_files(source_files(inputs.folder))
+    model_files = api_model_files(source_files(inputs.folder))
     generated = (inputs.folder / "tests" / "_generated" / "cases.json").exists()
-    if not cases or (generated and not modelled):
+    if not cases or (generated and not model_files):
         return None, ()
     state = inputs.work / "state"
     state.mkdir()
     homes = (clean_environ(state / f"home-{number}") for number in itertools.count(1))
-    if not modelled:
+    if not model_files:
         return Evaluations(cases, None, lambda: next(homes)), (state,)
     python = environment_for_api_model(inputs, candidate)
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(python.folder,), name="model")
-    copy_files(inputs.folder, modelled, sandbox.folder)
+    copy_files(inputs.folder, model_files, sandbox.folder)
     model = _ApiModelProgram(sandbox, str(python.python))
     return Evaluations(cases, model.serve, lambda: next(homes)), (state, Path(sandbox.environ["TMPDIR"]))
 

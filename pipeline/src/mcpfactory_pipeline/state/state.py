@@ -388,7 +388,7 @@ def _pruned(state: ServerState) -> ServerState:
 
 
 def to_text(state: ServerState) -> str:
-    """Return the canonical text: equal states have equal bytes, and each fact has a line, so that Git can merge changes."""
+    """Return the canonical text: equal states have equal bytes, and each fact is one line, so that Git can merge."""
     return canonical_text(state.to_json()) + "\n"
 
 

@@ -73,7 +73,10 @@ class Transaction:
         return [event for event in self._store.history(self._server) if event["id"] <= self._before]
 
     def append(self, kind: str, **facts: Any) -> Event:
-        """Append one event with ID, time and actor, and write the new state. Facts that are None are omitted; a reason becomes one line."""
+        """Append one event with ID, time and actor, and write the new state.
+
+        Facts that are None are omitted; a reason becomes one line.
+        """
         event = {"id": new_id(self.state.last), "at": format_time(self._store.clock()), "actor": actor(), "event": kind}
         facts = {**facts, "confirmed": confirmed_by()}
         if reason := facts.get("reason"):
@@ -276,7 +279,7 @@ class Store:
             yield
 
     def require_older(self, server: str, text: str, events: Sequence[Event]) -> None:
-        """Refuse a state file that no interrupted write can have left: it is not the state after a prefix of the history.
+        """Refuse a state file that is not the state after a prefix of the history: no interrupted write can have left it.
 
         Raises:
             StateError: what is wrong; merge conflicts, another schema and damage are named.

@@ -191,7 +191,7 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
             message = (
                 f"{name} has {release.version} ({release.candidate}), and another offer of its URL was adopted since"
             )
-            means = f"callers get what {name} has not let in; install does not use it"
+            means = f"callers get an offer that {name} has not accepted; install refuses it from there"
             yield Drift("offers", message, means, way_to_offer(case.workspace, case.server, state, name)[0])
             continue
         count = newest.number - known.number

@@ -162,7 +162,7 @@ def gone_items(workspace: Workspace) -> list[InboxItem]:
 
 
 def in_order(items: Iterable[InboxItem]) -> list[InboxItem]:
-    """Return items by kind, most blocking first, then by waiting time."""
+    """Return items by kind, most blocking first, then longest waiting first."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
@@ -233,18 +233,18 @@ class InboxReader:
         return list(self.of(server, *self.status(server, refresh=refresh)))
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
-        """Return all pending items of one server from its `status_row`, with suggested commands that were tried."""
-        adviser = self.adviser(row, state)
+        """Yield all pending items of one server from its `status_row`, with suggested commands that were tried."""
+        validator = self.validator(row, state)
         for item in self._waiting(server, row, state):
-            yield item if item.kind in _SURE else self._tried(item, adviser)
+            yield item if item.kind in _SURE else self._tried(item, validator)
 
-    def adviser(self, row: Mapping[str, Any], state: ServerState) -> SuggestionValidator:
+    def validator(self, row: Mapping[str, Any], state: ServerState) -> SuggestionValidator:
         """Return the validator of commands for the server of a `status_row`."""
         return SuggestionValidator(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
-    def _tried(self, item: InboxItem, adviser: SuggestionValidator) -> InboxItem:
+    def _tried(self, item: InboxItem, validator: SuggestionValidator) -> InboxItem:
         """Return the item with a command that succeeds, and the error of the original command, if it was refused."""
-        command, refused = adviser.validate_suggestion(item.command)
+        command, refused = validator.validate_suggestion(item.command)
         if refused is None:
             return item
         if item.kind != "ready":

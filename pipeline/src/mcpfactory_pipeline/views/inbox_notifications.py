@@ -64,7 +64,7 @@ def decision_path(server: str, about: str, channel: str) -> str:
     return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
 
 
-_TOLD: Final = "told.json"  # below pipeline/artifacts; sent IDs by receiver
+_SENT: Final = "told.json"  # below pipeline/artifacts; sent IDs by receiver
 
 
 def inbox_item_id(workspace: str, item: InboxItem) -> str:
@@ -90,8 +90,8 @@ def notify_inbox_items(
     """
     if not workspace.settings.pipeline.events.wants("waits") or (notifier := make_notifier(workspace)) is None:
         return []
-    file, wanting = workspace.artifacts / _TOLD, notifier.receivers_of("waits")
-    told = _read(file, wanting)
+    file, wanting = workspace.artifacts / _SENT, notifier.receivers_of("waits")
+    sent = _read(file, wanting)
     ids = {inbox_item_id(workspace.name, item): item for item in read_inbox(workspace, names, stages=stages)}
     channels = {channel.name for channel in read_channels(workspace)}
     for name, item in ids.items():
@@ -101,14 +101,14 @@ def notify_inbox_items(
             "command": item.command,
             "link": notifier.link(quote(decision_path(item.server, item.about, decided_channel(item, channels)))),
         }
-        known = [receiver for receiver in wanting if name in told[receiver]]
+        known = [receiver for receiver in wanting if name in sent[receiver]]
         notifier.notify({"event": "waits", "id": name, **about, **words}, but=known)
     missed = notifier.close()
-    heard = {one: set(ids) - missed.get(one, frozenset()) for one in wanting}
-    fresh = {name for one in wanting for name in heard[one] - told[one]}
+    delivered = {one: set(ids) - missed.get(one, frozenset()) for one in wanting}
+    fresh = {name for one in wanting for name in delivered[one] - sent[one]}
     # Forget resolved items, so that they are sent again if they come back.
-    now = {one: {name for name in told[one] if names or name in ids} | heard[one] for one in wanting}
-    if now != told:
+    now = {one: {name for name in sent[one] if names or name in ids} | delivered[one] for one in wanting}
+    if now != sent:
         with suppress(OSError):  # for example on a full disk: it is sent again
             file.parent.mkdir(parents=True, exist_ok=True)
             replace_file(file, json.dumps({receiver: sorted(some) for receiver, some in now.items()}).encode())

@@ -142,9 +142,8 @@ def status_row(
     def read() -> tuple[dict[str, Any], ServerState]:
         state, channels = store.state(server.name), read_channels(workspace)
         now = extend(state, store.crashed_stages(server.name))
-        seen = (
-            refresh_adopted_drift(server) if refresh and not state.retired else []
-        )  # before the inputs, which include drift
+        # Refresh before the inputs are read, because known drift is one of them.
+        seen = refresh_adopted_drift(server) if refresh and not state.retired else []
         inputs = read_inputs(stages, InputReader(server, now))
         steps = server_plan(workspace, server, stages, now, inputs=inputs)
         known = {stage.name: stage for stage in stages}

@@ -27,8 +27,8 @@ class ApiAddress:
     """An address that the server calls.
 
     `url` is "" if the API's address is unknown. `set_by` is the variable that it comes from, "" for the document.
-    `private_kind` describes why it is private, "" if it is public. `is_usable` is False if every call to it fails; `hint` then
-    gives the remedy, also if a person moved the API's root and not this address.
+    `private_kind` describes why it is private, "" if it is public. `is_usable` is False if every call to it fails. `hint` is the
+    remedy, also if a person moved the API's root and not this address.
     """
 
     url: str
@@ -96,7 +96,7 @@ def _permitted(settings: Settings, addresses: Addresses, place: str, private: Se
 
 
 def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddress:
-    """Return the error for a private address that only the document names; `permit` explains how to permit it."""
+    """Return the refused private address that only the document names; `permit` is where a person can permit it."""
     hint = f'if that is meant: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)

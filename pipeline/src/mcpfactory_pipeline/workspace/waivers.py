@@ -125,9 +125,9 @@ def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
 
 
 def expiring(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
-    """Return the waivers of the server in `folder` that end within `EXPIRES_SOON_DAYS` days, and those that have ended: each with its days left.
+    """Return the waivers of the server in `folder` that have ended or end soon, each with its days left, first to end first.
 
-    The first to end is the first.
+    Soon means within `EXPIRES_SOON_DAYS`.
 
     Raises:
         ConfigError: as `read_waivers` does.

@@ -151,7 +151,7 @@ class Workspace:
         return self.pipeline / "artifacts"
 
     def servers(self) -> list[WorkspaceServer]:
-        """Return the servers in `servers/` with a valid `mcpfactory.toml`, by name; `load_servers` also returns others."""
+        """Return the servers with a valid `mcpfactory.toml`, by name; `load_servers` also returns the others."""
         return self.load_servers()[0]
 
     def load_servers(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
@@ -347,7 +347,7 @@ def _codeowners(text: str) -> Owners:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Return a CODEOWNERS pattern as one for paths: `*` stays within a folder, an inner or leading slash anchors."""
+    """Return a CODEOWNERS pattern as a regex: `*` stays within a folder, `**` does not, a leading or inner slash anchors."""
     rooted = "/" in text.rstrip("/")
     parts = re.split(r"(\*\*/?|\*|\?)", text.strip("/"))
     signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}

@@ -140,7 +140,7 @@ class ModelChat(ABC):
     errors: ClassVar[tuple[type[Exception], ...]]
     """Other errors of the library."""
     final: ClassVar[Collection[int]]
-    """Statuses that a second attempt would also get."""
+    """HTTP statuses that a retry would also get."""
 
     def __init__(
         self, endpoint: ModelEndpoint, client: Any, system: str, question: str, tools: Sequence[Mapping[str, Any]]

@@ -24,8 +24,8 @@ rule, row = RULES.rule, RULES.row
 class HttpScope:
     """The answers to HTTP probes, in the order in which they were sent.
 
-    If the answer to the probe `after` is not the error for wrong headers, the server does not check the header. The rule
-    then does not apply, for this `reason`.
+    If the answer to the probe `after` is not the error for wrong headers, the server does not check the header. The
+    rule then does not apply, for this `reason`.
     """
 
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ _ORIGINS: Final = answers("origin", "modern-origin")
       hint=("compare Origin, if present, with the origins that you serve, before anything else. "
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
-    """Lower the severity if a foreign Host is refused: that already prevents DNS rebinding, the attack behind this rule."""
+    """Lower the severity if a foreign Host is refused, which already prevents DNS rebinding, the attack behind the rule."""
     rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500
     for fault in _ORIGINS.faults(answer):

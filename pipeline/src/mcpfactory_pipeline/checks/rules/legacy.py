@@ -295,7 +295,7 @@ def _answered_batch(evidence: Evidence) -> RuleOutcome | None:
 
 
 def _silent_batches(evidence: Evidence) -> RuleSubjects[tuple[Probe, WireExchange]] | RuleOutcome:
-    """Return the batches without requests, except if their messages are also sent alone: another rule checks those."""
+    """Return the batches without requests, unless such a message is also answered alone, which another rule reports."""
     found: list[tuple[Probe, WireExchange]] = []
     for name, alone in (("batch-notifications", "notification"), ("batch-responses", "response")):
         scope = probed(name, given=_answered_batch)

@@ -73,7 +73,7 @@ _EXCUSED: Final = re.compile(
 
 
 def _own_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    """Return successful calls that do not return the API's own answer: placeholder-answers.lost-data checks those."""
+    """Return successful calls, except those with the API's own answer, which placeholder-answers.lost-data checks."""
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
     succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]

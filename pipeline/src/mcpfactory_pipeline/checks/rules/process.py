@@ -118,7 +118,7 @@ def _shown(session: Session) -> str:
 
 
 def _processes(choose: Callable[[Session], bool], none: str = "") -> Scope[list[Session]]:
-    """Return the chosen processes that answered, as one subject; `none` is the reason if there are none."""
+    """Return the chosen processes that answered: one subject, in which each counts. `none` is the reason if empty."""
 
     def scope(evidence: Evidence) -> RuleSubjects[list[Session]] | RuleOutcome:
         started = _started("the server was not started here")(evidence)
@@ -148,7 +148,7 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 
 
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
-    """Yield the processes that did not end, and the others if even the fastest was late: a busy machine slows single ones."""
+    """Yield processes that did not end, and late ones if even the fastest was late: a busy machine slows single ones."""
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
         if session.ended_after is None:

@@ -152,7 +152,7 @@ def _cases(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
       source="cases are made from the document or given by who knows the server: correct arguments",
       hint="run the server's own tests; the evidence shows the call")  # fmt: skip
 def _case(call: RecordedCall) -> Iterator[Fault]:
-    if call.failed and call.exchange.received is not None:  # behavior.answers reports calls without an answer
+    if call.failed and call.exchange.received is not None:  # tool-calls.answered reports calls without an answer
         yield _fault(call, f"{call.title or 'a correct call'}: returned an error: {_said(call, 200)}")
 
 

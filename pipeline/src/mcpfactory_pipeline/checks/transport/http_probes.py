@@ -37,7 +37,7 @@ _MOST: Final = 1_000_000  # bytes of a body that are read
 _EACH: Final = 5.0  # seconds for one answer, from its first byte to the last one read
 _MOST_UNANSWERED: Final = 3  # probes without an answer, after which probing stops
 LINGER: Final = 2.0  # seconds until a stream must end after its answer
-_SLOWER: Final = 10  # multiple of the answer's duration that replaces the limit if it is longer
+_SLOWER: Final = 10  # multiple of the answer's duration that replaces LINGER if it is longer
 _WATCHED: Final = frozenset({"begin", "modern"})  # probes that wait for the end of the stream
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 

@@ -72,13 +72,13 @@ class AdmissionRules:
 class _AdmissionState:
     """The state of the server before an event, as the job saw it."""
 
-    terms: AdmissionRules
+    rules: AdmissionRules
     branch: ServerState
     state: ServerState
     known: Sequence[Event]
 
 
-def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: AdmissionRules) -> list[Event]:
+def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], rules: AdmissionRules) -> list[Event]:
     """Return the events of a job that the workspace lacks, oldest first; `known` are the workspace's events.
 
     Raises:
@@ -94,11 +94,11 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: A
     if not new:
         return []
     before = [event for event in known if str(event["id"]) < str(new[0]["id"])]
-    walk = _AdmissionState(terms, fold(server, known), fold(server, before), known)
+    admission = _AdmissionState(rules, fold(server, known), fold(server, before), known)
     for event in new:
         try:
-            _check(walk, event)
-            walk.state = extend(walk.state, [event])
+            _check(admission, event)
+            admission.state = extend(admission.state, [event])
         except ShardResultError:
             raise
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -106,80 +106,80 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], terms: A
     return new
 
 
-def _check(walk: _AdmissionState, event: Event) -> None:
-    kind, words = str(event["event"]), f"{event['event']} ({event['id']}) of {walk.state.server}"
-    if kind not in walk.terms.kinds:
+def _check(admission: _AdmissionState, event: Event) -> None:
+    kind, words = str(event["event"]), f"{event['event']} ({event['id']}) of {admission.state.server}"
+    if kind not in admission.rules.kinds:
         raise ShardResultError("kind", f"{words} must not come from a job: {REFUSALS['kind']}")
-    oldest = created_at(walk.terms.run) - _SKEW
+    oldest = created_at(admission.rules.run) - _SKEW
     for moment in (created_at(str(event["id"])), parse_time(str(event["at"])).timestamp()):
         if moment < oldest:
             raise ShardResultError("time", f"{words} is older than its run: {event['at']}")
     if kind in _RULES:
         if "stage" not in event and not kind.startswith("stage."):
             raise ShardResultError("kind", f"{words} must not come from a job: {REFUSALS['kind']}")
-        if str(event["stage"]) not in walk.terms.stages:
+        if str(event["stage"]) not in admission.rules.stages:
             raise ShardResultError("stage", f"{words}: unknown stage {event['stage']!r}")
-        stage = walk.terms.stages[str(event["stage"])]
+        stage = admission.rules.stages[str(event["stage"])]
         if stage.approval is not None or stage.awaits:
             raise ShardResultError("stage", f"{words}: {stage.name} is decided by people, not run")
-        _RULES[kind](walk, event, words)
-    elif str(event["candidate"]) not in walk.state.candidates:
+        _RULES[kind](admission, event, words)
+    elif str(event["candidate"]) not in admission.state.candidates:
         raise ShardResultError("candidate", f"{words} is about {event['candidate']}, which was never built")
 
 
-def _of_run(walk: _AdmissionState, event: Event, words: str) -> None:
-    if event["run"] != walk.terms.run:
+def _of_run(admission: _AdmissionState, event: Event, words: str) -> None:
+    if event["run"] != admission.rules.run:
         raise ShardResultError(
-            "run", f"{words} belongs to run {event['run']}, but the job was assigned run {walk.terms.run}"
+            "run", f"{words} belongs to run {event['run']}, but the job was assigned run {admission.rules.run}"
         )
 
 
-def _may_start(walk: _AdmissionState, event: Event, words: str) -> None:
-    _of_run(walk, event, words)
-    if step_of(event) in walk.state.begun:
+def _may_start(admission: _AdmissionState, event: Event, words: str) -> None:
+    _of_run(admission, event, words)
+    if step_of(event) in admission.state.begun:
         raise ShardResultError("order", f"{words}: {event['stage']} is already running")
-    _has_needs(walk, event, words)
+    _has_needs(admission, event, words)
 
 
-def _ended(walk: _AdmissionState, event: Event, words: str) -> None:
-    if step_of(event) not in walk.state.begun:
+def _ended(admission: _AdmissionState, event: Event, words: str) -> None:
+    if step_of(event) not in admission.state.begun:
         raise ShardResultError("order", f"{words}: {event['stage']} did not start")
 
 
-def _has_needs(walk: _AdmissionState, event: Event, words: str) -> None:
-    for name in walk.terms.stages[str(event["stage"])].needs:
-        need = walk.terms.stages.get(name)
-        if need is not None and not _passed(walk, need):
+def _has_needs(admission: _AdmissionState, event: Event, words: str) -> None:
+    for name in admission.rules.stages[str(event["stage"])].needs:
+        need = admission.rules.stages.get(name)
+        if need is not None and not _passed(admission, need):
             raise ShardResultError("order", f"{words}: {event['stage']} needs {name}, which did not pass")
 
 
-def _passed(walk: _AdmissionState, stage: Stage) -> bool:
-    state = walk.state
+def _passed(admission: _AdmissionState, stage: Stage) -> bool:
+    state = admission.state
     if stage.awaits and stage.channel is not None:
         release = state.channels.get(stage.channel.name)
         return release is not None and release.candidate == state.candidate
     if stage.approval is None:
         record = state.stages.get(stage.name)
         return record is not None and record.outcome == "passed"
-    shown = _shown(walk, stage)
+    shown = _shown(admission, stage)
     made = state.decisions.get(stage.name)
     return made is not None and not rejected_by(made, shown) and not describe_missing(stage.approval, made, shown)
 
 
-def _shown(walk: _AdmissionState, stage: Stage) -> dict[str, str]:
-    files = {name: walk.terms.files.get(name, ABSENT) for name in stage.reads if name.startswith(SHOWN_FILE)}
-    return shown_by_state(stage, walk.state) | files
+def _shown(admission: _AdmissionState, stage: Stage) -> dict[str, str]:
+    files = {name: admission.rules.files.get(name, ABSENT) for name in stage.reads if name.startswith(SHOWN_FILE)}
+    return shown_by_state(stage, admission.state) | files
 
 
-def _may_finish(walk: _AdmissionState, event: Event, words: str) -> None:
-    _of_run(walk, event, words)
-    _ended(walk, event, words)
-    stage = walk.terms.stages[str(event["stage"])]
+def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:
+    _of_run(admission, event, words)
+    _ended(admission, event, words)
+    stage = admission.rules.stages[str(event["stage"])]
     if event["outcome"] not in OUTCOMES:
         raise ShardResultError("order", f"{words}: {event['outcome']!r} is not a valid outcome")
     if event["fingerprint"] != fingerprint(event["inputs"]):
         raise ShardResultError("order", f"{words}: its fingerprint does not match its inputs")
-    newest = walk.state.candidate if walk.state.candidate in walk.state.candidates else None
+    newest = admission.state.candidate if admission.state.candidate in admission.state.candidates else None
     expected = newest if "candidate" in stage.reads else None
     _may_keep(stage, expected, event, words)
     if event.get("built") is not None:
@@ -190,11 +190,11 @@ def _may_finish(walk: _AdmissionState, event: Event, words: str) -> None:
             "candidate", f"{words} is about {event.get('candidate')}, but the newest candidate is {expected}"
         )
     if event.get("channel") is not None:
-        _may_move(walk, stage, event, words)
+        _may_move(admission, stage, event, words)
 
 
 def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> None:
-    """Raise `ShardResultError` for files other than the stage's log and reports."""
+    """Raise `ShardResultError` for files other than the stage's log and reports, so that a job overwrites no others."""
     log, reports = f"logs/{stage.name}.log", f"{candidate or 'reports'}/{stage.name}/"
     for path in event.get("artifacts", {}):
         if path != log and not path.startswith(reports):
@@ -213,47 +213,54 @@ def _may_build(stage: Stage, event: Event, words: str) -> None:
         )
 
 
-def _may_move(walk: _AdmissionState, stage: Stage, event: Event, words: str) -> None:
+def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str) -> None:
     """Raise `ShardResultError` unless the stage fills this channel, unblocked, with a candidate that passed."""
     if stage.channel is None or stage.channel.name != event["channel"] or event["outcome"] != "passed":
         raise ShardResultError("channel", f"{words}: {stage.name} does not promote to {event['channel']}")
-    known = walk.state.candidates.get(str(event["candidate"]))
+    known = admission.state.candidates.get(str(event["candidate"]))
     if known is None or event["version"] != known.version:
         raise ShardResultError("channel", f"{words}: {event['candidate']} does not have the version {event['version']}")
-    closed = closed_gates(stage.channel.gates, known, walk.state.channels.get(stage.channel.name))
-    fault = version_fault(stage.channel, known, str(event["candidate"]), walk.known)
-    if wrong := [*failed_checks(walk.terms.checks(stage.channel), known), *closed.values(), *filter(None, [fault])]:
+    closed = closed_gates(stage.channel.gates, known, admission.state.channels.get(stage.channel.name))
+    fault = version_fault(stage.channel, known, str(event["candidate"]), admission.known)
+    if wrong := [
+        *failed_checks(admission.rules.checks(stage.channel), known),
+        *closed.values(),
+        *filter(None, [fault]),
+    ]:
         raise ShardResultError("channel", f"{words}: {wrong[0]}")
-    if walk.branch.retired or stage.channel.name in walk.branch.holds:
+    if admission.branch.retired or stage.channel.name in admission.branch.holds:
         raise ShardResultError(
             "channel",
             f"{words}: {stage.channel.name} was held or the server was retired during the job",
             hint="run it again",
         )
-    if who := _rejected_meanwhile(walk, stage, str(event["candidate"])):
+    if who := _rejected_meanwhile(admission, stage, str(event["candidate"])):
         raise ShardResultError(
             "channel", f"{words}: {who} rejected it during the job", hint="mcpfactory inbox shows the pending decisions"
         )
     for name in stage.needs:
-        if (record := walk.state.stages.get(name)) is not None and record.candidate not in {None, event["candidate"]}:
+        if (record := admission.state.stages.get(name)) is not None and record.candidate not in {
+            None,
+            event["candidate"],
+        }:
             raise ShardResultError("channel", f"{words}: {name} passed for another candidate, {record.candidate}")
 
 
-def _rejected_meanwhile(walk: _AdmissionState, stage: Stage, candidate: str) -> str:
+def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str) -> str:
     """Return the actor who rejected the candidate, or a required approval stage's output, while the job ran."""
-    known = walk.branch.candidates.get(candidate)
+    known = admission.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
-    for name in needed_stages(tuple(walk.terms.stages.values()), stage.name):
-        need = walk.terms.stages[name]
+    for name in needed_stages(tuple(admission.rules.stages.values()), stage.name):
+        need = admission.rules.stages[name]
         if need.approval is not None:
-            found |= dict(rejected_by(walk.branch.decisions.get(name), _shown(walk, need)))
+            found |= dict(rejected_by(admission.branch.decisions.get(name), _shown(admission, need)))
     return ", ".join(sorted(found))
 
 
-def _may_go_back(walk: _AdmissionState, event: Event, words: str) -> None:
+def _may_go_back(admission: _AdmissionState, event: Event, words: str) -> None:
     """Raise `ShardResultError` unless a stage with a rollback failed on the candidate that its channel offers."""
-    stage, channel = walk.terms.stages[str(event["stage"])], str(event["channel"])
-    record, release = walk.state.stages.get(stage.name), walk.state.channels.get(channel)
+    stage, channel = admission.rules.stages[str(event["stage"])], str(event["channel"])
+    record, release = admission.state.stages.get(stage.name), admission.state.channels.get(channel)
     failed = record is not None and release is not None and record.outcome == "failed"
     if event["actor"] != AUTOMATION or not stage.rollback or stage.watches != channel or not failed:
         raise ShardResultError("kind", f"{words} must not come from a job: {REFUSALS['kind']}")

@@ -152,7 +152,7 @@ def fold_results(
     """
     known = stages or workspace_stages(workspace)
     kinds = RELEASE_EVENTS if released else RUN_EVENTS
-    terms = AdmissionRules(run, {stage.name: stage for stage in known}, kinds)
+    rules = AdmissionRules(run, {stage.name: stage for stage in known}, kinds)
     assigned: dict[str, list[ShardResult]] = {}
     refused = []
     for shard_result in shard_results:
@@ -165,7 +165,7 @@ def fold_results(
     folded = []
     for server, places in sorted(assigned.items()):
         subject = InputReader(workspace.server(server), ServerState(server))
-        shown = replace(terms, files=shown_files(known, subject))
+        shown = replace(rules, files=shown_files(known, subject))
         try:
             folded.append(_fold_server(workspace, server, [place.folder for place in places], shown, branch))
         except ShardResultError as error:
@@ -178,7 +178,7 @@ def _named(shard_result: ShardResult) -> list[str]:
 
 
 def _fold_server(
-    workspace: Workspace, server: str, folders: Sequence[Path], terms: AdmissionRules, branch: str
+    workspace: Workspace, server: str, folders: Sequence[Path], rules: AdmissionRules, branch: str
 ) -> FoldedServer:
     store, artifacts = Store(workspace), workspace.artifacts / server
     theirs = [event for folder in folders for event in _handed_over(folder, server)]
@@ -186,7 +186,7 @@ def _fold_server(
         decided = {str(event["id"]): event for event in (_decided(workspace, server, branch) if branch else ())}
         mine = {str(event["id"]): event for event in transaction.events}
         known = sorted({**decided, **mine}.values(), key=lambda event: str(event["id"]))
-        taken = admit(server, known, theirs, terms)
+        taken = admit(server, known, theirs, rules)
         merged = sorted((*known, *taken), key=lambda event: str(event["id"]))
         new = [event for event in merged if str(event["id"]) not in mine]
         state = fold(server, merged)

@@ -91,9 +91,8 @@ def _table(settings: bytes) -> WorkspaceSettings:
     try:
         return read_settings(WorkspaceSettings, settings.decode("utf-8-sig"), CONFIG)
     except (SettingsError, UnicodeDecodeError):
-        return WorkspaceSettings(
-            workspace=WorkspaceTable()
-        )  # invalid settings cannot run anything, so the default channels apply
+        # Invalid settings cannot run anything, so the default channels apply.
+        return WorkspaceSettings(workspace=WorkspaceTable())
 
 
 def _blockers(

@@ -52,7 +52,7 @@ def entry_variables(
     Args:
         server: whose.
         given: variables from the command line.
-        environ: environment of the shell. Its settings of the server are written if a person confirms it, secrets never.
+        environ: environment of the shell. Its settings of the server are written if a person agrees, secrets never.
         ask: asks the person; None if nobody can be asked.
 
     Raises:
@@ -115,14 +115,14 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class InstallTarget:
     """A server to install: its name in configurations, connection, source (`url` for a URL) and version.
 
-    `warnings` are notes for the user. `recognises` returns True for an existing entry of this server; any other entry
+    `warnings` are notes for the user. `recognizes` returns True for an existing entry of this server; any other entry
     of its name belongs to someone else.
     """
 
     name: str
     reached: LaunchEntry | RemoteEntry
     source: str
-    recognises: Callable[[Mapping[str, Any]], bool]
+    recognizes: Callable[[Mapping[str, Any]], bool]
     version: str = ""
     warnings: tuple[str, ...] = ()
 
@@ -203,8 +203,8 @@ def server_target(
     reached, source, version = launch(workspace, one, source, project=project)
     reached = _with_variables(reached, environ, literal=literal)
     warnings = tuple(blocker.message for blocker in drift_blockers(one, Store(workspace).state(server)))
-    recognises = partial(starts_server, workspace=workspace, server=one)
-    return InstallTarget(_checked(name or server), reached, source, recognises, version, warnings)
+    recognizes = partial(starts_server, workspace=workspace, server=one)
+    return InstallTarget(_checked(name or server), reached, source, recognizes, version, warnings)
 
 
 def _with_variables(reached: LaunchEntry, environ: Sequence[str], *, literal: bool) -> LaunchEntry:
@@ -317,7 +317,7 @@ def install(
     form = edits.form_of(data, row.forms)
     built = _entry(row, form, target, home, project)
     before = edits.entries(data, form, config).get(target.name)
-    ours = before is None or target.recognises(before)
+    ours = before is None or target.recognizes(before)
     if not ours and not force:
         raise ClientError(
             f"{target.name} in {file} is an entry for another server, which mcpfactory did not write",

@@ -45,7 +45,7 @@ def require_url(url: str, where: str) -> str:
     """Return the URL, without a slash at its end.
 
     Raises:
-        ConfigError: it is not a URL, holds credentials, or is plain http beyond loopback, where tokens must not be sent.
+        ConfigError: it is not a URL, has credentials, or is plain http beyond loopback, where tokens must not be sent.
     """
     try:
         parts = urlsplit(url)
