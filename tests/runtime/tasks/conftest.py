@@ -83,8 +83,8 @@ def extension(**options: Any) -> Json:
 
 async def begin(client: Client, tool: str, arguments: Json | None = None, **params: Any) -> Json:
     """Call a tool as a task; the task."""
-    wish: Json = {} if client.revision.modern else {"task": {}}
-    result = await client.request("tools/call", {"name": tool, "arguments": arguments or {}, **wish, **params})
+    task: Json = {} if client.revision.modern else {"task": {}}
+    result = await client.request("tools/call", {"name": tool, "arguments": arguments or {}, **task, **params})
     if client.revision.modern:
         assert result["resultType"] == "task", result
         return result
