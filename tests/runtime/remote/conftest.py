@@ -20,11 +20,6 @@ SDK = [sys.executable, str(HERE / "sdk_remote_server.py")]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def remote_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     """What happened in the server elsewhere."""
     file = tmp_path / "happened"

@@ -28,11 +28,6 @@ EXTENDED: Json = {"elicitation": {"form": {}}, "sampling": {}, "extensions": {TA
 YES: Json = {"action": "accept", "content": {"go": True}}
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="session")
 def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The sample server as a process behind HTTP; gives the URL."""
