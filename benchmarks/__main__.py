@@ -42,16 +42,16 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--page", action="store_true", help="write docs/explanation/performance.md")
-    wish = parser.parse_args()
-    if unknown := set(wish.parts) - set(PARTS):
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part: {', '.join(unknown)}")
-    strangers = not wish.parts or any(set(PARTS[name].peers) - {OURS} for name in wish.parts)
+    strangers = not options.parts or any(set(PARTS[name].peers) - {OURS} for name in options.parts)
     places = prepare() if strangers else dict.fromkeys(("python", "ours", "node", "home"), sys.executable)
     commands = {peer.name: [word.format(**places) for word in peer.command] for peer in PEERS} | {ECHO: []}
-    samples = _measure(wish.parts or list(PARTS), wish.rounds, commands)
+    samples = _measure(options.parts or list(PARTS), options.rounds, commands)
     print(report.as_text(samples))
     print(f"\n{json.dumps(report.facts())}; saved in {report.save(samples).relative_to(report.PAGE.parents[2])}")
-    if wish.page:
+    if options.page:
         report.fill(samples)
 
 

@@ -37,6 +37,11 @@ ROOT = Path(__file__).resolve().parents[1]
 QUIET = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Choose the tier: `make test` runs the fast one."""
     parser.addoption("--tier", choices=["fast", "all"], default="all", help="tests to run, see tests/tiers.py [all]")

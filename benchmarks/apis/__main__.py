@@ -22,10 +22,10 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--fetch", action="store_true")
-    wish = parser.parse_args()
+    options = parser.parse_args()
     try:
-        for one in select(wish.names):
-            where = path(one) if wish.fetch else f"{one.registry} {one.package} {one.version} {one.path}"
+        for one in select(options.names):
+            where = path(one) if options.fetch else f"{one.registry} {one.package} {one.version} {one.path}"
             print(f"{one.name:16} {one.openapi:6} {one.operations:6}  {where}", flush=True)
     except DocumentError as error:
         print(f"error: {error}", file=sys.stderr)

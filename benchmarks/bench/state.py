@@ -44,10 +44,10 @@ def main(words: list[str]) -> int:
     parser.add_argument("--events", type=int, default=100_000, help="of the one server")
     parser.add_argument("--servers", type=int, default=1000)
     parser.add_argument("--each", type=int, default=1000, help="events of each of the many")
-    wish = parser.parse_args(words)
+    options = parser.parse_args(words)
     good = True
     print(f"{'servers':>8} {'events':>8} {'MB':>6}  {'command':<16} {'when':<6} {'clock s':>8} {'CPU s':>8}")
-    for servers, events in ((1, wish.events), (wish.servers, wish.each)):
+    for servers, events in ((1, options.events), (options.servers, options.each)):
         with tempfile.TemporaryDirectory(prefix="mcpfactory-bench-") as folder:
             size = _make(Path(folder, "space"), servers, events)
             for when in ("first", "again"):

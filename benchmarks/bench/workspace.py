@@ -175,13 +175,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--servers", type=int, default=1000)
-    wish = parser.parse_args()
-    if wish.folder.exists() and any(wish.folder.iterdir()):
-        parser.error(f"{wish.folder} is not empty")
+    options = parser.parse_args()
+    if options.folder.exists() and any(options.folder.iterdir()):
+        parser.error(f"{options.folder} is not empty")
     begin = time.perf_counter()
-    make(wish.folder.resolve(), wish.servers)
-    size = sum(file.stat().st_size for file in wish.folder.rglob("*") if file.is_file())
-    print(f"{wish.servers} servers in {wish.folder}: {size / 1e6:.0f} MB, {time.perf_counter() - begin:.1f} s")
+    make(options.folder.resolve(), options.servers)
+    size = sum(file.stat().st_size for file in options.folder.rglob("*") if file.is_file())
+    print(f"{options.servers} servers in {options.folder}: {size / 1e6:.0f} MB, {time.perf_counter() - begin:.1f} s")
 
 
 if __name__ == "__main__":

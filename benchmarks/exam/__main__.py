@@ -25,14 +25,14 @@ from benchmarks.exam.suite import client, conformance
 from benchmarks.exam.templates import templates
 
 PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
-    "conformance": lambda _wish: conformance(),
-    "client": lambda _wish: client(),
-    "typescript": lambda _wish: typescript(),
-    "python1": lambda _wish: python1(),
-    "python2": lambda _wish: python2(),
-    "documents": lambda wish: documents(wish.only),
-    "templates": lambda wish: templates(wish.only),
-    "features": lambda _wish: features(),
+    "conformance": lambda _options: conformance(),
+    "client": lambda _options: client(),
+    "typescript": lambda _options: typescript(),
+    "python1": lambda _options: python1(),
+    "python2": lambda _options: python2(),
+    "documents": lambda options: documents(options.only),
+    "templates": lambda options: templates(options.only),
+    "features": lambda _options: features(),
 }
 
 
@@ -41,13 +41,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--only", default="", help="documents or templates, separated by commas")
-    wish = parser.parse_args()
-    if unknown := set(wish.parts) - set(PARTS):
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown examination: {', '.join(unknown)}")
     outcomes = {}
-    for part in wish.parts or PARTS:
+    for part in options.parts or PARTS:
         print(f"== {part}", flush=True)
-        outcomes[part] = PARTS[part](wish)
+        outcomes[part] = PARTS[part](options)
     print(f"== in all\n{table(outcomes)}", flush=True)
     sys.exit(exit_code(outcomes))
 

@@ -7,12 +7,12 @@ import subprocess
 from collections.abc import Iterable
 
 from benchmarks.bench.peers import prepare
-from benchmarks.bench.peers.client_tasks import WISHES, client_tasks, describe_result, faults
+from benchmarks.bench.peers.client_tasks import TASKS, client_tasks, describe_result, faults
 from benchmarks.bench.peers.installations import CLIENTS, PYTHON_V1, environment
 from benchmarks.exam.results import Outcome, judged
 from benchmarks.exam.servers import ROOT, STDIO, everything
 
-PATIENCE = 120  # seconds for one client with all its wishes
+PATIENCE = 120  # seconds for one client with all its tasks
 Run = tuple[str, str, list[str]]  # transport, lifecycle, program
 
 
@@ -40,17 +40,17 @@ def python2() -> Outcome:
 
 
 def _examine(runs: Iterable[Run]) -> Outcome:
-    """Every run does all the wishes; a line for each, then what came out wrong."""
+    """Every run does all the tasks; a line for each, then what came out wrong."""
     good = total = 0
     whole = True
     with everything() as url:
         targets = {"stdio": STDIO, "http": [url], "sse": [url.removesuffix("/mcp") + "/sse"]}
         for transport, era, program in runs:
             wrong = _one([*program, transport, json.dumps(client_tasks()), *targets[transport]], era)
-            total += len(WISHES)
-            good += len(WISHES) - sum(fault.startswith(tuple(f"{wish.name}: " for wish in WISHES)) for fault in wrong)
+            total += len(TASKS)
+            good += len(TASKS) - sum(fault.startswith(tuple(f"{task.name}: " for task in TASKS)) for fault in wrong)
             whole &= not wrong
-    return judged(f"{good} of {total} wishes right over {total // len(WISHES)} connections", good=whole)
+    return judged(f"{good} of {total} tasks right over {total // len(TASKS)} connections", good=whole)
 
 
 def _one(command: list[str], era: str) -> list[str]:
@@ -59,7 +59,7 @@ def _one(command: list[str], era: str) -> list[str]:
         line = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
         print(done.stdout[-1000:], done.stderr[-3000:], sep="\n", flush=True)
-        return [f"{wish.name}: the client ended with {done.returncode}" for wish in WISHES]
+        return [f"{task.name}: the client ended with {done.returncode}" for task in TASKS]
     wrong = faults(line, era) + ([f"the client ended with {done.returncode}"] if done.returncode else [])
     print(describe_result(line, era, wrong), flush=True)
     return wrong

@@ -57,8 +57,8 @@ def templates(only: str = "") -> Outcome:
 
 def _made(root: Path, name: str) -> Made:
     began = time.monotonic()
-    wish = ["--from-openapi", str(_DOCUMENT), "--name", f"{name}-made"] if name == "openapi" else [f"{name}-made"]
-    made = _run(root, "new", *wish, *([] if name == "openapi" else ["--template", name]))
+    arguments = ["--from-openapi", str(_DOCUMENT), "--name", f"{name}-made"] if name == "openapi" else [f"{name}-made"]
+    made = _run(root, "new", *arguments, *([] if name == "openapi" else ["--template", name]))
     if made.returncode:
         return Made(name, f"new: {made.stderr.strip()[-200:]}", 0, "", time.monotonic() - began)
     _run(root, "pipeline", "run", f"{name}-made")

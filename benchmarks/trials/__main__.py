@@ -59,19 +59,19 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--times", type=int, default=0, help="how often, or for how many seconds")
     parser.add_argument("--seed", type=int, default=7)
-    wish = parser.parse_args()
-    with_mutants, chosen = wish.parts[:1] == ["mutants"], wish.parts[1:]
-    if unknown := set(chosen if with_mutants else wish.parts) - set(PARTS):
+    options = parser.parse_args()
+    with_mutants, chosen = options.parts[:1] == ["mutants"], options.parts[1:]
+    if unknown := set(chosen if with_mutants else options.parts) - set(PARTS):
         parser.error(f"unknown trial: {', '.join(unknown)}")
     os.environ.update(environment())
     if with_mutants:
-        sys.exit(mutants.examine({name: trial for name, (trial, _) in PARTS.items()}, chosen, wish.seed))
+        sys.exit(mutants.examine({name: trial for name, (trial, _) in PARTS.items()}, chosen, options.seed))
     outcomes = {}
-    for part in wish.parts or PARTS:
+    for part in options.parts or PARTS:
         trial, usual = PARTS[part]
         print(f"== {part}", flush=True)
         with tempfile.TemporaryDirectory(prefix="trials-") as folder:
-            outcomes[part] = trial(Path(folder), wish.times or usual, wish.seed)
+            outcomes[part] = trial(Path(folder), options.times or usual, options.seed)
     print(f"== in all\n{table(outcomes)}", flush=True)
     sys.exit(exit_code(outcomes))
 

@@ -164,8 +164,8 @@ def work(root: Path, seconds: float, number: int, seed: int) -> int:
             command, (code, out, _) = "run", Forked(act, root, ["run", server, "--force"]).end()
         else:
             # Each turn begins with what nobody is refused, so that all of them write at once.
-            wish = choose.choices(_DECISIONS, _WEIGHTS)[0] if turn == before else _NEVER_REFUSED
-            words = wish.format(server=server).split()
+            decision = choose.choices(_DECISIONS, _WEIGHTS)[0] if turn == before else _NEVER_REFUSED
+            words = decision.format(server=server).split()
             command, (code, out, _) = words[0], Forked(act, root, [*words, "--reason", reason, "--json"]).end()
         note = {
             "command": command,

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from tests.attacks.http_target import HarmError
+from tests.system import is_running
 
 
 def _workspace(folder: Path) -> Path:
@@ -83,19 +84,12 @@ def _clung(folder: Path) -> str:
         [sys.executable, "-m", "mcpfactory", "validate", "--command", command, "--timeout", "3"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    left = [pid for pid in map(int, pids.read_text().split()) if _runs(pid)]
+    left = [pid for pid in map(int, pids.read_text().split()) if is_running(pid)]
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     if left or "Event loop is closed" in done.stderr or "Traceback" in done.stderr:
         raise HarmError(f"{len(left)} processes outlived the examination; {done.stderr}")
     return f"exit code {done.returncode}, and no process is left"
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
-    except OSError:
-        return False
 
 
 ROWS = {

@@ -1,4 +1,4 @@
-"""Animals that do the wrong thing when the API that they ask lets them down."""
+"""Servers that fail badly if the API they call fails."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Animals that get arrays of messages wrong, which one revision has."""
+"""Servers that handle batches of messages incorrectly, which one revision has."""
 
 from __future__ import annotations
 
-from tests.broken_servers.healthy import Animal, Json
+from tests.broken_servers.healthy import Json, SampleServer
 
 
-class Serialiser(Animal):
+class Serialiser(SampleServer):
     """Answers the members of an array one by one."""
 
     rule = "legacy.batch"
@@ -19,7 +19,7 @@ class Serialiser(Animal):
         return answers
 
 
-class Receipting(Animal):
+class Receipting(SampleServer):
     """Answers an array of notifications."""
 
     rule = "legacy.batch-without-requests"
@@ -30,7 +30,7 @@ class Receipting(Animal):
         return super().batch(messages)
 
 
-class Hollow(Animal):
+class Hollow(SampleServer):
     """Takes an empty array for one that wants no answer."""
 
     rule = "legacy.batch-empty"
@@ -39,7 +39,7 @@ class Hollow(Animal):
         return super().batch(messages) if messages else None
 
 
-class Joiner(Animal):
+class Joiner(SampleServer):
     """Begins a session in an array."""
 
     rule = "legacy.batch-initialize"

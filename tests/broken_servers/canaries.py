@@ -1,10 +1,10 @@
-"""Animals that take a bait: a path, a part of a command, or an address among the values of an argument; and some that do not."""
+"""Servers that take canaries: a path, a part of a command, or an address in an argument; and some that do not."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from tests.broken_servers.healthy import Animal, Json, RpcError, text
+from tests.broken_servers.healthy import Json, RpcError, SampleServer, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ def here() -> Path:
     return Path(__file__).parent
 
 
-class Reading(Animal):
+class Reading(SampleServer):
     """Has one more tool, which takes a text and reads only; the base of those below."""
 
     own_process = True
@@ -141,7 +141,7 @@ class Messenger(Reading):
             return text("a page of which nothing is known")
 
 
-class Templated(Animal):
+class Templated(SampleServer):
     """Has a resource template whose variable reaches the file system as it is."""
 
     own_process = True
@@ -165,14 +165,14 @@ class Templated(Animal):
         return super().read_resource(uri, modern=modern)
 
 
-class Changeling(Animal):
+class Changeling(SampleServer):
     """Is no longer what was adopted."""
 
     rule = "security.drift"
     drift = ("it offers something else than was adopted: tool add has another description",)
 
 
-class HealthyLoyal(Animal):
+class HealthyLoyal(SampleServer):
     """Was adopted, and is what it was."""
 
     drift = ()

@@ -1,4 +1,4 @@
-"""The animals: each is the healthy server broken in exactly one way, and names the rule that must catch it."""
+"""Catalog of broken servers: each breaks the healthy one in exactly one way, and names the rule that must catch it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.broken_servers import (
     tool_calls,
     tool_declarations,
 )
-from tests.broken_servers.healthy import Animal
+from tests.broken_servers.healthy import SampleServer
 
 _BASES = (
-    Animal,
+    SampleServer,
     http_defects.Served,
     changed_answers.Changed,
     server_messages.Talkative,
@@ -30,8 +30,8 @@ _BASES = (
 )
 
 
-def animals() -> dict[str, type[Animal]]:
-    """Every animal by name, in the order of the files."""
+def servers() -> dict[str, type[SampleServer]]:
+    """Return every server by name, in the order of the files."""
     modules = (
         protocol,
         batches,
@@ -53,6 +53,6 @@ def animals() -> dict[str, type[Animal]]:
         | {
             kind.__name__: kind
             for kind in kinds
-            if isinstance(kind, type) and issubclass(kind, Animal) and kind not in _BASES
+            if isinstance(kind, type) and issubclass(kind, SampleServer) and kind not in _BASES
         }
     )

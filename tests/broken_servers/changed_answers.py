@@ -1,11 +1,11 @@
-"""Animals that differ from the healthy one in what they answer to one kind of message."""
+"""Servers that differ from the healthy one in what they answer to one kind of message."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.broken_servers.healthy import VERSION, Animal, Json, RpcError, text
+from tests.broken_servers.healthy import VERSION, Json, RpcError, SampleServer, text
 
 GIF = "R0lGODlhAQABAAAAADs="
 Answer = Json | RpcError | Callable[[Json], Json]
@@ -38,7 +38,7 @@ def block(**members: Any) -> Json:
 
 
 def entry(kind: str, **members: Any) -> Json:
-    """A list with one entry, that of the healthy animal with other members."""
+    """A list with one entry, that of the healthy server with other members."""
     healthy = {
         "resources": {"uri": "zoo://plan", "name": "plan", "mimeType": "text/plain"},
         "prompts": {"name": "tour", "arguments": [{"name": "who", "required": True}]},
@@ -75,7 +75,7 @@ NEWER = ("audio", "resource_link")
 OOPS = RpcError(-32603, "oops")
 CALL, READ, GET, FILL = "tools/call", "resources/read", "prompts/get", "completion/complete"
 
-# One change each; the name says what is special about the animal.
+# One change each; the name says what is special about the server.
 CHANGES: dict[str, Change] = {
     # revisions and messages
     "YesMan": Change(
@@ -161,11 +161,11 @@ CHANGES: dict[str, Change] = {
     "HealthyFreeLevels": Change("", "logging/setLevel", {"_meta": {}}, lambda params: params["level"] == "emergency"),
 }  # fmt: skip
 
-# What is shown in the per-request lifecycle only: the animal speaks no other.
+# What is shown in the per-request lifecycle only: the server speaks no other.
 YOUNG = frozenset({"Inquirer", "Antiquarian", "Squatter"})
 
 
-class Changed(Animal):
+class Changed(SampleServer):
     """Answers one kind of message otherwise."""
 
     change: Change
@@ -196,8 +196,8 @@ class Changed(Animal):
         return self.envelope(method, result) | result if modern(params) else result
 
 
-def answering() -> dict[str, type[Animal]]:
-    """The animals of the table."""
+def answering() -> dict[str, type[SampleServer]]:
+    """Return the servers of the table."""
     return {
         name: type(
             name,

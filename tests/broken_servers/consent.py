@@ -1,4 +1,4 @@
-"""Animals that ask a person before they change something, and animals of which somebody said what is right."""
+"""Servers that ask for consent before a change, and servers with evaluation cases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any, ClassVar
 
-from tests.broken_servers.healthy import Animal, Json, text
+from tests.broken_servers.healthy import Json, SampleServer, text
 from tests.broken_servers.tool_calls import HealthyMessenger
 
 _FORM = {"type": "object", "properties": {"agreed": {"type": "boolean", "default": False}}, "required": ["agreed"]}
@@ -52,7 +52,7 @@ class Overhasty(HealthyCareful):
         return done if self.agrees() else text("Nobody agreed.", isError=True)
 
 
-class HealthyQuizzed(Animal):
+class HealthyQuizzed(SampleServer):
     """Answers as the cases say that somebody wrote down who knows it."""
 
     own_process = True

@@ -1,4 +1,4 @@
-"""A healthy MCP server in plain Python, from which the animals of the zoo differ in one thing each.
+"""A healthy MCP server in plain Python; each broken server differs from it in one thing.
 
 It speaks every revision on stdio and shares no code with the project, so that the two cannot share a mistake. Only the
 standard library is used, and it starts in milliseconds.
@@ -32,7 +32,7 @@ def text(words: str, **more: Any) -> Json:
     return {"content": [{"type": "text", "text": words}], **more}
 
 
-class Animal:
+class SampleServer:
     """The healthy server. `handshakes` and `moderns` come from the command line, for no revision is named here."""
 
     rule: ClassVar[str] = ""  # the rule that must catch it; "" for healthy ones

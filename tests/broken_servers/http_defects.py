@@ -1,10 +1,10 @@
-"""Animals that are healthy themselves, and served over HTTP in a way that is not."""
+"""Servers that are healthy themselves, and served over HTTP in a way that is not."""
 
 from __future__ import annotations
 
-from tests.broken_servers.healthy import Animal
+from tests.broken_servers.healthy import SampleServer
 
-# Name → the rule that must catch it. What the cage does wrong has the name of the rule, or the one behind the colon.
+# Name → the rule that must catch it. What the handler does wrong has the name of the rule, or the one behind the colon.
 CHANGES = {
     "Reboundable": "http.origin",
     "Plain": "http.content-type",
@@ -43,17 +43,17 @@ CHANGES = {
 }
 
 
-class Served(Animal):
+class Served(SampleServer):
     """Is looked at by its URL."""
 
     at_url = True
 
 
-def served() -> dict[str, type[Animal]]:
-    """The animals of the table."""
+def served() -> dict[str, type[SampleServer]]:
+    """Return the servers of the table."""
     return {name: _served(name, *rule.split(":")) for name, rule in CHANGES.items()}
 
 
-def _served(name: str, rule: str, amiss: str = "") -> type[Animal]:
+def _served(name: str, rule: str, amiss: str = "") -> type[SampleServer]:
     wrong = frozenset({amiss or rule.partition(".")[2]})
     return type(name, (Served,), {"rule": rule, "amiss": wrong, "__doc__": f"Breaks {rule}."})

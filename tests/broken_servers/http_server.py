@@ -1,4 +1,4 @@
-"""An animal at a URL: Streamable HTTP with sessions, in a thread of the test."""
+"""Streamable HTTP with sessions for a server, in a thread of the test."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.broken_servers.healthy import META, VERSION, Animal, Json, RpcError
+from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer
 
 STATUS = {-32601: 404, -32602: 400, -32022: 400, -32020: 400}  # of errors in the per-request lifecycle
 
 
-class Cage(BaseHTTPRequestHandler):
-    """One request.
+class ServerHandler(BaseHTTPRequestHandler):
+    """Handler of one request.
 
-    `animal`, `events` (answer as server-sent events) and `moved` (the path that is served) come from the class made by `caged`.
-    What `animal.amiss` names is done wrong.
+    `sample`, `events` (answer as server-sent events) and `moved` (the path that is served) come from the class made by `handler_of`.
+    The handler does wrong what `sample.amiss` names.
     """
 
-    animal: Animal
+    sample: SampleServer
     events = False
     moved = ""
     ended = False
@@ -31,7 +31,7 @@ class Cage(BaseHTTPRequestHandler):
     listing = False  # whether tools are listed per request
 
     def wrong(self, what: str) -> bool:
-        return what in self.animal.amiss
+        return what in self.sample.amiss
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -48,9 +48,9 @@ class Cage(BaseHTTPRequestHandler):
         try:
             message = json.loads(body)
         except ValueError:
-            self.answer(400, self.animal.malformed())
+            self.answer(400, self.sample.malformed())
             return
-        modern = self.headers.get("MCP-Protocol-Version") in self.animal.moderns
+        modern = self.headers.get("MCP-Protocol-Version") in self.sample.moderns
         if (
             modern
             and (isinstance(message, list) or "method" not in message)
@@ -61,7 +61,7 @@ class Cage(BaseHTTPRequestHandler):
             self.answer_array(message)
         elif "method" not in message:
             refused = "result" not in message and "error" not in message
-            answer = self.animal.respond(message)
+            answer = self.sample.respond(message)
             self.answer(400 if refused else 400 if self.wrong("notification-status") else 202, answer)
         elif VERSION in (message.get("params") or {}).get("_meta", {}):
             self.answer_modern(message)
@@ -70,11 +70,11 @@ class Cage(BaseHTTPRequestHandler):
 
     def answer_array(self, messages: list[Json]) -> None:
         later = self.headers.get("MCP-Protocol-Version", "") > "2025-03-26"
-        modern = self.headers.get("MCP-Protocol-Version") in self.animal.moderns
+        modern = self.headers.get("MCP-Protocol-Version") in self.sample.moderns
         if later and not self.wrong("modern-no-batches" if modern else "no-batches"):
             self.answer(400, self.error(None, -32600, "one at a time"))
             return
-        answers = self.animal.batch(messages)
+        answers = self.sample.batch(messages)
         accepted = 200 if self.wrong("batch-without-requests") else 202
         self.answer(400 if isinstance(answers, dict) else 200 if answers else accepted, answers)
 
@@ -85,7 +85,7 @@ class Cage(BaseHTTPRequestHandler):
             "no-session": (not first and session is None, 400),
             "unknown-session": (not first and session is not None and session != self.session, 404),
             "deleted-session": (not first and self.ended and session == self.session, 404),
-            "version-header": (version is not None and version not in self.animal.handshakes, 400),
+            "version-header": (version is not None and version not in self.sample.handshakes, 400),
             "version-missing": (not first and version is None and self.wrong("version-missing"), 400),
         }
         for what, (broken, status) in refusals.items():
@@ -127,7 +127,7 @@ class Cage(BaseHTTPRequestHandler):
         self.answer(200 if self.wrong("modern-status") else status, answer, session=self.wrong("modern-session"))
 
     def keep_open(self) -> None:
-        """Answer with a stream of what the animal said, until the client has had enough."""
+        """Answer with a stream of what the server said, until the client has had enough."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("X-Accel-Buffering", "no")
@@ -152,8 +152,8 @@ class Cage(BaseHTTPRequestHandler):
 
     def respond(self, message: Json) -> Json | None:
         said: list[str] = []
-        self.animal.out = said.append
-        answer = self.animal.respond(message)
+        self.sample.out = said.append
+        answer = self.sample.respond(message)
         self.said = said
         return answer
 
@@ -166,7 +166,7 @@ class Cage(BaseHTTPRequestHandler):
         return {"jsonrpc": "2.0", "id": about, "error": RpcError(code, words).body}
 
     def do_GET(self) -> None:
-        modern = self.headers.get("MCP-Protocol-Version") in self.animal.moderns
+        modern = self.headers.get("MCP-Protocol-Version") in self.sample.moderns
         wrong = self.wrong("modern-get") if modern else self.wrong("get")
         self.answer(200 if wrong else 405, None)
 
@@ -175,8 +175,8 @@ class Cage(BaseHTTPRequestHandler):
         self.answer(200, None)
 
     def answer(self, status: int, message: Json | list[Json] | None, *, session: bool = False) -> None:
-        sent = [self.animal.sent(one) for one in message] if isinstance(message, list) else message
-        sent = self.animal.sent(sent) if isinstance(sent, dict) else sent
+        sent = [self.sample.sent(one) for one in message] if isinstance(message, list) else message
+        sent = self.sample.sent(sent) if isinstance(sent, dict) else sent
         body = b"" if sent is None else json.dumps(sent).encode()
         streamed = self.events and bool(body) and not self.wrong("content-type")
         if streamed:
@@ -201,8 +201,8 @@ class Cage(BaseHTTPRequestHandler):
 
     def prime(self) -> bytes:
         """The first event of a stream, where there is to be one before the answer."""
-        newest = self.agreed == max(self.animal.handshakes)
-        if self.wrong("modern-no-event-ids") and self.headers.get("MCP-Protocol-Version") in self.animal.moderns:
+        newest = self.agreed == max(self.sample.handshakes)
+        if self.wrong("modern-no-event-ids") and self.headers.get("MCP-Protocol-Version") in self.sample.moderns:
             return b"id: 1\r\n"
         if self.wrong("priming-event") and self.agreed:
             return b"id: 1\r\n"
@@ -225,6 +225,6 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
             thread.join()
 
 
-def caged(animal: Animal, *, events: bool = False, moved: str = "") -> type[Cage]:
-    """The handler of one animal."""
-    return type("OneCage", (Cage,), {"animal": animal, "events": events, "moved": moved})
+def handler_of(sample: SampleServer, *, events: bool = False, moved: str = "") -> type[ServerHandler]:
+    """Return a request handler class for one server."""
+    return type("OneServerHandler", (ServerHandler,), {"sample": sample, "events": events, "moved": moved})

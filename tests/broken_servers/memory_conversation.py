@@ -1,4 +1,4 @@
-"""An animal in the process of the test: what `StdioConversation` is to a command, without starting one."""
+"""A server in the process of the test, in place of the command of a `StdioConversation`."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from mcpfactory_pipeline.checks.transport.conversation import (
     printable,
     split_streams,
 )
-from tests.broken_servers.healthy import Animal, Json
+from tests.broken_servers.healthy import Json, SampleServer
 
 
-class Cage:
-    """One session with one animal: a Conversation."""
+class MemoryConversation:
+    """Conversation of one session with one server."""
 
-    def __init__(self, animal: Animal, purpose: str) -> None:
+    def __init__(self, sample: SampleServer, purpose: str) -> None:
         self.session = Session(purpose, answered=True, milliseconds=1)
         self._log = MessageLog(self.session)
-        self._animal = animal
+        self._sample = sample
         self._came: list[Json] = []
         self._dead = False
         self._arrays: list[list[str]] = []  # the ids in each array that came
-        animal.out = self._line
+        sample.out = self._line
 
     def _feed(self, text: str) -> None:
-        """Hand a line to the animal; one that raises is dead from then on, as its process would be."""
+        """Pass a line to the server; if it raises, it is dead from then on, as its process would be."""
         if self._dead:
             return
         try:
-            self._animal.feed(text)
+            self._sample.feed(text)
         except (Exception, SystemExit):  # noqa: BLE001 - whatever it is, a process would have ended of it
             self._dead = True
 
@@ -54,10 +54,10 @@ class Cage:
             if is_answer(message):
                 self._came.append(message)
             elif "id" in message:
-                self._animal.feed(json.dumps(client_reply(message)))
+                self._sample.feed(json.dumps(client_reply(message)))
 
     async def ask(self, message: Json, patience: float) -> WireExchange:
-        """See `Conversation.ask`; an animal that does not answer at once never will."""
+        """See `Conversation.ask`; a server that does not answer at once never will."""
         self._log.sent(message)
         self._feed(json.dumps(message))
         received = self._came.pop(0) if self._came else None
@@ -100,36 +100,38 @@ class Cage:
         self.session.ended_after, self.session.terminated = 1, terminate
 
 
-class Keeper:
-    """Factory of cages, one for each session: the `connect` of a prober."""
+class MemoryConnector:
+    """Open a conversation per session: the `connect` of a prober."""
 
-    def __init__(self, kind: type[Animal], handshakes: list[str], moderns: list[str]) -> None:
+    def __init__(self, kind: type[SampleServer], handshakes: list[str], moderns: list[str]) -> None:
         self._make = lambda: kind(handshakes, moderns)
 
-    async def __call__(self, _target: ValidationTarget, _environ: Mapping[str, str], purpose: str) -> Cage:
-        return Cage(self._make(), purpose)
+    async def __call__(
+        self, _target: ValidationTarget, _environ: Mapping[str, str], purpose: str
+    ) -> MemoryConversation:
+        return MemoryConversation(self._make(), purpose)
 
 
-class DrowsyKeeper(Keeper):
-    """Its animals are kept from answering in the first sessions, so many of them, as a machine under load keeps a server."""
+class SilentConnector(MemoryConnector):
+    """Let the first `silent` sessions get no answers, as on a loaded machine."""
 
-    def __init__(self, kind: type[Animal], handshakes: list[str], moderns: list[str], *, silent: int) -> None:
+    def __init__(self, kind: type[SampleServer], handshakes: list[str], moderns: list[str], *, silent: int) -> None:
         super().__init__(kind, handshakes, moderns)
         self.silent = silent
         self.patience: list[float] = []  # seconds that each of them was given
 
-    async def __call__(self, target: ValidationTarget, environ: Mapping[str, str], purpose: str) -> Cage:
-        cage = await super().__call__(target, environ, purpose)
+    async def __call__(self, target: ValidationTarget, environ: Mapping[str, str], purpose: str) -> MemoryConversation:
+        conversation = await super().__call__(target, environ, purpose)
         if self.silent:
             self.silent -= 1
-            cage.ask = self._unanswered(cage)  # type: ignore[method-assign] # of this one session
-        return cage
+            conversation.ask = self._unanswered(conversation)  # type: ignore[method-assign] # of this one session
+        return conversation
 
-    def _unanswered(self, cage: Cage) -> Callable[[Json, float], Awaitable[WireExchange]]:
+    def _unanswered(self, conversation: MemoryConversation) -> Callable[[Json, float], Awaitable[WireExchange]]:
         async def ask(message: Json, patience: float) -> WireExchange:
             self.patience.append(patience)
             exchange = WireExchange(message, None, f"no answer within {patience:g} s")
-            cage.session.exchanges.append(exchange)
+            conversation.session.exchanges.append(exchange)
             return exchange
 
         return ask

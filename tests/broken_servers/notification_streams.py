@@ -1,4 +1,4 @@
-"""Animals that get streams of notifications wrong, which the per-request lifecycle has."""
+"""Servers that get streams of notifications wrong, which the per-request lifecycle has."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 import signal
 from typing import Any
 
-from tests.broken_servers.healthy import Animal, Json
+from tests.broken_servers.healthy import Json, SampleServer
 
 
-class Abrupt(Animal):
+class Abrupt(SampleServer):
     """Opens a stream without a word."""
 
     rule = "modern.listen"
@@ -20,7 +20,7 @@ class Abrupt(Animal):
         super().acknowledge(about, honoured)
 
 
-class Vague(Animal):
+class Vague(SampleServer):
     """Does not say what of a filter it honours."""
 
     rule = "modern.listen"
@@ -29,7 +29,7 @@ class Vague(Animal):
         self.on_stream(about, "notifications/subscriptions/acknowledged")
 
 
-class Tagless(Animal):
+class Tagless(SampleServer):
     """Does not say to which stream a notification belongs."""
 
     rule = "modern.listen-request-id"
@@ -38,7 +38,7 @@ class Tagless(Animal):
         self.tell(method, **params)
 
 
-class Overeager(Animal):
+class Overeager(SampleServer):
     """Honours more than it was asked for."""
 
     rule = "modern.listen-filtered"
@@ -47,7 +47,7 @@ class Overeager(Animal):
         super().acknowledge(about, {"toolsListChanged": True, "promptsListChanged": True})
 
 
-class Monogamist(Animal):
+class Monogamist(SampleServer):
     """Acknowledges one stream only."""
 
     rule = "modern.listen-concurrent"
@@ -59,7 +59,7 @@ class Monogamist(Animal):
             super().acknowledge(about, honoured)
 
 
-class Replacing(Animal):
+class Replacing(SampleServer):
     """Ends a stream when another one is opened."""
 
     rule = "modern.listen-concurrent"
@@ -72,7 +72,7 @@ class Replacing(Animal):
         self.before = about
 
 
-class Indiscriminate(Animal):
+class Indiscriminate(SampleServer):
     """Takes any filter."""
 
     rule = "modern.listen-invalid-filter"
@@ -83,14 +83,14 @@ class Indiscriminate(Animal):
         return {"jsonrpc": "2.0", "id": about, "result": self.envelope("subscriptions/listen", {})}
 
 
-class HealthyDeaf(Animal):
+class HealthyDeaf(SampleServer):
     """Has no streams of notifications, as servers whose lists do not change."""
 
     def listen(self, about: Any, wanted: Any) -> Json | None:
         raise self.unknown_method()
 
 
-class HealthyConcluder(Animal):
+class HealthyConcluder(SampleServer):
     """Answers the request of a stream that is cancelled, as servers on the Go SDK do."""
 
     own_process = True
@@ -107,7 +107,7 @@ class HealthyConcluder(Animal):
         super().acknowledge(about, honoured)
 
 
-class HealthyLeaver(Animal):
+class HealthyLeaver(SampleServer):
     """Says on stdout that it was told to end, when nobody reads it any more."""
 
     own_process = True

@@ -1,10 +1,10 @@
-"""Animals whose package is badly made; the server in it is healthy."""
+"""Servers whose package is badly made; the server in it is healthy."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from tests.broken_servers.healthy import Animal
+from tests.broken_servers.healthy import SampleServer
 
 PYPROJECT = """\
 [build-system]
@@ -51,7 +51,7 @@ FILES = {
 }
 
 
-class Packaged(Animal):
+class Packaged(SampleServer):
     """The base of those below: `change` maps a file to what is replaced in it by what."""
 
     files: ClassVar[dict[str, str]] = FILES

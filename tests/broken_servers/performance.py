@@ -1,4 +1,4 @@
-"""Animals that cost too much for a policy. Each is beyond its limit by waiting or by keeping, never by the machine's mood."""
+"""Servers that cost too much for a policy. Each is beyond its limit by waiting or by keeping, never by the machine's mood."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import time
 from collections.abc import Mapping
 from typing import ClassVar
 
-from tests.broken_servers.healthy import Animal, Json
+from tests.broken_servers.healthy import Json, SampleServer
 
 
-class LateRiser(Animal):
+class LateRiser(SampleServer):
     """Takes longer to its first answer than clients wait."""
 
     own_process = True
@@ -20,14 +20,14 @@ class LateRiser(Animal):
         time.sleep(0.25)
 
 
-class HealthyAthlete(Animal):
+class HealthyAthlete(SampleServer):
     """Keeps within a policy that is generous enough for every machine."""
 
     own_process = True
     limits: ClassVar[Mapping[str, float]] = {"max_start_ms": 30_000, "max_call_ms": 30_000, "max_memory_mb": 1_000}
 
 
-class Sloth(Animal):
+class Sloth(SampleServer):
     """Wakes up slowly."""
 
     own_process = True
@@ -38,7 +38,7 @@ class Sloth(Animal):
         time.sleep(0.2)
 
 
-class Tortoise(Animal):
+class Tortoise(SampleServer):
     """Takes its time for every call."""
 
     own_process = True
@@ -50,7 +50,7 @@ class Tortoise(Animal):
         return super().call(name, arguments)
 
 
-class Glutton(Animal):
+class Glutton(SampleServer):
     """Keeps a hundred megabytes of every call."""
 
     own_process = True

@@ -1,18 +1,18 @@
-"""Healthy animals, and those that get startup, a lifecycle or a list wrong."""
+"""Healthy servers, and those that get startup, a lifecycle or a list wrong."""
 
 from __future__ import annotations
 
 import signal
 import sys
 
-from tests.broken_servers.healthy import VERSION, Animal, Json, RpcError, text
+from tests.broken_servers.healthy import VERSION, Json, RpcError, SampleServer, text
 
 
-class HealthyBase(Animal):
+class HealthyBase(SampleServer):
     """Nothing is wrong with it."""
 
 
-class HealthyElder(Animal):
+class HealthyElder(SampleServer):
     """Speaks only the handshake revisions, as most servers do."""
 
     def respond(self, message: Json) -> Json | None:
@@ -42,28 +42,28 @@ class HealthyVeteran(HealthyElder):
         return [{**prompt, "icons": "tour.png"} for prompt in super().prompts()]
 
 
-class HealthyYoungster(Animal):
+class HealthyYoungster(SampleServer):
     """Speaks only the per-request revision."""
 
     def handshake(self, method: str, params: Json) -> Json:
         raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
 
 
-class HealthyNumbersOnly(Animal):
+class HealthyNumbersOnly(SampleServer):
     """Has tools and nothing else."""
 
     def capabilities(self) -> Json:
         return {"tools": {}}
 
 
-class HealthyIdless(Animal):
+class HealthyIdless(SampleServer):
     """Leaves the id out where it is not known, as the newer revisions allow."""
 
     def malformed(self) -> Json | None:
         return {key: value for key, value in (super().malformed() or {}).items() if key != "id"}
 
 
-class HealthySorter(Animal):
+class HealthySorter(SampleServer):
     """Takes requests that name an earlier revision than its first per-request one for those of a handshake client, as servers on the Go SDK do."""
 
     def respond(self, message: Json) -> Json | None:
@@ -76,7 +76,7 @@ class HealthySorter(Animal):
 # --- startup ---
 
 
-class Stillborn(Animal):
+class Stillborn(SampleServer):
     """Ends before it says anything."""
 
     own_process = True
@@ -86,7 +86,7 @@ class Stillborn(Animal):
         sys.exit("the zoo is closed")
 
 
-class Stranger(Animal):
+class Stranger(SampleServer):
     """Answers, but neither initialize nor server/discover."""
 
     rule = "process.initializes"
@@ -99,7 +99,7 @@ class Stranger(Animal):
         )
 
 
-class Chatterbox(Animal):
+class Chatterbox(SampleServer):
     """Greets on stdout."""
 
     own_process = True
@@ -124,7 +124,7 @@ class Cacophonist(Chatterbox):
         sys.stdout.flush()
 
 
-class Sleeper(Animal):
+class Sleeper(SampleServer):
     """Does not end when stdin ends, once it has spoken the oldest revision; one session is enough to wait for."""
 
     own_process = True
@@ -140,7 +140,7 @@ class Sleeper(Animal):
             signal.pause()
 
 
-class Deathless(Animal):
+class Deathless(SampleServer):
     """Does not end when it is told to."""
 
     own_process = True
@@ -153,7 +153,7 @@ class Deathless(Animal):
 # --- the handshake and JSON-RPC ---
 
 
-class Squeamish(Animal):
+class Squeamish(SampleServer):
     """Dies of bytes that are no UTF-8."""
 
     rule = "legacy.utf-8"
@@ -163,7 +163,7 @@ class Squeamish(Animal):
         super().feed(line)
 
 
-class Namer(Animal):
+class Namer(SampleServer):
     """Has an id for an error about what it could not read."""
 
     rule = "legacy.invalid-json"
@@ -172,7 +172,7 @@ class Namer(Animal):
         return {**(super().malformed() or {}), "id": 0}
 
 
-class Futurist(Animal):
+class Futurist(SampleServer):
     """Answers initialize with a revision that nobody released."""
 
     rule = "legacy.version-negotiation"
@@ -181,7 +181,7 @@ class Futurist(Animal):
         return {**super().initialize(requested), "protocolVersion": "9"}
 
 
-class Anonymous(Animal):
+class Anonymous(SampleServer):
     """Does not say its name."""
 
     rule = "legacy.server-info"
@@ -190,7 +190,7 @@ class Anonymous(Animal):
         return {**super().initialize(requested), "serverInfo": {}}
 
 
-class Unresponsive(Animal):
+class Unresponsive(SampleServer):
     """Has no ping."""
 
     rule = "legacy.ping"
@@ -199,7 +199,7 @@ class Unresponsive(Animal):
         raise RpcError(-32603, "what?")
 
 
-class Improviser(Animal):
+class Improviser(SampleServer):
     """Answers unknown methods with an internal error."""
 
     rule = "legacy.unknown-method"
@@ -211,7 +211,7 @@ class Improviser(Animal):
             raise RpcError(-32603, "oops") if error.body["code"] == -32601 else error from None
 
 
-class Fragile(Animal):
+class Fragile(SampleServer):
     """Ends at the first line that is no JSON."""
 
     own_process = True
@@ -223,7 +223,7 @@ class Fragile(Animal):
         sys.exit(1)
 
 
-class Pretender(Animal):
+class Pretender(SampleServer):
     """Has a result for tools that do not exist."""
 
     rule = "legacy.unknown-tool"
@@ -233,7 +233,7 @@ class Pretender(Animal):
         return super().call_tool(name, arguments) if name in known else text("done")
 
 
-class Forgiving(Animal):
+class Forgiving(SampleServer):
     """Answers unknown tools with isError, and bad cursors with the first page: tolerated, for a point each."""
 
     rule = "legacy.unknown-tool"
@@ -243,7 +243,7 @@ class Forgiving(Animal):
         return super().call_tool(name, arguments) if name in known else text("unknown tool", isError=True)
 
 
-class Careless(Animal):
+class Careless(SampleServer):
     """Answers a bad cursor with an internal error."""
 
     rule = "legacy.invalid-cursor"
@@ -254,7 +254,7 @@ class Careless(Animal):
         return super().list_tools(cursor)
 
 
-class Translator(Animal):
+class Translator(SampleServer):
     """Turns every id into a text."""
 
     rule = "legacy.ids"
@@ -263,7 +263,7 @@ class Translator(Animal):
         return {**message, "id": str(message["id"])} if message.get("id") is not None else message
 
 
-class Verbose(Animal):
+class Verbose(SampleServer):
     """Sends a result and an error in one answer."""
 
     rule = "legacy.response-shape"
@@ -278,7 +278,7 @@ class Verbose(Animal):
 # --- per request ---
 
 
-class Discreet(Animal):
+class Discreet(SampleServer):
     """Discovers without saying what it can."""
 
     rule = "modern.discover"
@@ -287,7 +287,7 @@ class Discreet(Animal):
         return {"supportedVersions": self.moderns}
 
 
-class Untyped(Animal):
+class Untyped(SampleServer):
     """Leaves resultType out."""
 
     rule = "modern.result-type"
@@ -296,7 +296,7 @@ class Untyped(Animal):
         return {key: value for key, value in super().envelope(method, result).items() if key != "resultType"}
 
 
-class Timeless(Animal):
+class Timeless(SampleServer):
     """Says nothing about caching."""
 
     rule = "modern.cacheable"
@@ -306,7 +306,7 @@ class Timeless(Animal):
         return {key: value for key, value in whole.items() if key not in ("ttlMs", "cacheScope")}
 
 
-class Lenient(Animal):
+class Lenient(SampleServer):
     """Does not miss the client's capabilities."""
 
     rule = "modern.metadata"
@@ -315,7 +315,7 @@ class Lenient(Animal):
         super().check_metadata({"io.modelcontextprotocol/clientCapabilities": {}, **meta})
 
 
-class Agreeable(Animal):
+class Agreeable(SampleServer):
     """Speaks any revision that it is asked for."""
 
     rule = "modern.unknown-version"
@@ -325,7 +325,7 @@ class Agreeable(Animal):
             raise RpcError(-32602, "clientCapabilities is missing")
 
 
-class Confused(Animal):
+class Confused(SampleServer):
     """Takes unknown methods for bad parameters, when asked per request."""
 
     rule = "modern.unknown-method"
@@ -339,7 +339,7 @@ class Confused(Animal):
 # --- lists ---
 
 
-class Endless(Animal):
+class Endless(SampleServer):
     """Its pages do not end."""
 
     rule = "lists.tools"
@@ -349,7 +349,7 @@ class Endless(Animal):
         return {"tools": self.tools(), "nextCursor": "again"}
 
 
-class Boaster(Animal):
+class Boaster(SampleServer):
     """Declares prompts and has none."""
 
     rule = "lists.prompts"
@@ -360,7 +360,7 @@ class Boaster(Animal):
         return super().method(method, params)
 
 
-class NamelessResource(Animal):
+class NamelessResource(SampleServer):
     """A resource without a name."""
 
     rule = "lists.resources"
@@ -369,7 +369,7 @@ class NamelessResource(Animal):
         return [{"uri": "zoo://plan"}]
 
 
-class NamelessTemplate(Animal):
+class NamelessTemplate(SampleServer):
     """A resource template without a name."""
 
     rule = "lists.templates"
@@ -380,7 +380,7 @@ class NamelessTemplate(Animal):
         return super().method(method, params)
 
 
-class Modest(Animal):
+class Modest(SampleServer):
     """Lists tools without declaring them."""
 
     rule = "lists.declared"
@@ -389,7 +389,7 @@ class Modest(Animal):
         return {"resources": {}, "prompts": {}}
 
 
-class Repeater(Animal):
+class Repeater(SampleServer):
     """Lists a prompt twice."""
 
     rule = "lists.unique"
@@ -398,7 +398,7 @@ class Repeater(Animal):
         return super().prompts() * 2
 
 
-class Promiser(Animal):
+class Promiser(SampleServer):
     """Lists a resource that cannot be read."""
 
     rule = "lists.resource-readable"

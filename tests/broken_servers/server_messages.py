@@ -1,13 +1,13 @@
-"""Animals that speak without being asked, or answer what wants no answer."""
+"""Servers that speak without being asked, or answer what wants no answer."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.broken_servers.healthy import VERSION, Animal, Json, RpcError, text
+from tests.broken_servers.healthy import VERSION, Json, RpcError, SampleServer, text
 
 
-class Talkative(Animal):
+class Talkative(SampleServer):
     """Sends something with each call of a tool; the base of those below."""
 
     era = "legacy"
@@ -56,7 +56,7 @@ class Daydreamer(Talkative):
         self.request("sampling/createMessage", messages=[], maxTokens=10)
 
 
-class Hasty(Animal):
+class Hasty(SampleServer):
     """Asks before the client is ready."""
 
     rule = "server-messages.before-initialized"
@@ -193,7 +193,7 @@ class Canceller(Talkative):
         self.tell("notifications/cancelled", requestId=1)
 
 
-class WrongToken(Animal):
+class WrongToken(SampleServer):
     """Reports progress with a token of its own."""
 
     rule = "server-messages.progress-token"
@@ -202,7 +202,7 @@ class WrongToken(Animal):
         super().report(f"zoo-{token}", done)
 
 
-class Straggler(Animal):
+class Straggler(SampleServer):
     """Reports progress after the result."""
 
     rule = "server-messages.progress-token"
@@ -218,7 +218,7 @@ class Straggler(Animal):
             self.owed = None
 
 
-class Backslider(Animal):
+class Backslider(SampleServer):
     """Its progress goes back."""
 
     rule = "server-messages.progress-increases"
@@ -227,7 +227,7 @@ class Backslider(Animal):
         super().report(token, 3 - done)
 
 
-class Stagnant(Animal):
+class Stagnant(SampleServer):
     """Its progress stays where it is."""
 
     rule = "server-messages.progress-increases"
@@ -239,7 +239,7 @@ class Stagnant(Animal):
 # --- what wants no answer, and what wants one ---
 
 
-class Polite(Animal):
+class Polite(SampleServer):
     """Answers notifications that it does not know."""
 
     rule = "legacy.notifications"
@@ -253,7 +253,7 @@ class Polite(Animal):
         return super().batch([message for message in messages if "id" in message])
 
 
-class Grudging(Animal):
+class Grudging(SampleServer):
     """Answers cancellations that come too late."""
 
     rule = "legacy.late-cancellation"
@@ -264,7 +264,7 @@ class Grudging(Animal):
         return super().respond(message)
 
 
-class Garrulous(Animal):
+class Garrulous(SampleServer):
     """Answers answers."""
 
     rule = "legacy.responses"
@@ -275,7 +275,7 @@ class Garrulous(Animal):
         return super().respond(message)
 
 
-class Undemanding(Animal):
+class Undemanding(SampleServer):
     """Takes any object for a request."""
 
     rule = "legacy.not-json-rpc"
@@ -286,7 +286,7 @@ class Undemanding(Animal):
         return super().respond(message)
 
 
-class Undiscerning(Animal):
+class Undiscerning(SampleServer):
     """Takes a list for params."""
 
     rule = "legacy.params"
@@ -297,7 +297,7 @@ class Undiscerning(Animal):
         return super().respond(message)
 
 
-class Sensitive(Animal):
+class Sensitive(SampleServer):
     """Dies of a list as params."""
 
     rule = "legacy.keeps-running"
@@ -310,7 +310,7 @@ class Sensitive(Animal):
         return super().respond(message)
 
 
-class Loner(Animal):
+class Loner(SampleServer):
     """Agrees to the revision with batches, and takes none."""
 
     rule = "legacy.batch"
@@ -319,7 +319,7 @@ class Loner(Animal):
         return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "one at a time"}}
 
 
-class Sleepyhead(Animal):
+class Sleepyhead(SampleServer):
     """Does not answer a ping before it was greeted."""
 
     rule = "legacy.early-ping"
@@ -333,7 +333,7 @@ class Sleepyhead(Animal):
 # --- the per-request lifecycle ---
 
 
-class Typist(Animal):
+class Typist(SampleServer):
     """Has a resultType of its own."""
 
     rule = "modern.result-type-values"
@@ -342,7 +342,7 @@ class Typist(Animal):
         return {**super().envelope(method, result), "resultType": "done"}
 
 
-class Incognito(Animal):
+class Incognito(SampleServer):
     """Does not name itself in results."""
 
     rule = "modern.server-info"
@@ -351,7 +351,7 @@ class Incognito(Animal):
         return {key: value for key, value in super().envelope(method, result).items() if key != "_meta"}
 
 
-class Moody(Animal):
+class Moody(SampleServer):
     """Each page of a list is for others; it speaks the per-request lifecycle only."""
 
     rule = "modern.cache-pages"
@@ -367,7 +367,7 @@ class Moody(Animal):
 # --- healthy, though odd ---
 
 
-class HealthyNarrator(Animal):
+class HealthyNarrator(SampleServer):
     """Tells much, and all of it as it should."""
 
     def capabilities(self) -> Json:
@@ -385,7 +385,7 @@ class HealthyNarrator(Animal):
         return self.call_tool(name, arguments)
 
 
-class HealthyRefuser(Animal):
+class HealthyRefuser(SampleServer):
     """Answers a revision that it does not know with an error, as the specification's example does."""
 
     def initialize(self, requested: str) -> Json:
@@ -394,14 +394,14 @@ class HealthyRefuser(Animal):
         return super().initialize(requested)
 
 
-class HealthyVersionless(Animal):
+class HealthyVersionless(SampleServer):
     """Has an empty version, which is a text."""
 
     def initialize(self, requested: str) -> Json:
         return {**super().initialize(requested), "serverInfo": {"name": "zoo", "version": ""}}
 
 
-class Gopher(Animal):
+class Gopher(SampleServer):
     """Serves a per-request revision that it does not know as if it were a handshake's, without resultType: one fault, not two."""
 
     rule = "modern.unknown-version"
@@ -414,7 +414,7 @@ class Gopher(Animal):
         )
 
 
-class Shuffler(Animal):
+class Shuffler(SampleServer):
     """Lists its tools in another order each time."""
 
     rule = "lists.stable"
@@ -429,7 +429,7 @@ class Shuffler(Animal):
         return super().list_tools(cursor)
 
 
-class HealthyRich(Animal):
+class HealthyRich(SampleServer):
     """Has every kind of content, and odd but allowed members."""
 
     def tools(self) -> list[Json]:
@@ -459,7 +459,7 @@ class HealthyRich(Animal):
         return [{"uri": "zoo://plan", "name": "plan", "size": 0, "icons": [], "annotations": {"priority": 1}}]
 
 
-class HealthyWildcard(Animal):
+class HealthyWildcard(SampleServer):
     """Has a resource for every URI."""
 
     def read_resource(self, uri: Any, *, modern: bool) -> Json:
@@ -468,7 +468,7 @@ class HealthyWildcard(Animal):
         return {"contents": [{"uri": uri, "text": f"Nothing is known of {uri}."}]}
 
 
-class HealthyUnion(Animal):
+class HealthyUnion(SampleServer):
     """Takes a number or nothing, with a list as type."""
 
     def tools(self) -> list[Json]:
@@ -482,7 +482,7 @@ class HealthyUnion(Animal):
         return text("a and b must be numbers", isError=True) if wrong else None
 
 
-class Halfway(Animal):
+class Halfway(SampleServer):
     """Completes nothing, with a list."""
 
     rule = "features.undeclared-completion"

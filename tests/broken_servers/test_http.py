@@ -1,4 +1,4 @@
-"""Animals at a URL, and URLs behind which there is no server at all."""
+"""Servers at a URL, and URLs behind which there is no server at all."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pytest
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES, MODERNS, ValidationTarget
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.validation import validate
-from tests.broken_servers.catalog import animals
-from tests.broken_servers.healthy import Animal
-from tests.broken_servers.http_server import caged, serving
+from tests.broken_servers.catalog import servers
+from tests.broken_servers.healthy import SampleServer
+from tests.broken_servers.http_server import handler_of, serving
 from tests.timeouts import TIMEOUT
 
-ANIMALS = animals()
+SERVERS = servers()
 
 
-def kept(name: str) -> Animal:
-    return ANIMALS[name](list(HANDSHAKES), list(MODERNS))
+def kept(name: str) -> SampleServer:
+    return SERVERS[name](list(HANDSHAKES), list(MODERNS))
 
 
 def examined(url: str, *, timeout: float = TIMEOUT) -> Report:
@@ -30,8 +30,8 @@ def examined(url: str, *, timeout: float = TIMEOUT) -> Report:
 
 @pytest.mark.parametrize("events", [False, True], ids=["json", "events"])
 @pytest.mark.parametrize("name", ["HealthyBase", "HealthyElder", "HealthyYoungster"])
-def test_healthy_animals_at_a_url_get_no_finding(name: str, events: bool) -> None:
-    with serving(caged(kept(name), events=events)) as url:
+def test_healthy_servers_at_a_url_get_no_finding(name: str, events: bool) -> None:
+    with serving(handler_of(kept(name), events=events)) as url:
         report = examined(url)
     assert report.findings == (), report.to_text()
     assert report.not_checked == ()
@@ -39,8 +39,8 @@ def test_healthy_animals_at_a_url_get_no_finding(name: str, events: bool) -> Non
     assert {"process.stdout", "process.exits-on-eof", "security.secret-exposure"} <= set(report.not_applicable)
 
 
-def test_a_healthy_animal_behind_a_redirect_of_its_own_origin_gets_no_finding() -> None:
-    with serving(caged(kept("HealthyBase"), moved="/new")) as url:
+def test_a_healthy_server_behind_a_redirect_of_its_own_origin_gets_no_finding() -> None:
+    with serving(handler_of(kept("HealthyBase"), moved="/new")) as url:
         report = examined(url)
     assert report.findings == (), report.to_text()
 
@@ -54,16 +54,16 @@ def test_a_healthy_animal_behind_a_redirect_of_its_own_origin_gets_no_finding() 
         "Unresponsive",
         "Boaster",
         "Misspelled",
-        "NotImplementedZoo",
+        "NotImplementedServer",
         "Liar",
         "Ghostwriter",
         "Replacing",
         "StillEchoing",
     ],
 )
-def test_sick_animals_at_a_url_are_caught_by_the_same_rules(name: str) -> None:
-    kind = ANIMALS[name]
-    with serving(caged(kept(name))) as url:
+def test_broken_servers_at_a_url_are_caught_by_the_same_rules(name: str) -> None:
+    kind = SERVERS[name]
+    with serving(handler_of(kept(name))) as url:
         report = examined(url)
     assert {finding.rule for finding in report.findings} == {kind.rule, *kind.companions}, report.to_text()
 

@@ -1,4 +1,4 @@
-"""Animals whose tools do the wrong thing when they are called."""
+"""Servers whose tools do the wrong thing when they are called."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from tests.broken_servers.healthy import Animal, Json, text
+from tests.broken_servers.healthy import Json, SampleServer, text
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from urllib.request import OpenerDirector, Request
 
 
-class NotImplementedZoo(Animal):
+class NotImplementedServer(SampleServer):
     """Every tool answers NOT IMPLEMENTED; everything else is perfect."""
 
     rule = "tool-calls.some-succeed"
@@ -26,7 +26,7 @@ class NotImplementedZoo(Animal):
         return text("NOT IMPLEMENTED", isError=True)
 
 
-class HalfFinished(Animal):
+class HalfFinished(SampleServer):
     """One tool of two answers NOT IMPLEMENTED."""
 
     rule = "tool-calls.implemented"
@@ -35,7 +35,7 @@ class HalfFinished(Animal):
         return text("Not implemented yet", isError=True) if name == "moon_phase" else super().call(name, arguments)
 
 
-class Promising(Animal):
+class Promising(SampleServer):
     """One tool of two answers, and not as an error, that it comes soon."""
 
     rule = "placeholder-answers.not-implemented"
@@ -44,7 +44,7 @@ class Promising(Animal):
         return text("This feature is coming soon!") if name == "moon_phase" else super().call(name, arguments)
 
 
-class OneTrack(Animal):
+class OneTrack(SampleServer):
     """Answers each sum with the same words."""
 
     rule = "placeholder-answers.constant"
@@ -58,7 +58,7 @@ class OneTrack(Animal):
         return text("The sum was computed with great care.") if name == "add" else super().call(name, arguments)
 
 
-class HealthyListing(Animal):
+class HealthyListing(SampleServer):
     """Tells of films that come soon, of open points, and of nothing: words of its subject, not about itself."""
 
     def tools(self) -> list[Json]:
@@ -85,7 +85,7 @@ class HealthyListing(Animal):
         )
 
 
-class Mortal(Animal):
+class Mortal(SampleServer):
     """Dies in a tool."""
 
     own_process = True
@@ -97,7 +97,7 @@ class Mortal(Animal):
         return super().call(name, arguments)
 
 
-class Liar(Animal):
+class Liar(SampleServer):
     """Returns other content than its output schema says."""
 
     rule = "tool-calls.output-schema"
@@ -107,7 +107,7 @@ class Liar(Animal):
         return {**result, "structuredContent": {"sum": "five"}} if name == "add" else result
 
 
-class Forgetful(Animal):
+class Forgetful(SampleServer):
     """Declares an output schema and returns no structured content."""
 
     rule = "tool-calls.output-schema"
@@ -116,7 +116,7 @@ class Forgetful(Animal):
         return text(json.dumps(arguments))
 
 
-class Contentless(Animal):
+class Contentless(SampleServer):
     """Returns content that is no list."""
 
     rule = "tool-calls.result-shape"
@@ -125,7 +125,7 @@ class Contentless(Animal):
         return {"content": "waxing"} if name == "moon_phase" else super().call(name, arguments)
 
 
-class Tracer(Animal):
+class Tracer(SampleServer):
     """Shows its stack trace to the model."""
 
     rule = "tool-calls.error-text"
@@ -138,7 +138,7 @@ class Tracer(Animal):
 # --- behaviour towards an API, seen by the stub upstream ---
 
 
-class HealthyMessenger(Animal):
+class HealthyMessenger(SampleServer):
     """Its tools ask an API, as those of generated servers do."""
 
     own_process = True
@@ -173,7 +173,7 @@ class HealthyMessenger(Animal):
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         data = None if body is None else json.dumps(body).encode()
-        # Most processes of an animal call no API, and importing urllib takes longer than all else that one does.
+        # Most processes of a server call no API, and importing urllib takes longer than all else that one does.
         import urllib.error
         import urllib.request
         from http.client import HTTPException
@@ -282,7 +282,7 @@ class Blabbermouth(HealthyMessenger):
         return {**result, **told}
 
 
-class Gossip(Animal):
+class Gossip(SampleServer):
     """Tells its environment to the model."""
 
     own_process = True
@@ -292,7 +292,7 @@ class Gossip(Animal):
         return text(repr(dict(os.environ))) if name == "moon_phase" else super().call(name, arguments)
 
 
-class Diarist(Animal):
+class Diarist(SampleServer):
     """Writes its environment to the log."""
 
     own_process = True
@@ -302,7 +302,7 @@ class Diarist(Animal):
         print(dict(os.environ), file=sys.stderr)
 
 
-class Informer(Animal):
+class Informer(SampleServer):
     """Sends its environment to the client as a log message."""
 
     own_process = True
@@ -317,7 +317,7 @@ class Informer(Animal):
 # --- servers that do nothing ---
 
 
-class OneSentence(Animal):
+class OneSentence(SampleServer):
     """Says one sentence, whichever tool is called."""
 
     rule = "placeholder-answers.identical-tools"
@@ -332,7 +332,7 @@ class OneSentence(Animal):
         return text("The zoo thanks you for your visit.")
 
 
-class Wordless(Animal):
+class Wordless(SampleServer):
     """Answers with nothing, whichever tool is called."""
 
     rule = "placeholder-answers.empty"
@@ -346,7 +346,7 @@ class Wordless(Animal):
         return text("")
 
 
-class HealthyRegister(Animal):
+class HealthyRegister(SampleServer):
     """Counts, keeps what it is told, and tells of things that are to come: fixed sentences, with and without an argument."""
 
     def tools(self) -> list[Json]:
@@ -376,7 +376,7 @@ class StillEchoing(HealthyListing):
         return text(f"WIP ({arguments['q']})") if name == "find_film" else super().call(name, arguments)
 
 
-class Shrouded(Animal):
+class Shrouded(SampleServer):
     """Cannot do anything before somebody signs in, and says so with every tool."""
 
     def tools(self) -> list[Json]:

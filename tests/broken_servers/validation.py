@@ -1,4 +1,4 @@
-"""An animal is looked at, once; the same observations can then be judged by any table of rules."""
+"""Examination of a server, done once; any table of rules can judge its observations."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.transport import http_probes, stdio
 from mcpfactory_pipeline.checks.validation import observe
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
-from tests.broken_servers.catalog import animals
-from tests.broken_servers.http_server import caged, serving
-from tests.broken_servers.memory_conversation import Keeper
+from tests.broken_servers.catalog import servers
+from tests.broken_servers.http_server import handler_of, serving
+from tests.broken_servers.memory_conversation import MemoryConnector
 from tests.broken_servers.packages import Packaged
 
 ROOT = Path(__file__).parents[2]
 CASES = Path(__file__).with_name("cases.json")
-ANIMALS = animals()
+SERVERS = servers()
 
 
 @dataclass(frozen=True)
-class Visit:
-    """What was seen of one animal."""
+class Examination:
+    """Observations of one server."""
 
     name: str
     evidence: Evidence
@@ -44,15 +44,15 @@ class Visit:
         return evaluate_rules(self.evidence, rules, target=self.name, secrets=self.secrets)
 
 
-def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visit:
-    """Look at one animal: in this process, unless it or the caller wants a process for it, or a URL."""
-    kind = ANIMALS[name]
+def examine(name: str, *, own_process: bool = False, at_url: bool = False) -> Examination:
+    """Examine a server in this process, or in its own process or at a URL if the server or the caller requires it."""
+    kind = SERVERS[name]
     at_url = at_url or kind.at_url
     revisions = (",".join(HANDSHAKES), ",".join(MODERNS))
     command = (sys.executable, "-S", "-m", "tests.broken_servers", name, *revisions)
     environ = {"ZOO_API_KEY": "key-of-the-zoo-1234"}
     with ExitStack() as stack:
-        temporary = stack.enter_context(TemporaryDirectory(prefix="mcpfactory-zoo-"))
+        temporary = stack.enter_context(TemporaryDirectory(prefix="mcpfactory-broken-"))
         package = wheel = None
         if issubclass(kind, Packaged):
             package = Path(temporary, "package")
@@ -63,7 +63,9 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
                 made = build_candidate(package, Path(temporary, "work"))
                 wheel = next(made.folder / name for name in made.files if name.endswith(".whl"))
         url = (
-            stack.enter_context(serving(caged(kind(list(HANDSHAKES), list(MODERNS)), events=True))) if at_url else None
+            stack.enter_context(serving(handler_of(kind(list(HANDSHAKES), list(MODERNS)), events=True)))
+            if at_url
+            else None
         )
         target = ValidationTarget(
             command=command if url is None else None,
@@ -78,12 +80,12 @@ def visit(name: str, *, own_process: bool = False, at_url: bool = False) -> Visi
             drift=kind.drift,
         )
         inside = not kind.own_process and not own_process and not at_url
-        connect = Keeper(kind, list(HANDSHAKES), list(MODERNS)) if inside else None
-        stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # a stream of an animal ends at once, or never
+        connect = MemoryConnector(kind, list(HANDSHAKES), list(MODERNS)) if inside else None
+        stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # a stream of a server ends at once, or never
         stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so does its process
         cases = [EvaluationCase.model_validate(one) for one in kind.evaluations]
         evaluations = Evaluations(cases, None, dict) if cases else None
         evidence, secrets = asyncio.run(observe(target, connect=connect, evaluations=evaluations))
     for session in evidence.sessions:
         session.milliseconds *= kind.haste
-    return Visit(name, evidence, secrets)
+    return Examination(name, evidence, secrets)

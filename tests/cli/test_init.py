@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.cli.terminal_capture import run
+from tests.system import git
 
 WORKFLOW = ".github/workflows/mcpfactory.yml"
 
@@ -21,11 +21,6 @@ def contents(folder: Path) -> dict[str, bytes]:
         for file in files
         if not (path := file.relative_to(folder).as_posix()).startswith(".git/")
     }
-
-
-def git(folder: Path, *words: str) -> str:
-    known = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    return subprocess.run(["git", *known, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture
@@ -108,7 +103,7 @@ def test_an_existing_repository_gets_what_it_lacks_and_keeps_what_is_there(repos
     assert "README.md" not in after
     assert tomllib.loads(after["mcpfactory.toml"].decode())["ci"]["branch"] == "trunk"
     assert b"branches: [trunk]" in after[WORKFLOW]
-    assert git(repository.folder, "diff", "--name-only") == ".gitignore\n"
+    assert git(repository.folder, "diff", "--name-only") == ".gitignore"
     assert repository("inspect").code == 0
 
 

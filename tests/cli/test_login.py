@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import CliProcess, InProcessCli, WorkspaceCache
 from tests.runtime.upstream.provider import Provider, agree, provider
-from tests.runtime.upstream.test_oauth import free_port
+from tests.system import free_port
 from tests.timeouts import TIMEOUT
 
 

@@ -14,6 +14,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli import terminal_capture
 from tests.cli.conftest import InProcessCli
 from tests.cli.recorded_workspaces import contents, interrupt, make, stage
+from tests.system import git
 
 
 @pytest.fixture
@@ -22,15 +23,14 @@ def shell(tmp_path):
     space = make(tmp_path / "ws", "notes", "shop")
     stage(space, "shop", "one")
     for words in (["init", "-q"], ["config", "user.email", "a@example.com"], ["config", "user.name", "Ada"]):
-        subprocess.run(["git", *words], cwd=space.root, check=True)
+        git(space.root, *words)
     commit(space.root)
     return InProcessCli(space.root, {"HOME": str(tmp_path / "home")})
 
 
 def commit(root):
-    subprocess.run(["git", "add", "-A"], cwd=root, check=True)
-    me = ("-c", "user.name=tester", "-c", "user.email=tester@example.org")
-    subprocess.run(["git", *me, "commit", "-q", "-m", "x"], cwd=root, check=True)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "x")
 
 
 def events(shell, name):

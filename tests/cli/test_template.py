@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.system import git
 
 
 @pytest.fixture
@@ -25,10 +26,7 @@ def repository(tmp_path: Path) -> str:
     )
     (folder / "template" / "hello.txt.jinja").write_text("{{ word }} {{ name }}")
     for command in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "first")):
-        subprocess.run(
-            ["git", "-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false", *command],
-            cwd=folder, check=True,
-        )  # fmt: skip
+        git(folder, *command)
     return f"git+file://{folder}"
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.repository.markdown_pages import Page
+from tests.system import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/tutorial/first-server.md"
@@ -36,12 +36,6 @@ def script(blocks: list[str]) -> str:
     return "\n".join(lines)
 
 
-def free_port() -> str:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return str(found.getsockname()[1])
-
-
 def test_the_tutorial_works_as_it_is_typed_and_prints_what_it_says(tmp_path):
     page = Page(PAGE, PAGE.name)
     both = sorted(
@@ -52,7 +46,7 @@ def test_the_tutorial_works_as_it_is_typed_and_prints_what_it_says(tmp_path):
     assert len(typed) > 8
     text = script(typed)
     for port in ("8642", "8000"):
-        text = text.replace(port, free_port())
+        text = text.replace(port, str(free_port()))
     who = {f"GIT_{who}_{what}": "ada@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("MCPFACTORY_", "BOOKSHOP_"))}
     cache = subprocess.run(

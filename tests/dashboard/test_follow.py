@@ -195,11 +195,6 @@ async def test_fifty_who_follow_one_thing_cost_one_look_at_a_time_and_all_are_to
     assert all(b"data: 3\n" in one and b"event: end" in one for one in told)
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @given(st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=8)), max_size=8), st.integers(0, 8))
 def test_whoever_applies_the_news_from_any_position_has_the_log(writes: list[tuple[int, bytes]], listened: int) -> None:
     """A reader who is told at some moments only has, at the end, the last bytes of each log."""

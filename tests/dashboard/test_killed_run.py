@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from tests.cli.terminal_capture import run as command
 from tests.dashboard.conftest import WorkspaceBuilder
 from tests.dashboard.killed_run import kill_run
 from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.system import ended_process
 
 JSON = {"Accept": "application/json"}
 RUN_AGAIN = "mcpfactory pipeline run bookshop"
@@ -125,16 +124,9 @@ def test_a_dashboard_that_showed_it_running_shows_it_interrupted(
         assert interrupted(four_servers) == []
         note = locks / "bookshop.running"
         before = note.stat()
-        note.write_text(note.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {dead_process()}'))
+        note.write_text(note.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {ended_process()}'))
         os.utime(note, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert (of_server(client)["test"], of_run(client, run)) == ("interrupted", "interrupted")
-
-
-def dead_process() -> int:
-    """The number of a process that has ended."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
 
 
 @pytest.mark.parametrize("note", [None, "another run"])

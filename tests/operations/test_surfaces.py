@@ -176,11 +176,6 @@ ALTERNATIVES = (
 )
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def test_a_policy_can_leave_each_decision_to_agents():
     assert tuple(operation.id() for operation in (*DECISIONS, Publish)) == AGENT_ACTIONS, "see workspace/policy.py"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -39,6 +38,7 @@ from tests.pipeline.fake_stages import STAGES, add_server
 from tests.pipeline.inprocess_executor import InProcessExecutor
 from tests.pipeline.staged_workspace import offered, settings_of
 from tests.subtest_table import parametrize_subtests
+from tests.system import git
 
 # --- assigning ---
 
@@ -98,10 +98,6 @@ def origin(tmp_path):
     git(space.root, "add", "-A")
     git(space.root, "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "servers")
     return space
-
-
-def git(folder, *words):
-    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
 
 
 RUN_ID = new_id()

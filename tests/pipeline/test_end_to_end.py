@@ -27,6 +27,7 @@ from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.conftest import Recorder
 from tests.pipeline.inprocess_executor import InProcessExecutor
+from tests.system import git
 from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.xdist_group("end_to_end")
@@ -123,11 +124,6 @@ def test_building_again_elsewhere_and_later_gives_the_same_bytes(staged, again):
     state = Store(again).state("hello")
     assert state.candidate == Store(staged).state("hello").candidate
     assert {file.name for file in (again.artifacts / "hello" / state.candidate).glob("*.*")} == {WHEEL, SDIST}
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 def test_in_a_fresh_clone_a_channel_is_built_again_from_its_sources_byte_for_byte(staged, again):

@@ -40,7 +40,7 @@ ROWS = (
 
 
 class Typed(AttackedWorkspace):
-    """A field whose commands run in this process."""
+    """A workspace whose commands run in this process."""
 
     def run(self, *words: str, by: str = "Ada", cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:
         done = InProcessCli(cwd or self.root, {**environment(), "MCPFACTORY_ACTOR": by, **(env or {})})(*words)
@@ -80,36 +80,36 @@ def run_stages(root: Path) -> None:
 def origin(tmp_path_factory) -> Path:
     """As `make_origin` leaves it: alpha has an older candidate in production and a newer one in staging."""
     root = tmp_path_factory.mktemp("gate") / "origin"
-    field = Typed(root)
-    assert field.run("init", str(root), "--factory", "index", cwd=root.parent).code == 0
-    field.configure()
+    space = Typed(root)
+    assert space.run("init", str(root), "--factory", "index", cwd=root.parent).code == 0
+    space.configure()
     for name in ("alpha", "beta"):
         folder = add_server(root, name)
         (folder / "pyproject.toml").write_text(f'[project]\nname = "{name}-mcp"\nversion = "0.1.0"\n')
-    commit(field, "Two servers")
+    commit(space, "Two servers")
     run_stages(root)
     for name in ("alpha", "beta"):
         for words, by in ((("approve", name), "Grace"), (("promote", name, "--channel", "production"), "Ada")):
-            done = field.run("pipeline", *words, by=by)
+            done = space.run("pipeline", *words, by=by)
             assert done.code == 0, done.text
-    commit(field, "In production")
-    (field.server() / "source.txt").write_text("two")
+    commit(space, "In production")
+    (space.server() / "source.txt").write_text("two")
     run_stages(root)
-    commit(field, "A newer alpha")
+    commit(space, "A newer alpha")
     return root
 
 
-def commit(field: AttackedWorkspace, words: str) -> None:
-    if not (field.root / ".git").exists():
-        field.git("init", "-q", "-b", "main")
-    field.git("add", "-A")
-    field.git("commit", "-qm", words)
+def commit(space: AttackedWorkspace, words: str) -> None:
+    if not (space.root / ".git").exists():
+        space.git("init", "-q", "-b", "main")
+    space.git("add", "-A")
+    space.git("commit", "-qm", words)
 
 
 def met(origin: Path, folder: Path, name: str) -> tuple[str, ...]:
     """What came of a row that must not."""
     (attempt,) = (one for one in ATTEMPTS if one.name == name)
-    return attack(attempt, origin, folder / "field", Typed).harm
+    return attack(attempt, origin, folder / "workspace", Typed).harm
 
 
 @parametrize_subtests("name", ROWS)

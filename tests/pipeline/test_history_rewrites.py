@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
@@ -18,11 +17,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import repair, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.fake_stages import STAGES
-
-
-def git(folder, *words: str) -> None:
-    who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+from tests.system import git
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from mcpfactory_pipeline.run.run import run_pipeline
 from tests.pipeline.fake_stages import BUILD, TEST, add_server
 from tests.pipeline.staged_workspace import configured
 from tests.skip_conditions import needs
+from tests.system import is_running
 from tests.timeouts import TIMEOUT, wait_until
 
 # It leaves its session and its parent, says its number, and waits for ever: for the moment to change a result.
@@ -43,13 +44,6 @@ def leave(inputs: StageInputs) -> StageOutputs:
     """A stage that runs a program which leaves a process behind, and tells its number."""
     done = subprocess.run([sys.executable, "-S", "-c", LEFT], capture_output=True, text=True, check=True)
     return StageOutputs("passed", done.stdout.strip())
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
-    except OSError:
-        return False
 
 
 def stage_of(run: Callable[[StageInputs], StageOutputs]) -> Stage:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 
 import pytest
@@ -14,13 +13,12 @@ from mcpfactory_pipeline.decisions.stage_decision import approve_stage
 from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import fold, to_text
-from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import read_inbox
 from tests.pipeline.fake_stages import with_fake_stages
 from tests.pipeline.inprocess_executor import InProcessExecutor
 from tests.pipeline.staged_workspace import refused
-from tests.pipeline.test_history_rewrites import git
+from tests.pipeline.test_history_rewrites import rewrite
+from tests.system import git
 
 SIGNED = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\nsigned = true\n'
 
@@ -39,13 +37,6 @@ def signed(books, tmp_path):
     signers = books.workspace.root / "pipeline" / "allowed_signers"
     signers.write_text(f'"tester" {books.key.with_suffix(".pub").read_text()}')
     return books
-
-
-def forge(space, change) -> None:
-    store = Store(space.workspace)
-    lines = [json.loads(line) for line in store.history_file("books").read_text().splitlines()]
-    store.history_file("books").write_text("".join(json.dumps(event) + "\n" for event in change(lines)))
-    store.state_file("books").write_text(to_text(fold("books", store.history("books"))))
 
 
 def test_an_approval_that_is_signed_counts(signed):
@@ -79,7 +70,7 @@ FORGED = {
 @pytest.mark.parametrize("what", FORGED)
 def test_an_approval_that_was_written_by_hand_is_told_and_not_promoted_on(signed, what):
     signed.decide("approve", sign_with=signed.key)
-    forge(signed, lambda lines: [*lines[:-1], FORGED[what](lines[-1])])
+    rewrite(signed, lambda lines: [*lines[:-1], FORGED[what](lines[-1])])
     assert [one["server"] for one in faults(signed.workspace)] == ["books"]
     with pytest.raises(RefusedError, match="do not count"):
         signed.promote()
@@ -114,7 +105,7 @@ def test_a_pull_request_may_not_repeat_a_signed_approval_and_so_lift_a_rejection
     git(root, "init", "-q")
     git(root, "add", "pipeline")
     git(root, "commit", "-qm", "base")
-    forge(signed, lambda lines: [*lines, {**lines[-2], "id": new_id(lines[-1]["id"])}])
+    rewrite(signed, lambda lines: [*lines, {**lines[-2], "id": new_id(lines[-1]["id"])}])
     (found,) = refusals(signed.workspace, "HEAD")
     assert "approved by tester" in found.message
 
@@ -141,7 +132,7 @@ def test_rejections_holds_and_releases_are_signed_too_where_approvals_are(signed
         signed.decide(what, **TAKEN_BACK[what])
     signed.decide(what, **TAKEN_BACK[what], sign_with=signed.key)
     assert faults(signed.workspace) == []
-    forge(signed, lambda lines: [*lines[:-1], FORGED["no signature"](lines[-1])])
+    rewrite(signed, lambda lines: [*lines[:-1], FORGED["no signature"](lines[-1])])
     with pytest.raises(RefusedError, match="is not signed"):
         signed.promote()
 
@@ -190,7 +181,7 @@ def test_an_approval_of_a_stage_counts_with_its_signature_alone(gated):
 def test_an_approval_of_a_stage_that_was_written_by_hand_counts_as_none_and_can_be_given_again(gated, change):
     signed, stages = gated
     approve_stage(signed.workspace, "books", "seen", stages=stages, sign_with=signed.key)
-    forge(signed, lambda lines: [*lines[:-1], change(lines[-1])])
+    rewrite(signed, lambda lines: [*lines[:-1], change(lines[-1])])
     assert "the approval of seen by tester" in faults(signed.workspace)[0]["message"]
     assert verdict(signed, stages) == "waiting"
     approve_stage(signed.workspace, "books", "seen", stages=stages, sign_with=signed.key)
@@ -204,6 +195,6 @@ def verdict(space, stages) -> str:
 def test_a_signature_says_yes_once(signed):
     signed.decide("approve", sign_with=signed.key)
     signed.decide("reject", reason="it leaks", sign_with=signed.key)
-    forge(signed, lambda lines: [*lines, {**lines[-2], "id": new_id(lines[-1]["id"])}])
+    rewrite(signed, lambda lines: [*lines, {**lines[-2], "id": new_id(lines[-1]["id"])}])
     with pytest.raises(RefusedError, match="the signature of another event"):
         signed.promote()

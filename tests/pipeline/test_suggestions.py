@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import shlex
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +36,7 @@ from tests.cli.conftest import CommandResult, InProcessCli
 from tests.cli.recorded_workspaces import make
 from tests.fuzzing import examples
 from tests.subtest_table import parametrize_subtests
+from tests.system import ended_process
 
 POLICIES = (
     "",
@@ -119,7 +117,7 @@ class Shop:
         """The process of a run is killed while a stage is at work."""
         with Store(self.space).transaction("notes") as transaction:
             transaction.append("stage.started", stage=which, run="killed")
-        note = {"pid": _gone(), "run": "killed", "stage": which, "stages": [which]}
+        note = {"pid": ended_process(), "run": "killed", "stage": which, "stages": [which]}
         (self.space.pipeline / "locks" / "notes.running").write_text(json.dumps(note))
 
     def decide(self, what: str, channel: str) -> None:
@@ -150,14 +148,6 @@ class Shop:
     def policy(self, text: str) -> None:
         head = '[workspace]\nname = "space"\n[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\n'
         (self.root / "mcpfactory.toml").write_text(f'{head}from = "staging"\n{text}')
-
-
-@functools.cache
-def _gone() -> int:
-    """The number of a process that has ended."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
 
 
 EVENTS: dict[str, Any] = {

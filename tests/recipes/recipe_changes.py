@@ -98,7 +98,7 @@ def _summary(package: PackageFacts) -> Iterator[Fault]:
     if len(str(package.project.get("description", ""))) > 200:
         yield Fault("the description is no summary", "project.description")
 """
-ANIMAL: Final = '''
+BROKEN: Final = '''
 
 class Windbag(Packaged):
     """Describes itself at length."""
@@ -114,7 +114,7 @@ def append(root: Path, path: str, text: str) -> None:
 
 def rule(root: Path) -> None:
     append(root, f"{PIPELINE}/checks/rules/packaging.py", RULE)
-    append(root, "tests/broken_servers/packages.py", ANIMAL)
+    append(root, "tests/broken_servers/packages.py", BROKEN)
     next_version(root)
 
 
@@ -135,7 +135,7 @@ row("features.ping-params", 1, until=LATEST_HANDSHAKE, over=probed("ping-params"
 """
 PICKY: Final = '''
 
-class Picky(Animal):
+class Picky(SampleServer):
     """Refuses a ping with params."""
 
     rule = "features.ping-params"

@@ -3,11 +3,6 @@ from __future__ import annotations
 import pytest
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(autouse=True)
 def _named_actor(monkeypatch):
     """Who sits at the machine does not depend on the machine."""

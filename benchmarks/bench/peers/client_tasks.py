@@ -1,6 +1,6 @@
 """What the official clients are made to do with servers/everything, and how it must come out.
 
-Each client gets WISHES as JSON, does all of them and prints one line: its version, transport, revision, how often it was
+Each client gets TASKS as JSON, does all of them and prints one line: its version, transport, revision, how often it was
 asked for what (`asked`), and the text of every outcome (`heard`). It judges nothing: `faults` does, alike for all.
 
 Whoever is asked answers so: a form with each field's default, else its first choices, else "Ann", 7 or true, unless the message
@@ -33,7 +33,7 @@ def _ask(name: str, tool: str, *pieces: str, **arguments: str) -> ClientTask:
     return ClientTask(name, "call", tool, arguments, pieces)
 
 
-WISHES = (
+TASKS = (
     ClientTask("list", "tools", pieces=("test_simple_text", "test_sampling")),
     _ask("call", "test_simple_text", "simple text response"),
     _ask("error", "test_error_handling", "isError "),
@@ -61,22 +61,22 @@ WISHES = (
     _ask("rounds", "test_input_required_result_multi_round", "{'name': 'Ann'} likes {'color': 'Ann'}"),
     ClientTask("asking prompt", "prompt", "test_input_required_result_prompt", {}, ("Use this context: Ann",)),
 )
-ASKED = {"elicitation": 10, "sampling": 2, "roots": 2}  # what WISHES make the server ask, in all
+ASKED = {"elicitation": 10, "sampling": 2, "roots": 2}  # what TASKS make the server ask, in all
 
 
 def client_tasks() -> list[Json]:
-    """The wishes as the clients read them."""
-    return [{key: value for key, value in asdict(wish).items() if key != "pieces"} for wish in WISHES]
+    """The tasks as the clients read them."""
+    return [{key: value for key, value in asdict(task).items() if key != "pieces"} for task in TASKS]
 
 
 def faults(line: Json, era: str) -> list[str]:
     """What is wrong with the line of a client that was to speak the `era` (legacy or modern); empty when nothing is."""
     found = []
     heard = line.get("heard", {})
-    for wish in WISHES:
-        text = str(heard.get(wish.name, "nothing"))
-        if any(piece not in text for piece in wish.pieces):
-            found.append(f"{wish.name}: {text[:200]}")
+    for task in TASKS:
+        text = str(heard.get(task.name, "nothing"))
+        if any(piece not in text for piece in task.pieces):
+            found.append(f"{task.name}: {text[:200]}")
     if line.get("asked") != ASKED:
         found.append(f"asked {line.get('asked')}, not {ASKED}")
     if line.get("revision") not in (MODERN if era == "modern" else LEGACY):
@@ -86,8 +86,8 @@ def faults(line: Json, era: str) -> list[str]:
 
 def describe_result(line: Json, era: str, wrong: list[str]) -> str:
     """A line for people: who spoke what, how often was asked, what was done."""
-    good = [wish.name for wish in WISHES if not any(fault.startswith(f"{wish.name}: ") for fault in wrong)]
+    good = [task.name for task in TASKS if not any(fault.startswith(f"{task.name}: ") for fault in wrong)]
     asked = ", ".join(f"{kind} {count}" for kind, count in line.get("asked", {}).items())
-    said = f"{line.get('client')}, {line.get('transport')}, {line.get('revision')} ({era}): {len(good)} of {len(WISHES)} right: "
+    said = f"{line.get('client')}, {line.get('transport')}, {line.get('revision')} ({era}): {len(good)} of {len(TASKS)} right: "
     said += f"{', '.join(good)}; answered: {asked}"
     return said + "".join(f"\n  wrong: {fault}" for fault in wrong)

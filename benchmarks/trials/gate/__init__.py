@@ -35,14 +35,14 @@ def attack(
 ) -> AttackResult:
     """Does one attempt on a copy of the origin, which is taken away afterwards; `make` is how its commands are typed."""
     shutil.copytree(origin, folder, symlinks=True)
-    field = make(folder)
+    space = make(folder)
     try:
-        harm = tuple(attempt.act(field))
+        harm = tuple(attempt.act(space))
     except Exception as error:  # noqa: BLE001 - an attempt that breaks shows nothing, and must not look as if it were refused
         harm = (f"the attempt broke: {error!r} {traceback.format_exc(limit=-3)}",)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return AttackResult(attempt, harm, tuple(field.typed))
+    return AttackResult(attempt, harm, tuple(space.typed))
 
 
 def run(folder: Path, times: int, seed: int) -> Outcome:
@@ -55,7 +55,7 @@ def attack_all(attempts: Sequence[Attempt], origin: Path, folder: Path) -> Outco
     """These attempts, in their order; a row is printed when it is known."""
     wrong = 0
     with ThreadPoolExecutor(2) as pool:
-        tasks = [pool.submit(attack, one, origin, folder / f"field-{at}") for at, one in enumerate(attempts)]
+        tasks = [pool.submit(attack, one, origin, folder / f"workspace-{at}") for at, one in enumerate(attempts)]
         for task in tasks:
             met = task.result()
             wrong += bool(met.harm)

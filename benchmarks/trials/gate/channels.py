@@ -26,117 +26,117 @@ before = ["build"]
 """
 
 
-def _found(field: AttackedWorkspace, *words: str) -> Iterator[str]:
+def _found(space: AttackedWorkspace, *words: str) -> Iterator[str]:
     """Neither `verify` nor the inbox may be silent."""
-    done = field.run("pipeline", "verify")
+    done = space.run("pipeline", "verify")
     if done.code == 0 or not all(word in done.text for word in words):
         yield "verify does not say it"
-    if not all(word in field.run("inbox", "--show", "0").text for word in words):
+    if not all(word in space.run("inbox", "--show", "0").text for word in words):
         yield "the inbox does not say it"
 
 
-def wheel_replaced(field: AttackedWorkspace) -> Iterator[str]:
+def wheel_replaced(space: AttackedWorkspace) -> Iterator[str]:
     """Writes other bytes into a wheel that production serves, then restores."""
-    wheel = field.wheel()
+    wheel = space.wheel()
     bytes_before = wheel.read_bytes()
     wheel.write_bytes(bytes_before + b"x")
-    yield from _found(field, "alpha")
-    field.run("pipeline", "restore")
+    yield from _found(space, "alpha")
+    space.run("pipeline", "restore")
     if wheel.read_bytes() != bytes_before:
         yield "restore left the other bytes"
 
 
-def wheel_missing(field: AttackedWorkspace) -> Iterator[str]:
+def wheel_missing(space: AttackedWorkspace) -> Iterator[str]:
     """Deletes a wheel that production serves, then restores."""
-    wheel = field.wheel()
+    wheel = space.wheel()
     wheel.unlink()
-    yield from _found(field, "alpha")
-    field.run("pipeline", "restore")
+    yield from _found(space, "alpha")
+    space.run("pipeline", "restore")
     if not wheel.exists():
         yield "restore did not bring it back"
 
 
-def ghost_page(field: AttackedWorkspace) -> Iterator[str]:
+def ghost_page(space: AttackedWorkspace) -> Iterator[str]:
     """Adds a project to a channel that no server has."""
-    simple = field.root / "pipeline/channels/production/simple"
+    simple = space.root / "pipeline/channels/production/simple"
     shutil.copytree(simple / "alpha-mcp", simple / "ghost-mcp")
-    yield from _found(field, "ghost-mcp")
+    yield from _found(space, "ghost-mcp")
 
 
-def newer_on_page(field: AttackedWorkspace) -> Iterator[str]:
+def newer_on_page(space: AttackedWorkspace) -> Iterator[str]:
     """Adds a wheel of version 99 to the page of alpha."""
-    page = field.root / "pipeline/channels/production/simple/alpha-mcp/index.html"
+    page = space.root / "pipeline/channels/production/simple/alpha-mcp/index.html"
     text = page.read_text()
-    wheel = field.wheel()
+    wheel = space.wheel()
     other = wheel.with_name(wheel.name.replace("0.1.0", "99.0.0"))
     other.write_bytes(wheel.read_bytes())
     line = next(line for line in text.splitlines() if ".whl" in line)
     page.write_text(text.replace(line, line + "\n" + line.replace("0.1.0", "99.0.0")))
-    yield from _found(field, "alpha")
-    field.run("pipeline", "restore")
+    yield from _found(space, "alpha")
+    space.run("pipeline", "restore")
     if "99.0.0" in page.read_text():
         yield "restore left it on the page"
 
 
-def hash_on_page(field: AttackedWorkspace) -> Iterator[str]:
+def hash_on_page(space: AttackedWorkspace) -> Iterator[str]:
     """Replaces a wheel that production serves, and the hash on its page."""
-    page = field.root / "pipeline/channels/production/simple/alpha-mcp/index.html"
-    wheel = field.wheel()
+    page = space.root / "pipeline/channels/production/simple/alpha-mcp/index.html"
+    wheel = space.wheel()
     wheel.write_bytes(wheel.read_bytes() + b"x")
-    page.write_text(page.read_text().replace(next(iter(field.served())), "0" * 64))
-    yield from _found(field, "alpha")
+    page.write_text(page.read_text().replace(next(iter(space.served())), "0" * 64))
+    yield from _found(space, "alpha")
 
 
-def folder_deleted(field: AttackedWorkspace) -> Iterator[str]:
+def folder_deleted(space: AttackedWorkspace) -> Iterator[str]:
     """Deletes the folder of a server that production still serves, and retires it."""
-    shutil.rmtree(field.server("beta"))
-    yield from _found(field, "beta")
-    done = field.run("pipeline", "retire", "beta", "--reason", "its folder is gone")
-    if done.code or field.served(project="beta-mcp"):
+    shutil.rmtree(space.server("beta"))
+    yield from _found(space, "beta")
+    done = space.run("pipeline", "retire", "beta", "--reason", "its folder is gone")
+    if done.code or space.served(project="beta-mcp"):
         yield "retire does not work without the folder"
 
 
-def forgotten(field: AttackedWorkspace) -> Iterator[str]:
+def forgotten(space: AttackedWorkspace) -> Iterator[str]:
     """Deletes folder, state and history of a server that production still serves."""
-    for path in (field.server("beta"), field.state("beta"), field.history("beta")):
+    for path in (space.server("beta"), space.state("beta"), space.history("beta")):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    yield from _found(field, "beta")
+    yield from _found(space, "beta")
 
 
-def artifact_replaced(field: AttackedWorkspace) -> Iterator[str]:
+def artifact_replaced(space: AttackedWorkspace) -> Iterator[str]:
     """Writes other bytes into the wheel of a candidate, approves it, and promotes."""
-    for wheel in (field.root / "pipeline/artifacts/alpha" / field.new).glob("*.whl"):
+    for wheel in (space.root / "pipeline/artifacts/alpha" / space.new).glob("*.whl"):
         wheel.write_bytes(wheel.read_bytes() + b"x")
-    served = field.served()
-    field.run("pipeline", "approve", "alpha", by="Grace")
-    if field.run("pipeline", "promote", "alpha", *_PRODUCTION).code == 0 or field.served() != served:
+    served = space.served()
+    space.run("pipeline", "approve", "alpha", by="Grace")
+    if space.run("pipeline", "promote", "alpha", *_PRODUCTION).code == 0 or space.served() != served:
         yield "production serves other bytes"
 
 
-def artifact_rewritten(field: AttackedWorkspace) -> Iterator[str]:
+def artifact_rewritten(space: AttackedWorkspace) -> Iterator[str]:
     """Writes other bytes into the wheel of a candidate, and their hash into history and state."""
-    wheel = next((field.root / "pipeline/artifacts/alpha" / field.new).glob("*.whl"))
-    events = field.events()
+    wheel = next((space.root / "pipeline/artifacts/alpha" / space.new).glob("*.whl"))
+    events = space.events()
     old = next(
-        one["built"]["files"][wheel.name] for one in events if one.get("candidate") == field.new and "built" in one
+        one["built"]["files"][wheel.name] for one in events if one.get("candidate") == space.new and "built" in one
     )
     subprocess.run([sys.executable, "-c", f"open({str(wheel)!r},'ab').write(b'x')"], check=True)
     new = f"sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}"
-    for file in (field.history(), field.state()):
+    for file in (space.history(), space.state()):
         file.write_text(file.read_text().replace(old, new))
-    field.run("pipeline", "verify", "alpha", "--repair")
-    field.run("pipeline", "approve", "alpha", by="Grace")
-    if field.run("pipeline", "promote", "alpha", *_PRODUCTION).code == 0:
+    space.run("pipeline", "verify", "alpha", "--repair")
+    space.run("pipeline", "approve", "alpha", by="Grace")
+    if space.run("pipeline", "promote", "alpha", *_PRODUCTION).code == 0:
         yield "production serves other bytes"
 
 
-def _renamed(field: AttackedWorkspace, name: str) -> Iterator[str]:
-    file = field.server("beta") / "pyproject.toml"
-    field.edit(file, 'name = "beta-mcp"', f'name = "{name}"')
-    plan = field.run("pipeline", "plan")
-    served = field.served("staging")
-    done = field.run("pipeline", "run", "beta")
-    if field.served("staging") != served:
+def _renamed(space: AttackedWorkspace, name: str) -> Iterator[str]:
+    file = space.server("beta") / "pyproject.toml"
+    space.edit(file, 'name = "beta-mcp"', f'name = "{name}"')
+    plan = space.run("pipeline", "plan")
+    served = space.served("staging")
+    done = space.run("pipeline", "run", "beta")
+    if space.served("staging") != served:
         yield "the channel serves beta under alpha's name"
     if done.code == 0:
         yield "the run has nothing to say"
@@ -144,171 +144,169 @@ def _renamed(field: AttackedWorkspace, name: str) -> Iterator[str]:
         yield "the plan does not say it"
 
 
-def one_name(field: AttackedWorkspace) -> Iterator[str]:
+def one_name(space: AttackedWorkspace) -> Iterator[str]:
     """Gives beta the distribution name of alpha, in other letters."""
-    yield from _renamed(field, "Alpha_MCP")
+    yield from _renamed(space, "Alpha_MCP")
 
 
-def runtime_name(field: AttackedWorkspace) -> Iterator[str]:
+def runtime_name(space: AttackedWorkspace) -> Iterator[str]:
     """Gives beta the distribution name of the runtime, which every server of the channel depends on."""
-    served = field.served("staging", "mcpfactory-runtime")
-    yield from _renamed(field, "mcpfactory-runtime")
-    if field.served("staging", "mcpfactory-runtime") != served:
+    served = space.served("staging", "mcpfactory-runtime")
+    yield from _renamed(space, "mcpfactory-runtime")
+    if space.served("staging", "mcpfactory-runtime") != served:
         yield "the channel serves another runtime"
 
 
-def _promoted(field: AttackedWorkspace) -> None:
-    field.run("pipeline", "approve", "alpha", by="Grace")
-    done = field.run("pipeline", "promote", "alpha", *_PRODUCTION)
+def _promoted(space: AttackedWorkspace) -> None:
+    space.run("pipeline", "approve", "alpha", by="Grace")
+    done = space.run("pipeline", "promote", "alpha", *_PRODUCTION)
     assert done.code == 0, done.text
 
 
-def rolled_back_again(field: AttackedWorkspace) -> Iterator[str]:
+def _not_promoted_after_rollback(space: AttackedWorkspace, *promotions: tuple[str, ...]) -> Iterator[str]:
+    _promoted(space)
+    new = space.new
+    space.run("pipeline", "rollback", "alpha", *_PRODUCTION, "--reason", "it is bad")
+    space.run("pipeline", "unhold", "alpha", *_PRODUCTION)
+    for words in promotions:
+        space.run("pipeline", "promote", *words, *_PRODUCTION)
+    if space.offered() == new:
+        yield "production offers what was rolled back"
+
+
+def rolled_back_again(space: AttackedWorkspace) -> Iterator[str]:
     """Rolls a candidate back out of production, lifts the hold, and promotes it again with its old approval."""
-    _promoted(field)
-    new = field.new
-    field.run("pipeline", "rollback", "alpha", *_PRODUCTION, "--reason", "it is bad")
-    field.run("pipeline", "unhold", "alpha", *_PRODUCTION)
-    field.run("pipeline", "promote", "alpha", *_PRODUCTION)
-    field.run("pipeline", "promote", "alpha", *_PRODUCTION, "--candidate", new)
-    if field.offered() == new:
-        yield "production offers what was rolled back"
+    yield from _not_promoted_after_rollback(space, ("alpha",), ("alpha", "--candidate", space.new))
 
 
-def rolled_back_due(field: AttackedWorkspace) -> Iterator[str]:
+def rolled_back_due(space: AttackedWorkspace) -> Iterator[str]:
     """Rolls a candidate back, lifts the hold, and lets the timer promote what is due."""
-    _promoted(field)
-    new = field.new
-    field.run("pipeline", "rollback", "alpha", *_PRODUCTION, "--reason", "it is bad")
-    field.run("pipeline", "unhold", "alpha", *_PRODUCTION)
-    field.run("pipeline", "promote", "--due", *_PRODUCTION)
-    if field.offered() == new:
-        yield "production offers what was rolled back"
+    yield from _not_promoted_after_rollback(space, ("--due",))
 
 
-def rejected_by_rollback(field: AttackedWorkspace) -> Iterator[str]:
+def rejected_by_rollback(space: AttackedWorkspace) -> Iterator[str]:
     """Rejects the older candidate after the newer one took its place, then rolls back."""
-    old = field.old
-    _promoted(field)
-    field.run("pipeline", "reject", "alpha", *_PRODUCTION, "--candidate", old, "--reason", "it is bad")
-    done = field.run("pipeline", "rollback", "alpha", *_PRODUCTION, "--reason", "the newer one is worse")
-    if field.offered() == old:
+    old = space.old
+    _promoted(space)
+    space.run("pipeline", "reject", "alpha", *_PRODUCTION, "--candidate", old, "--reason", "it is bad")
+    done = space.run("pipeline", "rollback", "alpha", *_PRODUCTION, "--reason", "the newer one is worse")
+    if space.offered() == old:
         yield "production offers what was rejected"
     if "reject" not in done.text:
         yield "nothing is said of the rejection"
 
 
-def rejected_by_name(field: AttackedWorkspace) -> Iterator[str]:
+def rejected_by_name(space: AttackedWorkspace) -> Iterator[str]:
     """Rejects the older candidate, then rolls back to it by its id."""
-    old = field.old
-    _promoted(field)
-    field.run("pipeline", "reject", "alpha", *_PRODUCTION, "--candidate", old, "--reason", "it is bad")
-    field.run("pipeline", "rollback", "alpha", *_PRODUCTION, "--candidate", old, "--reason", "back")
-    if field.offered() == old:
+    old = space.old
+    _promoted(space)
+    space.run("pipeline", "reject", "alpha", *_PRODUCTION, "--candidate", old, "--reason", "it is bad")
+    space.run("pipeline", "rollback", "alpha", *_PRODUCTION, "--candidate", old, "--reason", "back")
+    if space.offered() == old:
         yield "production offers what was rejected"
 
 
-def racing(field: AttackedWorkspace) -> Iterator[str]:
+def racing(space: AttackedWorkspace) -> Iterator[str]:
     """Eight processes promote the same candidate at the same moment."""
-    field.run("pipeline", "approve", "alpha", by="Grace")
-    before = field.count("promoted")
+    space.run("pipeline", "approve", "alpha", by="Grace")
+    before = space.count("promoted")
     words = ("pipeline", "promote", "alpha", *_PRODUCTION)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: AttackedWorkspace(field.root).run(*words), range(8)))
-    field.typed.append(f"8 × mcpfactory {' '.join(words)}")
-    if field.count("promoted") - before != 1:
-        yield f"{field.count('promoted') - before} events for one promotion"
+        list(pool.map(lambda _: AttackedWorkspace(space.root).run(*words), range(8)))
+    space.typed.append(f"8 × mcpfactory {' '.join(words)}")
+    if space.count("promoted") - before != 1:
+        yield f"{space.count('promoted') - before} events for one promotion"
 
 
-def twice(field: AttackedWorkspace) -> Iterator[str]:
+def twice(space: AttackedWorkspace) -> Iterator[str]:
     """Promotes the same candidate twice."""
-    before = field.count("promoted")
-    _promoted(field)
-    done = field.run("pipeline", "promote", "alpha", *_PRODUCTION, "--candidate", field.new)
-    if field.count("promoted") - before != 1 or done.code not in {0, 1}:
-        yield f"{field.count('promoted') - before} events for one promotion"
+    before = space.count("promoted")
+    _promoted(space)
+    done = space.run("pipeline", "promote", "alpha", *_PRODUCTION, "--candidate", space.new)
+    if space.count("promoted") - before != 1 or done.code not in {0, 1}:
+        yield f"{space.count('promoted') - before} events for one promotion"
 
 
-def rolled_back_twice(field: AttackedWorkspace) -> Iterator[str]:
+def rolled_back_twice(space: AttackedWorkspace) -> Iterator[str]:
     """Eight processes roll back at the same moment."""
-    _promoted(field)
-    before = field.count("rolled-back")
-    words = ("pipeline", "rollback", "alpha", *_PRODUCTION, "--candidate", field.old, "--reason", "x")
+    _promoted(space)
+    before = space.count("rolled-back")
+    words = ("pipeline", "rollback", "alpha", *_PRODUCTION, "--candidate", space.old, "--reason", "x")
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: AttackedWorkspace(field.root).run(*words), range(4)))
-    field.typed.append(f"4 × mcpfactory {' '.join(words)}")
-    if field.count("rolled-back") - before != 1:
-        yield f"{field.count('rolled-back') - before} events for one rollback"
+        list(pool.map(lambda _: AttackedWorkspace(space.root).run(*words), range(4)))
+    space.typed.append(f"4 × mcpfactory {' '.join(words)}")
+    if space.count("rolled-back") - before != 1:
+        yield f"{space.count('rolled-back') - before} events for one rollback"
 
 
-def _stale(field: AttackedWorkspace, what: str) -> Iterator[str]:
+def _stale(space: AttackedWorkspace, what: str) -> Iterator[str]:
     """Approves and promotes although a check is due."""
-    old = field.old
-    field.run("pipeline", "approve", "alpha", by="Grace")
-    done = field.run("pipeline", "promote", "alpha", *_PRODUCTION)
-    if done.code == 0 or field.offered() != old:
+    old = space.old
+    space.run("pipeline", "approve", "alpha", by="Grace")
+    done = space.run("pipeline", "promote", "alpha", *_PRODUCTION)
+    if done.code == 0 or space.offered() != old:
         yield "promoted although a check is due"
     elif what not in done.text:
         yield f"the refusal does not name {what}"
 
 
-def tests_changed(field: AttackedWorkspace) -> Iterator[str]:
+def tests_changed(space: AttackedWorkspace) -> Iterator[str]:
     """Adds a test after the candidate was checked, and promotes."""
-    (field.server() / "tests/test_more.py").write_text("def test_more() -> None:\n    assert 1 == 2\n")
-    yield from _stale(field, "test")
+    (space.server() / "tests/test_more.py").write_text("def test_more() -> None:\n    assert 1 == 2\n")
+    yield from _stale(space, "test")
 
 
-def waivers_changed(field: AttackedWorkspace) -> Iterator[str]:
+def waivers_changed(space: AttackedWorkspace) -> Iterator[str]:
     """Writes a waiver after the candidate was checked, and promotes."""
     until = str(date.today() + timedelta(days=30))
-    done = field.run("waive", "descriptions.arguments", "--server", "alpha", "--reason", "x", "--expires", until)
+    done = space.run("waive", "descriptions.arguments", "--server", "alpha", "--reason", "x", "--expires", until)
     assert done.code == 0, done.text
-    yield from _stale(field, "validate")
+    yield from _stale(space, "validate")
 
 
-def stage_added(field: AttackedWorkspace) -> Iterator[str]:
+def stage_added(space: AttackedWorkspace) -> Iterator[str]:
     """Adds a check of the workspace's own that the candidate never went through, and promotes."""
-    file = field.root / "mcpfactory.toml"
+    file = space.root / "mcpfactory.toml"
     file.write_text(file.read_text() + '\n[[pipeline.stages]]\nname = "licences"\ncommand = ["false"]\n')
-    yield from _stale(field, "licences")
+    yield from _stale(space, "licences")
 
 
-def failed_since(field: AttackedWorkspace) -> Iterator[str]:
+def failed_since(space: AttackedWorkspace) -> Iterator[str]:
     """A check of what production offers fails afterwards; what waits for a person?"""
-    last = next(one for one in reversed(field.events("beta")) if one.get("stage") == "test" and "outcome" in one)
-    run = field.event("beta")["id"]
+    last = next(one for one in reversed(space.events("beta")) if one.get("stage") == "test" and "outcome" in one)
+    run = space.event("beta")["id"]
     started = {key: value for key, value in last.items() if key in {"actor", "at", "stage"}}
-    field.forge("beta", **{**started, "event": "stage.started", "run": run, "pid": 1, "reasons": ["tests changed"]})
-    again = {**last, "id": field.event("beta")["id"], "run": run, "outcome": "failed", "message": "1 of 4 failed"}
-    field.write_events([*field.events("beta"), again], "beta")
-    field.run("pipeline", "verify", "beta", "--repair")
-    items = json.loads(field.run("inbox", "beta", "--json").out or "[]")
+    space.forge("beta", **{**started, "event": "stage.started", "run": run, "pid": 1, "reasons": ["tests changed"]})
+    again = {**last, "id": space.event("beta")["id"], "run": run, "outcome": "failed", "message": "1 of 4 failed"}
+    space.write_events([*space.events("beta"), again], "beta")
+    space.run("pipeline", "verify", "beta", "--repair")
+    items = json.loads(space.run("inbox", "beta", "--json").out or "[]")
     if not any("production" in item["message"] and "fail" in item["message"] for item in items):
         yield "the inbox does not say that production offers it"
 
 
-def link_in_channel(field: AttackedWorkspace) -> Iterator[str]:
+def link_in_channel(space: AttackedWorkspace) -> Iterator[str]:
     """Replaces a wheel that production serves by a link to another file."""
-    wheel, other = field.wheel(), Path(field.root.parent / "other.whl")
+    wheel, other = space.wheel(), Path(space.root.parent / "other.whl")
     other.write_bytes(wheel.read_bytes() + b"x")
     wheel.unlink()
     wheel.symlink_to(other)
-    yield from _found(field, "alpha")
+    yield from _found(space, "alpha")
 
 
-def tool_swapped(field: AttackedWorkspace) -> Iterator[str]:
+def tool_swapped(space: AttackedWorkspace) -> Iterator[str]:
     """Replaces a generated tool by another one after the approval stage was approved, and runs."""
-    document = field.root.parent / f"{field.root.name}-api.json"
+    document = space.root.parent / f"{space.root.name}-api.json"
     document.write_text(_document("listBooks"))
-    config = field.root / "mcpfactory.toml"
+    config = space.root / "mcpfactory.toml"
     config.write_text(config.read_text() + _TOOLS_APPROVED)
-    field.run("new", "shop", "--from-openapi", str(document))
-    field.run("pipeline", "run", "shop", "--until", "tools")
-    if field.run("pipeline", "approve", "shop", "--stage", "tools", by="Grace").code:
+    space.run("new", "shop", "--from-openapi", str(document))
+    space.run("pipeline", "run", "shop", "--until", "tools")
+    if space.run("pipeline", "approve", "shop", "--stage", "tools", by="Grace").code:
         yield "nobody can approve the stage"
-    next((field.server("shop") / "api").glob("*.json")).write_text(_document("listOrders"))
-    field.run("pipeline", "run", "shop")
-    if field.offered("staging", "shop"):
+    next((space.server("shop") / "api").glob("*.json")).write_text(_document("listOrders"))
+    space.run("pipeline", "run", "shop")
+    if space.offered("staging", "shop"):
         yield "staged, with a tool that nobody approved"
 
 
@@ -318,29 +316,29 @@ def _document(operation: str) -> str:
     return json.dumps({**head, "paths": {f"/{operation}": {"get": get}}})
 
 
-def honest_promotion(field: AttackedWorkspace) -> Iterator[str]:
+def honest_promotion(space: AttackedWorkspace) -> Iterator[str]:
     """Approves a candidate that passed, and promotes it."""
-    field.run("pipeline", "approve", "alpha", by="Grace")
-    done = field.run("pipeline", "promote", "alpha", *_PRODUCTION)
-    if done.code or field.offered() != field.new:
+    space.run("pipeline", "approve", "alpha", by="Grace")
+    done = space.run("pipeline", "promote", "alpha", *_PRODUCTION)
+    if done.code or space.offered() != space.new:
         yield done.text
 
 
-def honest_return(field: AttackedWorkspace) -> Iterator[str]:
+def honest_return(space: AttackedWorkspace) -> Iterator[str]:
     """Rolls back, lifts the hold, approves the candidate once more, and promotes it."""
-    _promoted(field)
-    field.run("pipeline", "rollback", "alpha", *_PRODUCTION, "--reason", "a false alarm")
-    field.run("pipeline", "unhold", "alpha", *_PRODUCTION)
-    field.run("pipeline", "approve", "alpha", "--candidate", field.new, by="Grace")
-    done = field.run("pipeline", "promote", "alpha", *_PRODUCTION, "--candidate", field.new)
-    if done.code or field.offered() != field.new:
+    _promoted(space)
+    space.run("pipeline", "rollback", "alpha", *_PRODUCTION, "--reason", "a false alarm")
+    space.run("pipeline", "unhold", "alpha", *_PRODUCTION)
+    space.run("pipeline", "approve", "alpha", "--candidate", space.new, by="Grace")
+    done = space.run("pipeline", "promote", "alpha", *_PRODUCTION, "--candidate", space.new)
+    if done.code or space.offered() != space.new:
         yield done.text
 
 
-def honest_history(field: AttackedWorkspace) -> Iterator[str]:
+def honest_history(space: AttackedWorkspace) -> Iterator[str]:
     """Asks `verify` and `restore` about a workspace that nobody touched."""
     for words in (("pipeline", "verify"), ("pipeline", "restore"), ("pipeline", "status")):
-        done = field.run(*words)
+        done = space.run(*words)
         if done.code:
             yield done.text
 

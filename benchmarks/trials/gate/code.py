@@ -41,131 +41,136 @@ backend-path = ["."]
 """
 
 
-def _staged(field: AttackedWorkspace) -> tuple[Done, bool]:
+def _staged(space: AttackedWorkspace) -> tuple[Done, bool]:
     """Runs alpha; whether another candidate is in staging afterwards."""
-    before = field.offered("staging")
-    done = field.run("pipeline", "run", "alpha")
-    return done, field.offered("staging") != before
+    before = space.offered("staging")
+    done = space.run("pipeline", "run", "alpha")
+    return done, space.offered("staging") != before
 
 
-def _refused(field: AttackedWorkspace) -> Iterator[str]:
-    done, staged = _staged(field)
+def _refused(space: AttackedWorkspace) -> Iterator[str]:
+    done, staged = _staged(space)
     if staged:
         yield "it is staged"
     if done.code == 70 or "Traceback" in done.err:
         yield "the run broke"
 
 
-def undeclared_import(field: AttackedWorkspace) -> Iterator[str]:
+def undeclared_import(space: AttackedWorkspace) -> Iterator[str]:
     """Imports a package that is there only because pytest needs it."""
-    field.edit(
-        field.code(), "from mcpfactory_runtime import", "import iniconfig  # noqa\nfrom mcpfactory_runtime import"
+    space.edit(
+        space.code(), "from mcpfactory_runtime import", "import iniconfig  # noqa\nfrom mcpfactory_runtime import"
     )
-    yield from _refused(field)
+    yield from _refused(space)
 
 
-def undeclared_later(field: AttackedWorkspace) -> Iterator[str]:
+def undeclared_later(space: AttackedWorkspace) -> Iterator[str]:
     """Imports a package of pytest's in the tool, when it is called."""
-    field.edit(field.code(), "    return measure(text)", "    import pluggy  # noqa\n\n    return measure(text)")
-    yield from _refused(field)
+    space.edit(space.code(), "    return measure(text)", "    import pluggy  # noqa\n\n    return measure(text)")
+    yield from _refused(space)
 
 
-def test_group(field: AttackedWorkspace) -> Iterator[str]:
+def test_group(space: AttackedWorkspace) -> Iterator[str]:
     """Imports a package that only the group of the tests declares."""
-    file = field.server() / "pyproject.toml"
+    file = space.server() / "pyproject.toml"
     file.write_text(file.read_text() + '\n[dependency-groups]\ntest = ["tomli-w"]\ndev = ["tomli-w"]\n')
-    field.edit(field.code(), "from mcpfactory_runtime import", "import tomli_w  # noqa\nfrom mcpfactory_runtime import")
-    yield from _refused(field)
+    space.edit(space.code(), "from mcpfactory_runtime import", "import tomli_w  # noqa\nfrom mcpfactory_runtime import")
+    yield from _refused(space)
 
 
-def _broken_server(field: AttackedWorkspace) -> str:
+def _broken_server(space: AttackedWorkspace) -> str:
     """Makes the tool of the server answer with nothing that it promises; gives the text of the good module."""
-    good = field.code().read_text()
-    field.edit(field.code(), "def main() -> None:", 'def main() -> None:\n    raise SystemExit("broken")')
+    good = space.code().read_text()
+    space.edit(space.code(), "def main() -> None:", 'def main() -> None:\n    raise SystemExit("broken")')
     return good
 
 
-def conftest_rewrites(field: AttackedWorkspace) -> Iterator[str]:
+def conftest_rewrites(space: AttackedWorkspace) -> Iterator[str]:
     """A conftest puts good code in the place of the installed module of a server that cannot start."""
-    good = _broken_server(field)
+    good = _broken_server(space)
     text = f"import alpha_mcp.server as it\nimport pathlib\npathlib.Path(it.__file__).write_text({good!r})\n"
-    (field.server() / "tests/conftest.py").write_text(text)
-    yield from _refused(field)
+    (space.server() / "tests/conftest.py").write_text(text)
+    yield from _refused(space)
 
 
-def conftest_plants(field: AttackedWorkspace) -> Iterator[str]:
+def conftest_plants(space: AttackedWorkspace) -> Iterator[str]:
     """A conftest plants a .pth file beside the installed module that mends a server that cannot start."""
-    _broken_server(field)
+    _broken_server(space)
     line = "import alpha_mcp.server as s; s.main = s.server.run"
     text = f"import alpha_mcp\nimport pathlib\n(pathlib.Path(alpha_mcp.__file__).parents[1] / 'm.pth').write_text({line!r} + chr(10))\n"
-    (field.server() / "tests/conftest.py").write_text(text)
-    yield from _refused(field)
+    (space.server() / "tests/conftest.py").write_text(text)
+    yield from _refused(space)
 
 
-def _writes(field: AttackedWorkspace, text: str) -> str:
+def _writes(space: AttackedWorkspace, text: str) -> str:
     """Code that appends an approval of the newer candidate to the history, wherever it runs."""
-    event = field.event(event="approved", channel="production", candidate=field.new, version="0.1.1", reason="x")
+    event = space.event(event="approved", channel="production", candidate=space.new, version="0.1.1", reason="x")
     line = json.dumps(event, sort_keys=True) + "\n"
-    path = str(field.history())
+    path = str(space.history())
     return f"{text}try:\n    open({path!r}, 'a').write({line!r})\nexcept OSError:\n    pass\n"
 
 
-def _believed(field: AttackedWorkspace) -> Iterator[str]:
+def _believed(space: AttackedWorkspace) -> Iterator[str]:
     """Runs, then promotes: the approval that code wrote must not count."""
-    _staged(field)
-    new = field.new
-    field.run("pipeline", "verify", "alpha", "--repair")
-    field.run("pipeline", "promote", "alpha", "--channel", "production", "--candidate", new)
-    if field.offered() == new:
+    _staged(space)
+    new = space.new
+    space.run("pipeline", "verify", "alpha", "--repair")
+    space.run("pipeline", "promote", "alpha", "--channel", "production", "--candidate", new)
+    if space.offered() == new:
         yield "promoted on an approval that the server's code wrote"
 
 
-def test_approves(field: AttackedWorkspace) -> Iterator[str]:
+def test_approves(space: AttackedWorkspace) -> Iterator[str]:
     """A test writes an approval into the workspace's history."""
-    (field.server() / "tests/test_more.py").write_text(_writes(field, "def test_more() -> None:\n    pass\n\n"))
-    yield from _believed(field)
+    (space.server() / "tests/test_more.py").write_text(_writes(space, "def test_more() -> None:\n    pass\n\n"))
+    yield from _believed(space)
 
 
-def server_approves(field: AttackedWorkspace) -> Iterator[str]:
+def server_approves(space: AttackedWorkspace) -> Iterator[str]:
     """The server writes an approval into the workspace's history when it is imported."""
-    field.code().write_text(_writes(field, field.code().read_text() + "\n"))
-    yield from _believed(field)
+    space.code().write_text(_writes(space, space.code().read_text() + "\n"))
+    yield from _believed(space)
 
 
-def backend_approves(field: AttackedWorkspace) -> Iterator[str]:
+def backend_approves(space: AttackedWorkspace) -> Iterator[str]:
     """The build backend writes an approval into the workspace's history."""
-    _backend(field, _writes(field, ""))
-    yield from _believed(field)
+    _backend(space, _writes(space, ""))
+    yield from _believed(space)
 
 
-def _backend(field: AttackedWorkspace, text: str) -> None:
-    file = field.server() / "pyproject.toml"
+def _backend(space: AttackedWorkspace, text: str) -> None:
+    file = space.server() / "pyproject.toml"
     start, rest = file.read_text().split("[project]", 1)
     del start
     file.write_text(f"{_BACKEND}\n[project]{rest}")
-    (field.server() / "backend.py").write_text(f"from hatchling.build import *  # noqa\n{text}")
+    (space.server() / "backend.py").write_text(f"from hatchling.build import *  # noqa\n{text}")
 
 
-def test_writes_elsewhere(field: AttackedWorkspace) -> Iterator[str]:
+def test_writes_elsewhere(space: AttackedWorkspace) -> Iterator[str]:
     """A test rewrites another server, the workspace's policy and a wheel that production serves."""
-    paths = [field.code("beta"), field.root / "mcpfactory.toml", field.wheel(name="beta"), field.state("beta")]
+    paths = [
+        space.code("beta"),
+        space.root / "mcpfactory.toml",
+        space.wheel(name="beta"),
+        space.state("beta"),
+    ]
     before = [path.read_bytes() for path in paths]
     names = [str(path) for path in paths]
     text = (
         f"for name in {names!r}:\n    try:\n        open(name, 'ab').write(b'#')\n    except OSError:\n        pass\n"
     )
-    (field.server() / "tests/test_more.py").write_text(f"{text}\ndef test_more() -> None:\n    pass\n")
-    done, staged = _staged(field)
+    (space.server() / "tests/test_more.py").write_text(f"{text}\ndef test_more() -> None:\n    pass\n")
+    done, staged = _staged(space)
     for path, data in zip(paths, before, strict=True):
         if path.read_bytes() != data and (staged or done.code == 0):
-            yield f"{path.relative_to(field.root)} is another, and the run passed"
+            yield f"{path.relative_to(space.root)} is another, and the run passed"
 
 
-def _leaks(field: AttackedWorkspace) -> Iterator[str]:
+def _leaks(space: AttackedWorkspace) -> Iterator[str]:
     """Runs with secrets in the caller's environment; what the server's code said stands in logs and reports."""
-    done = field.run("pipeline", "run", "alpha", env=_SECRETS)
+    done = space.run("pipeline", "run", "alpha", env=_SECRETS)
     places = [
-        path for path in (field.root / "pipeline").rglob("*") if path.is_file() and "environments" not in path.parts
+        path for path in (space.root / "pipeline").rglob("*") if path.is_file() and "environments" not in path.parts
     ]
     if _COVERED in done.text or any(_COVERED.encode() in path.read_bytes() for path in places):
         yield "the server's code has the caller's secret"
@@ -175,70 +180,70 @@ def _tell(own: bool, parents: bool) -> str:
     return _TELL % (own, parents)
 
 
-def test_reads_environment(field: AttackedWorkspace) -> Iterator[str]:
+def test_reads_environment(space: AttackedWorkspace) -> Iterator[str]:
     """A test looks for tokens in its own environment."""
-    (field.server() / "tests/test_more.py").write_text(
+    (space.server() / "tests/test_more.py").write_text(
         _tell(True, False) + "\ndef test_more():\n    assert not _found(), _found()\n"
     )
-    yield from _leaks(field)
+    yield from _leaks(space)
 
 
-def test_reads_parents(field: AttackedWorkspace) -> Iterator[str]:
+def test_reads_parents(space: AttackedWorkspace) -> Iterator[str]:
     """A test looks for tokens in the environment of every process that it may read."""
-    (field.server() / "tests/test_more.py").write_text(
+    (space.server() / "tests/test_more.py").write_text(
         _tell(False, True) + "\ndef test_more():\n    assert not _found(), _found()\n"
     )
-    yield from _leaks(field)
+    yield from _leaks(space)
 
 
-def server_reads_parents(field: AttackedWorkspace) -> Iterator[str]:
+def server_reads_parents(space: AttackedWorkspace) -> Iterator[str]:
     """The server looks for tokens in the environment of every process when it starts, and says them."""
     tell = _tell(True, True) + "\nimport sys\nprint(_found(), file=sys.stderr)\n"
-    field.edit(field.code(), "def main() -> None:", f"{tell}\ndef main() -> None:\n    raise SystemExit(str(_found()))")
-    yield from _leaks(field)
+    space.edit(space.code(), "def main() -> None:", f"{tell}\ndef main() -> None:\n    raise SystemExit(str(_found()))")
+    yield from _leaks(space)
 
 
-def backend_reads_environment(field: AttackedWorkspace) -> Iterator[str]:
+def backend_reads_environment(space: AttackedWorkspace) -> Iterator[str]:
     """The build backend looks for tokens in its own environment."""
-    _backend(field, _tell(True, False) + "\nraise SystemExit(str(_found()))\n")
-    yield from _leaks(field)
+    _backend(space, _tell(True, False) + "\nraise SystemExit(str(_found()))\n")
+    yield from _leaks(space)
 
 
-def backend_reads_parents(field: AttackedWorkspace) -> Iterator[str]:
+def backend_reads_parents(space: AttackedWorkspace) -> Iterator[str]:
     """The build backend looks for tokens in the environment of every process that it may read."""
-    _backend(field, _tell(False, True) + "\nraise SystemExit(str(_found()))\n")
-    yield from _leaks(field)
+    _backend(space, _tell(False, True) + "\nraise SystemExit(str(_found()))\n")
+    yield from _leaks(space)
 
 
-def tool_reads_parents(field: AttackedWorkspace) -> Iterator[str]:
+def tool_reads_parents(space: AttackedWorkspace) -> Iterator[str]:
     """A tool answers with the tokens that it finds in the environment of every process."""
-    field.edit(field.code(), "@server.tool(", f"{_tell(True, True)}\n@server.tool(")
-    field.edit(field.code(), "    return measure(text)", "    raise ToolError(str(_found()))")
-    yield from _leaks(field)
+    space.edit(space.code(), "@server.tool(", f"{_tell(True, True)}\n@server.tool(")
+    space.edit(space.code(), "    return measure(text)", "    raise ToolError(str(_found()))")
+    yield from _leaks(space)
 
 
-def link_packed(field: AttackedWorkspace) -> Iterator[str]:
+def link_packed(space: AttackedWorkspace) -> Iterator[str]:
     """A link in the package leads to a file of the machine, which would be packed."""
-    secret = field.root.parent / f"key-{field.root.name}"
+    secret = space.root.parent / f"key-{space.root.name}"
     secret.write_text(_SECRET)
-    (field.server() / "src/alpha_mcp/data.txt").symlink_to(secret)
-    _staged(field)
-    yield from _packed(field)
+    (space.server() / "src/alpha_mcp/data.txt").symlink_to(secret)
+    _staged(space)
+    yield from _packed(space)
 
 
-def _packed(field: AttackedWorkspace) -> Iterator[str]:
-    if any(_has(file) for file in (field.root / "pipeline/channels").rglob("*") if file.is_file()):
+def _packed(space: AttackedWorkspace) -> Iterator[str]:
+    if any(_has(file) for file in (space.root / "pipeline/channels").rglob("*") if file.is_file()):
         yield "what is not of the server is in the files that staging serves"
 
 
-def link_folder(field: AttackedWorkspace) -> Iterator[str]:
+def link_folder(space: AttackedWorkspace) -> Iterator[str]:
     """A link in the package leads to a folder of the machine, which would be packed."""
-    secret = field.root.parent / f"keys-{field.root.name}"
+    secret = space.root.parent / f"keys-{space.root.name}"
     secret.mkdir()
     (secret / "id.txt").write_text(_SECRET)
-    (field.server() / "src/alpha_mcp/keys").symlink_to(secret)
-    _staged(field)
-    yield from _packed(field)
+    (space.server() / "src/alpha_mcp/keys").symlink_to(secret)
+    _staged(space)
+    yield from _packed(space)
 
 
 def _has(file: Path) -> bool:
@@ -253,10 +258,10 @@ def _has(file: Path) -> bool:
     return False
 
 
-def honest_change(field: AttackedWorkspace) -> Iterator[str]:
+def honest_change(space: AttackedWorkspace) -> Iterator[str]:
     """Changes a text of the server, and runs."""
-    field.edit(field.code(), "Count words and sentences of a text", "Count the words and the sentences of a text")
-    done, staged = _staged(field)
+    space.edit(space.code(), "Count words and sentences of a text", "Count the words and the sentences of a text")
+    done, staged = _staged(space)
     if done.code or not staged:
         yield done.text
 

@@ -70,9 +70,9 @@ cases:
 """
 
 
-def _server(field: AttackedWorkspace, body: str, *, says: str, known: str = 'self.path == "/texts/one"') -> None:
+def _server(space: AttackedWorkspace, body: str, *, says: str, known: str = 'self.path == "/texts/one"') -> None:
     """Makes a server of alpha whose tool needs an API, with a case and a model of that API."""
-    code = field.code()
+    code = space.code()
     start, rest = code.read_text().split("@server.tool(", 1)
     _, end = rest.split("@server.resource(", 1)
     tool = f'''@server.tool(annotations={{"openWorldHint": True}})
@@ -86,58 +86,58 @@ def measure_text(text: str) -> str:
 
 '''
     code.write_text(f"{start}{tool}\n@server.resource({end}".replace("from .measures import Measures, measure\n", ""))
-    folder = field.server()
+    folder = space.server()
     (folder / "evals").mkdir()
     (folder / "evals/cases.yaml").write_text(_CASE % says)
     (folder / "tests/upstream.py").write_text(_MODEL % known)
     (folder / "tests/test_server.py").write_text(_TEST)
 
 
-def _staged(field: AttackedWorkspace) -> Iterator[str]:
-    before = field.offered("staging")
-    done = field.run("pipeline", "run", "alpha")
-    if field.offered("staging") != before:
+def _staged(space: AttackedWorkspace) -> Iterator[str]:
+    before = space.offered("staging")
+    done = space.run("pipeline", "run", "alpha")
+    if space.offered("staging") != before:
         yield "it is staged"
     if "validate failed" not in done.text:
         yield f"it was not validate that refused it: {done.text}"
 
 
-def not_implemented(field: AttackedWorkspace) -> Iterator[str]:
+def not_implemented(space: AttackedWorkspace) -> Iterator[str]:
     """The tool answers NOT IMPLEMENTED without an error, and its case wants these words."""
-    _server(field, '    return "NOT IMPLEMENTED"\n', says='["IMPLEMENTED"]')
-    yield from _staged(field)
+    _server(space, '    return "NOT IMPLEMENTED"\n', says='["IMPLEMENTED"]')
+    yield from _staged(space)
 
 
-def says_nothing(field: AttackedWorkspace) -> Iterator[str]:
+def says_nothing(space: AttackedWorkspace) -> Iterator[str]:
     """The tool answers one sentence as soon as there is an API, and its case says nothing of the answer."""
-    _server(field, '    return "All is done."\n', says="[]")
-    yield from _staged(field)
+    _server(space, '    return "All is done."\n', says="[]")
+    yield from _staged(space)
 
 
-def any_server(field: AttackedWorkspace) -> Iterator[str]:
+def any_server(space: AttackedWorkspace) -> Iterator[str]:
     """The tool answers one sentence as soon as there is an API, and its case wants that sentence."""
-    _server(field, '    return "All is done."\n', says='["is done"]')
-    yield from _staged(field)
+    _server(space, '    return "All is done."\n', says='["is done"]')
+    yield from _staged(space)
 
 
-def anything_goes(field: AttackedWorkspace) -> Iterator[str]:
+def anything_goes(space: AttackedWorkspace) -> Iterator[str]:
     """The tool hands on what the API says, and the model says it to whatever it is asked."""
-    _server(field, _READ, says='["42 words"]', known="True")
-    yield from _staged(field)
+    _server(space, _READ, says='["42 words"]', known="True")
+    yield from _staged(space)
 
 
-def wrong_answer(field: AttackedWorkspace) -> Iterator[str]:
+def wrong_answer(space: AttackedWorkspace) -> Iterator[str]:
     """The tool asks the API and counts one word less."""
-    _server(field, _READ.replace("answer.read().decode()", 'answer.read().decode().replace("42", "41")'), says='["42"]')
-    yield from _staged(field)
+    _server(space, _READ.replace("answer.read().decode()", 'answer.read().decode().replace("42", "41")'), says='["42"]')
+    yield from _staged(space)
 
 
-def honest(field: AttackedWorkspace) -> Iterator[str]:
+def honest(space: AttackedWorkspace) -> Iterator[str]:
     """The tool asks the API, and the model has only what the API has."""
-    _server(field, _READ, says='["42 words"]')
-    before = field.offered("staging")
-    done = field.run("pipeline", "run", "alpha")
-    if done.code or field.offered("staging") == before:
+    _server(space, _READ, says='["42 words"]')
+    before = space.offered("staging")
+    done = space.run("pipeline", "run", "alpha")
+    if done.code or space.offered("staging") == before:
         yield done.text
 
 

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.state.schema import EVENT_KINDS
 class _Job:
     """What the job of alpha's newest run hands over, in a workspace that does not know that run; it may be changed before it is folded."""
 
-    field: AttackedWorkspace
+    space: AttackedWorkspace
     folder: Path
     run: str
     new: str
@@ -48,31 +48,31 @@ class _Job:
 
     def event(self, **members: Any) -> dict[str, Any]:
         """An event that the job says happened just now."""
-        return {**self.field.event(), "at": format_time(utc_now()), **members}
+        return {**self.space.event(), "at": format_time(utc_now()), **members}
 
     def fold(self, *words: str) -> Done:
         """Folds it as the workflow does, for the job's run and server."""
-        return self.field.run("ci", "fold", str(self.folder), "--run", self.run, "--server", "alpha", *words)
+        return self.space.run("ci", "fold", str(self.folder), "--run", self.run, "--server", "alpha", *words)
 
 
 def _lines(events: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(event, sort_keys=True) + "\n" for event in events)
 
 
-def _job(field: AttackedWorkspace) -> _Job:
-    run, new = str(field.events()[-1]["run"]), field.new
-    job = _Job(field, field.root.parent / f"shard-result-{field.root.name}", run, new)
-    done = field.run("ci", "pack", str(job.folder), "alpha")
+def _job(space: AttackedWorkspace) -> _Job:
+    run, new = str(space.events()[-1]["run"]), space.new
+    job = _Job(space, space.root.parent / f"shard-result-{space.root.name}", run, new)
+    done = space.run("ci", "pack", str(job.folder), "alpha")
     assert done.code == 0, done.text
-    field.git("checkout", "-q", "HEAD~1", "--", "pipeline/state", "pipeline/history")
-    shutil.rmtree(field.root / "pipeline/artifacts/alpha" / new)
+    space.git("checkout", "-q", "HEAD~1", "--", "pipeline/state", "pipeline/history")
+    shutil.rmtree(space.root / "pipeline/artifacts/alpha" / new)
     return job
 
 
 def _refused(job: _Job, code: str, name: str = "alpha") -> Iterator[str]:
     """Folds it: it has to be refused with this code, and nothing of the server taken."""
-    field = job.field
-    watched = field.history(name), field.state(name), *field.root.glob(f"pipeline/channels/*/simple/{name}-mcp/*")
+    space = job.space
+    watched = (space.history(name), space.state(name), *space.root.glob(f"pipeline/channels/*/simple/{name}-mcp/*"))
     before = [file.read_bytes() if file.exists() else None for file in watched]
     done = job.fold()
     if done.code != 1 or f"{name}: refused, " not in done.out:
@@ -81,80 +81,80 @@ def _refused(job: _Job, code: str, name: str = "alpha") -> Iterator[str]:
         yield f"it is refused, but not for {code!r}: {done.out[:200]}"
     if [file.read_bytes() if file.exists() else None for file in watched] != before:
         yield f"history, state or channels of {name} are others"
-    if (field.root / "pipeline/artifacts/alpha" / job.new).exists() and name == "alpha":
+    if (space.root / "pipeline/artifacts/alpha" / job.new).exists() and name == "alpha":
         yield "files of the candidate were taken"
 
 
-def _decision(field: AttackedWorkspace, kind: str, **more: Any) -> Iterator[str]:
-    job = _job(field)
+def _decision(space: AttackedWorkspace, kind: str, **more: Any) -> Iterator[str]:
+    job = _job(space)
     about = {"channel": "production", "reason": "by a job", "candidate": job.new, "version": "0.1.1"}
     job.add(job.event(event=kind, **{**about, **more}))
     yield from _refused(job, "kind: " if kind in EVENT_KINDS else "history: ")
 
 
-def approval(field: AttackedWorkspace) -> Iterator[str]:
+def approval(space: AttackedWorkspace) -> Iterator[str]:
     """A job brings an approval by Grace, and somebody promotes."""
-    new = field.new
-    yield from _decision(field, "approved")
-    if field.run("pipeline", "promote", "alpha", "--channel", "production", "--candidate", new).code == 0:
+    new = space.new
+    yield from _decision(space, "approved")
+    if space.run("pipeline", "promote", "alpha", "--channel", "production", "--candidate", new).code == 0:
         yield "promoted on the job's approval"
 
 
-def promotion(field: AttackedWorkspace) -> Iterator[str]:
+def promotion(space: AttackedWorkspace) -> Iterator[str]:
     """A job says that the newer candidate was promoted."""
-    yield from _decision(field, "promoted")
+    yield from _decision(space, "promoted")
 
 
-def release_of_hold(field: AttackedWorkspace) -> Iterator[str]:
+def release_of_hold(space: AttackedWorkspace) -> Iterator[str]:
     """A job lifts a hold."""
-    yield from _decision(field, "released")
+    yield from _decision(space, "released")
 
 
-def hold(field: AttackedWorkspace) -> Iterator[str]:
+def hold(space: AttackedWorkspace) -> Iterator[str]:
     """A job holds production, as no stage of its run does."""
-    yield from _decision(field, "held")
+    yield from _decision(space, "held")
 
 
-def retirement(field: AttackedWorkspace) -> Iterator[str]:
+def retirement(space: AttackedWorkspace) -> Iterator[str]:
     """A job retires the server."""
-    job = _job(field)
+    job = _job(space)
     job.add(job.event(event="retired", reason="by a job"))
     yield from _refused(job, "kind: ")
 
 
-def waiver(field: AttackedWorkspace) -> Iterator[str]:
+def waiver(space: AttackedWorkspace) -> Iterator[str]:
     """A job says that somebody accepted a rule's findings; there is no such event."""
-    yield from _decision(field, "waived", rule="tool-calls.error-text", until="2030-01-01", person="Grace")
+    yield from _decision(space, "waived", rule="tool-calls.error-text", until="2030-01-01", person="Grace")
 
 
-def rejection(field: AttackedWorkspace) -> Iterator[str]:
+def rejection(space: AttackedWorkspace) -> Iterator[str]:
     """A job rejects a candidate, so that it cannot be promoted."""
-    yield from _decision(field, "rejected")
+    yield from _decision(space, "rejected")
 
 
-def published(field: AttackedWorkspace) -> Iterator[str]:
+def published(space: AttackedWorkspace) -> Iterator[str]:
     """A job says that a candidate is published."""
-    yield from _decision(field, "published", target="pypi", digest="x", evidence={})
+    yield from _decision(space, "published", target="pypi", digest="x", evidence={})
 
 
-def other_server(field: AttackedWorkspace) -> Iterator[str]:
+def other_server(space: AttackedWorkspace) -> Iterator[str]:
     """The job of alpha brings a decision about beta."""
-    job = _job(field)
-    about = {"channel": "production", "candidate": field.offered(name="beta"), "version": "0.1.0", "reason": "x"}
-    job.add(*field.events("beta"), job.event(event="held", **about), name="beta")
+    job = _job(space)
+    about = {"channel": "production", "candidate": space.offered(name="beta"), "version": "0.1.0", "reason": "x"}
+    job.add(*space.events("beta"), job.event(event="held", **about), name="beta")
     yield from _refused(job, "which its job was not assigned", "beta")
 
 
-def unknown_server(field: AttackedWorkspace) -> Iterator[str]:
+def unknown_server(space: AttackedWorkspace) -> Iterator[str]:
     """The job of alpha brings a server that the workspace does not have."""
-    job = _job(field)
-    job.add(*field.events("beta"), name="gamma")
+    job = _job(space)
+    job.add(*space.events("beta"), name="gamma")
     yield from _refused(job, "which its job was not assigned", "gamma")
 
 
 def _backdoor(job: _Job) -> tuple[str, dict[str, str]]:
     """A wheel with a back door, among the files of a job; gives the candidate that it would be, and its files."""
-    wheel = job.field.wheel("staging")
+    wheel = job.space.wheel("staging")
     data = BytesIO()
     with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(data, "w") as new:
         for entry in old.infolist():
@@ -180,75 +180,75 @@ def _invented(job: _Job, *, started: bool, candidate: str = "") -> None:
         job.file().write_text(head + "".join(f"{line}\n" for line in lines if "stage.started" not in line))
 
 
-def invented_candidate(field: AttackedWorkspace) -> Iterator[str]:
+def invented_candidate(space: AttackedWorkspace) -> Iterator[str]:
     """A job brings a candidate with a back door, and that its stages passed, which never began."""
-    job = _job(field)
+    job = _job(space)
     _invented(job, started=False)
     yield from _refused(job, "order: ")
 
 
-def invented_id(field: AttackedWorkspace) -> Iterator[str]:
+def invented_id(space: AttackedWorkspace) -> Iterator[str]:
     """A job brings a back door under the id of the candidate that people know."""
-    job = _job(field)
+    job = _job(space)
     _invented(job, started=True, candidate=job.new)
     yield from _refused(job, "candidate: ")
 
 
-def unknown_candidate(field: AttackedWorkspace) -> Iterator[str]:
+def unknown_candidate(space: AttackedWorkspace) -> Iterator[str]:
     """A job says that checks of a candidate passed that nobody built, and stages it."""
-    job, made = _job(field), "0123456789abcdef"
+    job, made = _job(space), "0123456789abcdef"
     job.change(lambda event: event if "candidate" not in event or "built" in event else {**event, "candidate": made})
     yield from _refused(job, "candidate: ")
 
 
-def failed_check(field: AttackedWorkspace) -> Iterator[str]:
+def failed_check(space: AttackedWorkspace) -> Iterator[str]:
     """A job stages a candidate whose test failed."""
-    job = _job(field)
+    job = _job(space)
     job.change(
         lambda event: {**event, "outcome": "failed"} if event["stage"] == "test" and "outcome" in event else event
     )
     yield from _refused(job, "order: ")
 
 
-def staging_names_production(field: AttackedWorkspace) -> Iterator[str]:
+def staging_names_production(space: AttackedWorkspace) -> Iterator[str]:
     """A job's stage `staging` says that it moved production."""
-    job = _job(field)
+    job = _job(space)
     job.change(lambda event: {**event, "channel": "production"} if "channel" in event else event)
     yield from _refused(job, "channel: ")
 
 
-def older_run(field: AttackedWorkspace) -> Iterator[str]:
+def older_run(space: AttackedWorkspace) -> Iterator[str]:
     """A job brings events of another run than the one that it was assigned."""
-    job = _job(field)
+    job = _job(space)
     job.run = new_id()
     yield from _refused(job, "run: ")
 
 
-def from_the_future(field: AttackedWorkspace) -> Iterator[str]:
+def from_the_future(space: AttackedWorkspace) -> Iterator[str]:
     """A job says that the candidate was staged a year from now."""
-    job = _job(field)
+    job = _job(space)
     job.change(lambda event: {**event, "at": event["at"].replace(event["at"][:4], str(int(event["at"][:4]) + 1), 1)})
     yield from _refused(job, "history: ")
 
 
-def other_bytes(field: AttackedWorkspace) -> Iterator[str]:
+def other_bytes(space: AttackedWorkspace) -> Iterator[str]:
     """A job's files have other bytes than their names say."""
-    job = _job(field)
+    job = _job(space)
     for file in (job.folder / "files").iterdir():
         file.write_bytes(file.read_bytes() + b"x")
     yield from _refused(job, "files: ")
 
 
-def no_files(field: AttackedWorkspace) -> Iterator[str]:
+def no_files(space: AttackedWorkspace) -> Iterator[str]:
     """A job hands over that it built a candidate, and not the files."""
-    job = _job(field)
+    job = _job(space)
     shutil.rmtree(job.folder / "files")
     yield from _refused(job, "files: ")
 
 
-def way_out(field: AttackedWorkspace) -> Iterator[str]:
+def way_out(space: AttackedWorkspace) -> Iterator[str]:
     """A job names a file of its candidate and a folder of logs that lead out of the workspace."""
-    job = _job(field)
+    job = _job(space)
     (digest,) = _backdoor(job)[1].values()
     files = {"../../../../escaped.whl": digest}
     made = hash_record(files).removeprefix("sha256:")[:16]
@@ -259,64 +259,64 @@ def way_out(field: AttackedWorkspace) -> Iterator[str]:
     )
     (job.folder / "logs" / "..%2f..%2fescaped").mkdir(parents=True)
     yield from _refused(job, "candidate: ")
-    if list(field.root.parent.glob("escaped*")) or list(field.root.rglob("escaped*")):
+    if list(space.root.parent.glob("escaped*")) or list(space.root.rglob("escaped*")):
         yield "a file was written outside"
 
 
-def links(field: AttackedWorkspace) -> Iterator[str]:
+def links(space: AttackedWorkspace) -> Iterator[str]:
     """In a job's folder, a file and a log are links to a file of the machine."""
-    secret = field.root.parent / f"secret-{field.root.name}"
+    secret = space.root.parent / f"secret-{space.root.name}"
     secret.write_text("top-secret-text")
-    job = _job(field)
+    job = _job(space)
     for place in (*(job.folder / "files").iterdir(), *(job.folder / "logs/alpha").iterdir()):
         place.unlink()
         place.symlink_to(secret)
     yield from _refused(job, "files: ")
-    for path in (field.root / "pipeline").rglob("*"):
+    for path in (space.root / "pipeline").rglob("*"):
         if path.is_file() and b"top-secret-text" in path.read_bytes():
             yield f"{path.name} has the text of another file"
 
 
-def replayed(field: AttackedWorkspace) -> Iterator[str]:
+def replayed(space: AttackedWorkspace) -> Iterator[str]:
     """A job repeats an event that the workspace has, with other words."""
-    job = _job(field)
+    job = _job(space)
     first = job.file().read_text().splitlines()[0]
     job.file().write_text(job.file().read_text().replace(first, first.replace("never run", "as you like")))
     yield from _refused(job, "changed: ")
 
 
-def broken_result(field: AttackedWorkspace) -> Iterator[str]:
+def broken_result(space: AttackedWorkspace) -> Iterator[str]:
     """A job's history is no JSON, and names things of other types."""
-    job = _job(field)
+    job = _job(space)
     job.file().write_text('{"event": 7, "id": []}\n[1]\n{"event": "stage.finished"}\n')
     yield from _refused(job, "history: ")
 
 
-def unsaid(field: AttackedWorkspace) -> Iterator[str]:
+def unsaid(space: AttackedWorkspace) -> Iterator[str]:
     """Folds what a job hands over without saying of which run and server it is."""
-    job = _job(field)
-    before = field.history().read_text()
-    if field.run("ci", "fold", str(job.folder)).code == 0 or field.history().read_text() != before:
+    job = _job(space)
+    before = space.history().read_text()
+    if space.run("ci", "fold", str(job.folder)).code == 0 or space.history().read_text() != before:
         yield "taken, whoever it is of"
 
 
-def held_meanwhile(field: AttackedWorkspace) -> Iterator[str]:
+def held_meanwhile(space: AttackedWorkspace) -> Iterator[str]:
     """Somebody holds staging while the job runs that stages the newer candidate."""
-    job = _job(field)
-    field.run("pipeline", "hold", "alpha", "--channel", "staging", "--reason", "audit")
+    job = _job(space)
+    space.run("pipeline", "hold", "alpha", "--channel", "staging", "--reason", "audit")
     yield from _refused(job, "channel: ")
 
 
-def honest_result(field: AttackedWorkspace) -> Iterator[str]:
+def honest_result(space: AttackedWorkspace) -> Iterator[str]:
     """Folds what a job hands over, twice: the newer candidate is in staging, with its files, and the second time adds nothing."""
-    job = _job(field)
+    job = _job(space)
     done = job.fold()
-    if done.code or field.offered("staging") != job.new:
+    if done.code or space.offered("staging") != job.new:
         yield f"not taken: {done.text}"
-    events = len(field.events())
-    if job.fold().code or len(field.events()) != events:
+    events = len(space.events())
+    if job.fold().code or len(space.events()) != events:
         yield "the second time is another"
-    if field.run("pipeline", "verify").code:
+    if space.run("pipeline", "verify").code:
         yield "verify finds something in what was taken"
 
 

@@ -13,304 +13,304 @@ from mcpfactory_pipeline.base.ids import format_time, utc_now
 _PROMOTE: Final = ("pipeline", "promote", "alpha", "--channel", "production")
 
 
-def _stays(field: AttackedWorkspace) -> Iterator[str]:
+def _stays(space: AttackedWorkspace) -> Iterator[str]:
     """Promotes what staging offers: production has to stay."""
-    old = field.old
-    done = field.run(*_PROMOTE)
-    if done.code == 0 or field.offered() != old:
-        yield f"production offers {field.offered()}, which nobody may promote"
+    old = space.old
+    done = space.run(*_PROMOTE)
+    if done.code == 0 or space.offered() != old:
+        yield f"production offers {space.offered()}, which nobody may promote"
 
 
-def _verified(field: AttackedWorkspace, *words: str) -> Iterator[str]:
-    done = field.run("pipeline", "verify", "alpha", *words)
+def _verified(space: AttackedWorkspace, *words: str) -> Iterator[str]:
+    done = space.run("pipeline", "verify", "alpha", *words)
     if done.code == 0:
         yield "verify finds nothing"
     if done.code == 70:
         yield "verify is at its end itself"
 
 
-def approval_missing(field: AttackedWorkspace) -> Iterator[str]:
+def approval_missing(space: AttackedWorkspace) -> Iterator[str]:
     """Promotes a candidate that nobody approved."""
-    yield from _stays(field)
+    yield from _stays(space)
 
 
-def edited_state_promoted(field: AttackedWorkspace) -> Iterator[str]:
+def edited_state_promoted(space: AttackedWorkspace) -> Iterator[str]:
     """Writes an approval into the state, and promotes."""
-    state = field.change_state()
-    state["candidates"][field.new]["approvals"] = {"production": {"Grace": "good"}}
-    field.write_state(state)
-    yield from _stays(field)
-    yield from _verified(field)
+    state = space.change_state()
+    state["candidates"][space.new]["approvals"] = {"production": {"Grace": "good"}}
+    space.write_state(state)
+    yield from _stays(space)
+    yield from _verified(space)
 
 
-def edited_state_published(field: AttackedWorkspace) -> Iterator[str]:
+def edited_state_published(space: AttackedWorkspace) -> Iterator[str]:
     """Writes into the state that production offers the newer candidate, and publishes a bundle."""
-    state = field.change_state()
-    state["channels"]["production"]["candidate"] = field.new
-    field.write_state(state)
-    done = field.run("publish", "alpha", "--target", "mcpb")
-    if done.code == 0 or list(field.root.rglob("*.mcpb")):
+    state = space.change_state()
+    state["channels"]["production"]["candidate"] = space.new
+    space.write_state(state)
+    done = space.run("publish", "alpha", "--target", "mcpb")
+    if done.code == 0 or list(space.root.rglob("*.mcpb")):
         yield "a bundle was made of what nobody promoted"
 
 
-def edited_state_shown(field: AttackedWorkspace) -> Iterator[str]:
+def edited_state_shown(space: AttackedWorkspace) -> Iterator[str]:
     """Writes into the state that production offers the newer candidate, and asks where alpha stands."""
-    state = field.change_state()
-    state["channels"]["production"]["candidate"] = field.new
-    field.write_state(state)
-    done = field.run("pipeline", "status", "alpha")
+    state = space.change_state()
+    state["channels"]["production"]["candidate"] = space.new
+    space.write_state(state)
+    done = space.run("pipeline", "status", "alpha")
     if "verify" not in done.text:
         yield "status shows it as if it were true"
-    if "verify" not in field.run("inbox", "alpha").text:
+    if "verify" not in space.run("inbox", "alpha").text:
         yield "the inbox does not have it"
 
 
-def edited_state_restored(field: AttackedWorkspace) -> Iterator[str]:
+def edited_state_restored(space: AttackedWorkspace) -> Iterator[str]:
     """Writes into the state that production offers the newer candidate, and restores the channels."""
-    state, before = field.change_state(), field.served()
-    state["channels"]["production"]["candidate"] = field.new
-    field.write_state(state)
-    field.run("pipeline", "restore", "alpha")
-    if field.served() != before:
+    state, before = space.change_state(), space.served()
+    state["channels"]["production"]["candidate"] = space.new
+    space.write_state(state)
+    space.run("pipeline", "restore", "alpha")
+    if space.served() != before:
         yield "the channel serves what nobody promoted"
 
 
-def failed_check_rewritten(field: AttackedWorkspace) -> Iterator[str]:
+def failed_check_rewritten(space: AttackedWorkspace) -> Iterator[str]:
     """Turns a check of the newer candidate that failed into one that passed, in the history that was committed."""
-    events = field.events()
+    events = space.events()
     last = max(at for at, one in enumerate(events) if one.get("stage") == "test" and "outcome" in one)
     honest = [{**one, "outcome": "failed"} if at == last else one for at, one in enumerate(events)]
-    field.write_events(honest)
-    field.run("pipeline", "verify", "alpha", "--repair")
-    field.git("commit", "-qam", "A failure")
-    field.write_events(events)
-    field.run("pipeline", "verify", "alpha", "--repair")
-    field.run("pipeline", "approve", "alpha", by="Grace")
-    yield from _stays(field)
+    space.write_events(honest)
+    space.run("pipeline", "verify", "alpha", "--repair")
+    space.git("commit", "-qam", "A failure")
+    space.write_events(events)
+    space.run("pipeline", "verify", "alpha", "--repair")
+    space.run("pipeline", "approve", "alpha", by="Grace")
+    yield from _stays(space)
 
 
-def _decided(field: AttackedWorkspace, *words: str) -> None:
-    done = field.run("pipeline", *words, "alpha", "--channel", "production", "--reason", "it is bad", by="Grace")
+def _decided(space: AttackedWorkspace, *words: str) -> None:
+    done = space.run("pipeline", *words, "alpha", "--channel", "production", "--reason", "it is bad", by="Grace")
     assert done.code == 0, done.text
-    field.git("commit", "-qam", "A decision")
+    space.git("commit", "-qam", "A decision")
 
 
-def _dropped(field: AttackedWorkspace, kind: str) -> None:
-    field.write_events([one for one in field.events() if one["event"] != kind])
+def _dropped(space: AttackedWorkspace, kind: str) -> None:
+    space.write_events([one for one in space.events() if one["event"] != kind])
 
 
-def rejection_dropped(field: AttackedWorkspace) -> Iterator[str]:
+def rejection_dropped(space: AttackedWorkspace) -> Iterator[str]:
     """Takes a committed rejection out of the history, repairs the state, approves, and promotes."""
-    _decided(field, "reject")
-    _dropped(field, "rejected")
-    field.run("pipeline", "verify", "alpha", "--repair")
-    field.run("pipeline", "approve", "alpha", by="Linus")
-    yield from _stays(field)
+    _decided(space, "reject")
+    _dropped(space, "rejected")
+    space.run("pipeline", "verify", "alpha", "--repair")
+    space.run("pipeline", "approve", "alpha", by="Linus")
+    yield from _stays(space)
 
 
-def hold_dropped(field: AttackedWorkspace) -> Iterator[str]:
+def hold_dropped(space: AttackedWorkspace) -> Iterator[str]:
     """Takes a committed hold out of the history, repairs the state, and promotes what was approved."""
-    field.run("pipeline", "approve", "alpha", by="Linus")
-    _decided(field, "hold")
-    _dropped(field, "held")
-    field.run("pipeline", "verify", "alpha", "--repair")
-    yield from _stays(field)
+    space.run("pipeline", "approve", "alpha", by="Linus")
+    _decided(space, "hold")
+    _dropped(space, "held")
+    space.run("pipeline", "verify", "alpha", "--repair")
+    yield from _stays(space)
 
 
-def rewriting_repaired(field: AttackedWorkspace) -> Iterator[str]:
+def rewriting_repaired(space: AttackedWorkspace) -> Iterator[str]:
     """Changes who decided in the committed history, and has `--repair` make state and history agree."""
-    field.write_events([{**one, "actor": "Mallory"} if one["event"] == "approved" else one for one in field.events()])
-    if field.run("pipeline", "verify", "alpha", "--repair").code == 0 and field.run("pipeline", "verify").code == 0:
+    space.write_events([{**one, "actor": "Mallory"} if one["event"] == "approved" else one for one in space.events()])
+    if space.run("pipeline", "verify", "alpha", "--repair").code == 0 and space.run("pipeline", "verify").code == 0:
         yield "after --repair nothing is found"
 
 
-def rewriting_against(field: AttackedWorkspace) -> Iterator[str]:
+def rewriting_against(space: AttackedWorkspace) -> Iterator[str]:
     """Changes the actor in the committed history, writes a matching state, and runs `ci --check --against HEAD`."""
-    _decided(field, "hold")
-    field.write_events([{**one, "actor": "Mallory"} if one["event"] == "held" else one for one in field.events()])
-    state = field.change_state()
+    _decided(space, "hold")
+    space.write_events([{**one, "actor": "Mallory"} if one["event"] == "held" else one for one in space.events()])
+    state = space.change_state()
     state["holds"]["production"]["actor"] = "Mallory"
-    field.write_state(state)
-    field.run("ci")  # the workflow of this version
-    done = field.run("ci", "--check", "--against", "HEAD")
+    space.write_state(state)
+    space.run("ci")  # the workflow of this version
+    done = space.run("ci", "--check", "--against", "HEAD")
     if done.code == 0 or "missing or changed" not in done.text:
         yield f"ci --check --against ends with {done.code}: {done.text[-300:]}"
 
 
-def history_deleted(field: AttackedWorkspace) -> Iterator[str]:
+def history_deleted(space: AttackedWorkspace) -> Iterator[str]:
     """Deletes the history and leaves a state with an approval."""
-    state = field.change_state()
-    state["candidates"][field.new]["approvals"] = {"production": {"Grace": "good"}}
-    old = field.old
-    field.history().unlink()
-    field.write_state(state)
-    done = field.run(*_PROMOTE)
-    if done.code == 0 or field.offered() != old:
+    state = space.change_state()
+    state["candidates"][space.new]["approvals"] = {"production": {"Grace": "good"}}
+    old = space.old
+    space.history().unlink()
+    space.write_state(state)
+    done = space.run(*_PROMOTE)
+    if done.code == 0 or space.offered() != old:
         yield "promoted without a history"
 
 
-def clock_jumps_back(field: AttackedWorkspace) -> Iterator[str]:
+def clock_jumps_back(space: AttackedWorkspace) -> Iterator[str]:
     """Adds an event that is ten years older than the one before it."""
-    field.forge(event="approved", channel="production", candidate=field.new, version="0.1.1", at="2016-01-01T00:00:00Z")
-    yield from _verified(field)
+    space.forge(event="approved", channel="production", candidate=space.new, version="0.1.1", at="2016-01-01T00:00:00Z")
+    yield from _verified(space)
 
 
-def clock_ahead(field: AttackedWorkspace) -> Iterator[str]:
+def clock_ahead(space: AttackedWorkspace) -> Iterator[str]:
     """Moves the candidate into staging a year ago, for a soak of a day: the event's clock and its id differ."""
-    events = field.events()
-    field.configure(approvals="0")
-    file = field.root / "mcpfactory.toml"
+    events = space.events()
+    space.configure(approvals="0")
+    file = space.root / "mcpfactory.toml"
     file.write_text(file.read_text() + 'soak = "24h"\n')
     last = max(at for at, one in enumerate(events) if one.get("channel") == "staging")
     events[last]["at"] = "2025-11-01T00:00:00Z"
-    field.write_events(events)
-    field.run("pipeline", "verify", "alpha", "--repair")
-    yield from _stays(field)
+    space.write_events(events)
+    space.run("pipeline", "verify", "alpha", "--repair")
+    yield from _stays(space)
 
 
-def same_id_twice(field: AttackedWorkspace) -> Iterator[str]:
+def same_id_twice(space: AttackedWorkspace) -> Iterator[str]:
     """Adds a line that has the id of another event, and says something else."""
-    other = next(one for one in field.events() if one["event"] == "promoted")
-    field.write_events([*field.events(), {**other, "candidate": field.new}])
-    yield from _verified(field)
+    other = next(one for one in space.events() if one["event"] == "promoted")
+    space.write_events([*space.events(), {**other, "candidate": space.new}])
+    yield from _verified(space)
 
 
-def not_an_approver(field: AttackedWorkspace) -> Iterator[str]:
+def not_an_approver(space: AttackedWorkspace) -> Iterator[str]:
     """Approves as somebody whom the channel does not name."""
-    file = field.root / "mcpfactory.toml"
+    file = space.root / "mcpfactory.toml"
     file.write_text(file.read_text() + 'approvers = ["Grace"]\n')
-    field.run("pipeline", "approve", "alpha", by="Mallory")
-    yield from _stays(field)
+    space.run("pipeline", "approve", "alpha", by="Mallory")
+    yield from _stays(space)
 
 
-def one_person_twice(field: AttackedWorkspace) -> Iterator[str]:
+def one_person_twice(space: AttackedWorkspace) -> Iterator[str]:
     """Approves twice as one person whose name is written in other ways."""
-    field.configure(approvals="2")
+    space.configure(approvals="2")
     for name in ("Grace", "grace ", " Grace\u200b", "GRACE"):
-        field.run("pipeline", "approve", "alpha", by=name)
-    yield from _stays(field)
+        space.run("pipeline", "approve", "alpha", by=name)
+    yield from _stays(space)
 
 
-def other_candidate_approved(field: AttackedWorkspace) -> Iterator[str]:
+def other_candidate_approved(space: AttackedWorkspace) -> Iterator[str]:
     """Approves the older candidate, and promotes the newer one."""
-    field.run("pipeline", "approve", "alpha", "--candidate", field.old, by="Grace")
-    yield from _stays(field)
+    space.run("pipeline", "approve", "alpha", "--candidate", space.old, by="Grace")
+    yield from _stays(space)
 
 
-def end_without_start(field: AttackedWorkspace) -> Iterator[str]:
+def end_without_start(space: AttackedWorkspace) -> Iterator[str]:
     """Writes that a check of the newer candidate passed, in a run that never was, repairs the state, approves and promotes."""
-    field.run("pipeline", "approve", "alpha", by="Grace")
-    end = next(one for one in reversed(field.events()) if one.get("stage") == "test" and "outcome" in one)
-    field.forge(**{name: end[name] for name in end if name not in {"id", "at", "run"}}, run="01JZ" + "0" * 22)
-    field.run("pipeline", "verify", "alpha", "--repair")
-    yield from _stays(field)
-    yield from _verified(field)
+    space.run("pipeline", "approve", "alpha", by="Grace")
+    end = next(one for one in reversed(space.events()) if one.get("stage") == "test" and "outcome" in one)
+    space.forge(**{name: end[name] for name in end if name not in {"id", "at", "run"}}, run="01JZ" + "0" * 22)
+    space.run("pipeline", "verify", "alpha", "--repair")
+    yield from _stays(space)
+    yield from _verified(space)
 
 
-def _pushed(field: AttackedWorkspace, base: str) -> Iterator[str]:
+def _pushed(space: AttackedWorkspace, base: str) -> Iterator[str]:
     """Promotes by hand in what is pushed on top of `base`, and asks what CI asks."""
-    field.forge(event="promoted", channel="production", candidate=field.new, version="0.1.1", actor="Mallory")
-    field.run("pipeline", "verify", "alpha", "--repair")
-    field.run("ci")  # workflows as this version writes them
-    done = field.run("ci", "--check", "--against", base, "--pushed")
+    space.forge(event="promoted", channel="production", candidate=space.new, version="0.1.1", actor="Mallory")
+    space.run("pipeline", "verify", "alpha", "--repair")
+    space.run("ci")  # workflows as this version writes them
+    done = space.run("ci", "--check", "--against", base, "--pushed")
     if done.code == 0 or "missing" not in done.text:
         yield f"ci --check --pushed ends with {done.code}: {done.text[-300:]}"
 
 
-def promotion_pushed(field: AttackedWorkspace) -> Iterator[str]:
+def promotion_pushed(space: AttackedWorkspace) -> Iterator[str]:
     """Pushes the line of a promotion that nobody approved."""
-    yield from _pushed(field, "HEAD")
+    yield from _pushed(space, "HEAD")
 
 
-def lowered_and_pushed(field: AttackedWorkspace) -> Iterator[str]:
+def lowered_and_pushed(space: AttackedWorkspace) -> Iterator[str]:
     """Pushes a promotion together with `approvals = 0`."""
-    field.configure(approvals="0")
-    yield from _pushed(field, "HEAD")
+    space.configure(approvals="0")
+    yield from _pushed(space, "HEAD")
 
 
-def _pushed_without(field: AttackedWorkspace, stage: str) -> Iterator[str]:
+def _pushed_without(space: AttackedWorkspace, stage: str) -> Iterator[str]:
     """Approve, commit a stage that the candidate never passed, then remove the stage and promote in one push."""
-    field.run("pipeline", "approve", "alpha", by="Grace")
-    file = field.root / "mcpfactory.toml"
+    space.run("pipeline", "approve", "alpha", by="Grace")
+    file = space.root / "mcpfactory.toml"
     text = file.read_text()
     file.write_text(f'{text}[[pipeline.stages]]\nname = "licenses"\n{stage}\n')
-    field.run("ci")  # the workflow of this version
-    field.git("add", "-A")
-    field.git("commit", "-qm", "A stage")
+    space.run("ci")  # the workflow of this version
+    space.git("add", "-A")
+    space.git("commit", "-qm", "A stage")
     file.write_text(text)
-    field.run(*_PROMOTE)
-    field.git("commit", "-qam", "A promotion")
-    done = field.run("ci", "--check", "--against", "HEAD~1", "--pushed")
+    space.run(*_PROMOTE)
+    space.git("commit", "-qam", "A promotion")
+    done = space.run("ci", "--check", "--against", "HEAD~1", "--pushed")
     if done.code == 0 or "licenses" not in done.text:
         yield f"ci --check --pushed ends with {done.code}: {done.text[-300:]}"
 
 
-def stage_removed_and_pushed(field: AttackedWorkspace) -> Iterator[str]:
+def stage_removed_and_pushed(space: AttackedWorkspace) -> Iterator[str]:
     """Removes a check and promotes a candidate that never passed it, in one push."""
-    yield from _pushed_without(field, 'command = ["false"]')
+    yield from _pushed_without(space, 'command = ["false"]')
 
 
-def approval_stage_removed_and_pushed(field: AttackedWorkspace) -> Iterator[str]:
+def approval_stage_removed_and_pushed(space: AttackedWorkspace) -> Iterator[str]:
     """Removes an approval stage and promotes a candidate that it never approved, in one push."""
-    yield from _pushed_without(field, 'kind = "approval"')
+    yield from _pushed_without(space, 'kind = "approval"')
 
 
-def dated_ahead(field: AttackedWorkspace) -> Iterator[str]:
+def dated_ahead(space: AttackedWorkspace) -> Iterator[str]:
     """Adds a promotion to staging that is dated 25 hours ahead, for a soak of a day, and promotes."""
-    field.configure(approvals="0")
-    file = field.root / "mcpfactory.toml"
+    space.configure(approvals="0")
+    file = space.root / "mcpfactory.toml"
     file.write_text(file.read_text() + 'soak = "24h"\n')
     ahead = format_time(utc_now() + timedelta(hours=25))
-    field.forge(event="promoted", channel="staging", candidate=field.new, version="0.1.0", at=ahead)
-    yield from _invalid(field, *_PROMOTE)
+    space.forge(event="promoted", channel="staging", candidate=space.new, version="0.1.0", at=ahead)
+    yield from _invalid(space, *_PROMOTE)
 
 
-def largest_id(field: AttackedWorkspace) -> Iterator[str]:
+def largest_id(space: AttackedWorkspace) -> Iterator[str]:
     """Adds a hold with an id of 26 Z, behind which no later event sorts, and lifts the hold."""
-    field.forge(event="held", channel="production", reason="", id="Z" * 26)
-    yield from _invalid(field, "pipeline", "unhold", "alpha", "--channel", "production")
+    space.forge(event="held", channel="production", reason="", id="Z" * 26)
+    yield from _invalid(space, "pipeline", "unhold", "alpha", "--channel", "production")
 
 
-def _invalid(field: AttackedWorkspace, *words: str) -> Iterator[str]:
+def _invalid(space: AttackedWorkspace, *words: str) -> Iterator[str]:
     """Repair the state; then the command must be refused, and status and verify must name the event."""
-    field.run("pipeline", "verify", "alpha", "--repair")
-    if field.run(*words).code == 0:
+    space.run("pipeline", "verify", "alpha", "--repair")
+    if space.run(*words).code == 0:
         yield f"{' '.join(words)} reports success"
     for command in ("status", "verify"):
-        if "ahead of" not in field.run("pipeline", command, "alpha").text:
+        if "ahead of" not in space.run("pipeline", command, "alpha").text:
             yield f"{command} does not name the event"
 
 
-def _spoiled(field: AttackedWorkspace, **members: Any) -> Iterator[str]:
-    events = field.events("beta")
-    field.write_events([*events[:-1], {**events[-1], **members}], "beta")
+def _spoiled(space: AttackedWorkspace, **members: Any) -> Iterator[str]:
+    events = space.events("beta")
+    space.write_events([*events[:-1], {**events[-1], **members}], "beta")
     for words in (("pipeline", "status"), ("inbox",), ("pipeline", "verify"), ("pipeline", "plan")):
-        done = field.run(*words)
+        done = space.run(*words)
         if done.code == 70 or "Traceback" in done.text:
             yield f"{' '.join(words)} ended with {done.code}"
         elif "beta" not in done.text or (words[-1] == "status" and "alpha" not in done.text):
             yield f"{' '.join(words)} does not speak of both servers"
 
 
-def bad_types(field: AttackedWorkspace) -> Iterator[str]:
+def bad_types(space: AttackedWorkspace) -> Iterator[str]:
     """Gives beta's last event a summary of another type."""
-    yield from _spoiled(field, candidate=["x"], channel={"a": 1}, version=7)
+    yield from _spoiled(space, candidate=["x"], channel={"a": 1}, version=7)
 
 
-def numeric_id(field: AttackedWorkspace) -> Iterator[str]:
+def numeric_id(space: AttackedWorkspace) -> Iterator[str]:
     """Gives beta's last event a number as its id."""
-    yield from _spoiled(field, id=7)
+    yield from _spoiled(space, id=7)
 
 
-def no_time(field: AttackedWorkspace) -> Iterator[str]:
+def no_time(space: AttackedWorkspace) -> Iterator[str]:
     """Takes the time from beta's last event."""
-    yield from _spoiled(field, at=None)
+    yield from _spoiled(space, at=None)
 
 
-def owners_named(field: AttackedWorkspace) -> Iterator[str]:
+def owners_named(space: AttackedWorkspace) -> Iterator[str]:
     """Looks for the file that says who reviews history, state and policy."""
-    found = [path for path in (".github/CODEOWNERS", "CODEOWNERS") if (field.root / path).exists()]
-    text = (field.root / found[0]).read_text() if found else ""
+    found = [path for path in (".github/CODEOWNERS", "CODEOWNERS") if (space.root / path).exists()]
+    text = (space.root / found[0]).read_text() if found else ""
     for part in ("pipeline/history", "mcpfactory.toml", "waivers.toml"):
         if part not in text:
             yield f"nobody owns {part}"

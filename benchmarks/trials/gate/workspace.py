@@ -22,7 +22,7 @@ from mcpfactory_pipeline.base.ids import new_id
 
 _CONFIG = """\
 [workspace]
-name = "field"
+name = "workspace"
 [pipeline]
 backoff = 0
 attempts = 1

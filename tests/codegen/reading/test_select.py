@@ -38,15 +38,15 @@ def api(reader: Reader) -> Api:
     )  # fmt: skip
 
 
-def kept(api: Api, **wishes: tuple[str, ...]) -> list[str]:
-    return [one.operation_id for one in checked(select(api, Selection(**wishes))).operations]
+def kept(api: Api, **options: tuple[str, ...]) -> list[str]:
+    return [one.operation_id for one in checked(select(api, Selection(**options))).operations]
 
 
 ALL = ["listBooks", "addBook", "getBook", "getPage", "listPeople"]
 
 
 @pytest.mark.parametrize(
-    ("wishes", "meant"),
+    ("options", "meant"),
     [
         ({}, ALL),
         ({"include_tags": ("books",)}, ["listBooks", "addBook", "getBook"]),
@@ -64,8 +64,8 @@ ALL = ["listBooks", "addBook", "getBook", "getPage", "listPeople"]
         ({"include_tags": ("books",), "include_operations": ("listPeople",), "include_methods": ("GET",)}, ["listBooks", "getBook", "listPeople"]),
     ],
 )  # fmt: skip
-def test_tags_paths_and_operations_add_up_and_methods_narrow(api: Api, wishes: Any, meant: list[str]) -> None:
-    assert kept(api, **wishes) == meant
+def test_tags_paths_and_operations_add_up_and_methods_narrow(api: Api, options: Any, meant: list[str]) -> None:
+    assert kept(api, **options) == meant
 
 
 def test_what_is_left_out_is_listed_with_its_reason(api: Api) -> None:
@@ -86,13 +86,13 @@ def test_schemas_and_schemes_that_nothing_needs_are_gone(api: Api) -> None:
 
 
 def test_a_wish_that_matches_nothing_is_reported(api: Api) -> None:
-    wishes = Selection(
+    selection = Selection(
         include_tags=("bokos", "books"),
         include_paths=("/nowhere/*",),
         include_operations=("getBok",),
         include_methods=("PUT",),
     )
-    found = select(api, wishes)
+    found = select(api, selection)
     pointers = [one.pointer for one in found.problems if one.code == "selection-unmatched"]
     assert pointers == [
         "include-tag=bokos",

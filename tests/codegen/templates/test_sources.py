@@ -23,6 +23,7 @@ from mcpfactory_codegen.servers.scaffold import find_template, render
 from mcpfactory_codegen.servers.templates import TemplateSourceError, parse_source
 from mcpfactory_codegen.servers.update import update_server
 from tests.subtest_table import parametrize_subtests
+from tests.system import git
 
 SETTINGS = """# Servers that greet.
 _subdirectory: template
@@ -43,11 +44,6 @@ def _fetched_anew() -> Iterator[None]:
     scaffold._fetched.cache_clear()
     yield
     scaffold._fetched.cache_clear()
-
-
-def git(folder: Path, *arguments: str, text: str = "") -> str:
-    command = ["git", "-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false", *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, input=text).stdout.strip()
 
 
 def write(folder: Path, words: str = "{{ greeting }} {{ name }}, {{ times + 1 }}") -> Path:

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +17,7 @@ from mcpfactory_pipeline.checks.transport import stdio
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
 from mcpfactory_pipeline.isolation.processes import adopt_orphans
 from tests.skip_conditions import needs
+from tests.system import is_running
 from tests.timeouts import TIMEOUT, wait_until
 
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
@@ -38,13 +38,6 @@ if sys.argv[1] == "both":
     signal.alarm(600)
     signal.pause()
 """
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
-    except OSError:
-        return False
 
 
 @pytest.fixture

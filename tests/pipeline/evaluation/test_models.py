@@ -37,11 +37,6 @@ SCRIPT = {
 }
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 @pytest.fixture(scope="module")
 def endpoint():
     with serve_model(SCRIPT) as served:

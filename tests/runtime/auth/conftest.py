@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-import pytest
 import uvicorn
 
 from mcpfactory_runtime import Context, Server
@@ -21,11 +20,6 @@ from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.types import Json
 from tests.runtime.auth.issuer import Issuer, issuer
 from tests.timeouts import TIMEOUT
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 def books() -> Server:

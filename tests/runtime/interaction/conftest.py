@@ -35,11 +35,6 @@ def _revision(item: pytest.Item) -> Revision | None:
     return _given(item).get("revision")
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="session")
 def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The sample server as a process behind HTTP; gives the URL."""

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from contextlib import closing
 
 import pytest
 
 from mcpfactory_runtime.oauth.loopback import Loopback
 from mcpfactory_runtime.oauth.model import OAuthError
+from tests.system import free_port
 
 pytestmark = pytest.mark.anyio
 
 PAGE = "https://as.example/authorize?state=s1&x=1"
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def get(port: int, head: bytes) -> bytes:

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import httpx
-import pytest
 
 from mcpfactory_runtime import Context
 from mcpfactory_runtime.oauth_proxy import OAuthProxy, oidc
@@ -24,11 +23,6 @@ from tests.timeouts import TIMEOUT
 
 BACK = "http://127.0.0.1:1/callback"
 SECRET = "a-secret-that-is-long-enough"
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @dataclass

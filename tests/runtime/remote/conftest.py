@@ -12,16 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.system import free_port
 from tests.timeouts import TIMEOUT, wait_until
 
 HERE = Path(__file__).parent
 ELSEWHERE = [sys.executable, str(HERE / "remote_server.py")]
 SDK = [sys.executable, str(HERE / "sdk_remote_server.py")]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture
@@ -31,13 +27,6 @@ def remote_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
     file.touch()
     monkeypatch.setenv("HAPPENED", str(file))
     return lambda: file.read_text().split()
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -14,10 +14,11 @@ import pytest
 
 from mcpfactory_runtime import RemoteServer
 from mcpfactory_runtime.client import Client
-from tests.runtime.remote.conftest import ELSEWHERE, Elsewhere, free_port, process
+from tests.runtime.remote.conftest import ELSEWHERE, Elsewhere, process
 from tests.runtime.remote.remote_server import server as far
 from tests.runtime.remote.test_remote import OLD, Happened, around, both_callers, said, until
 from tests.runtime.transports.test_mounting import served
+from tests.system import free_port
 from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio

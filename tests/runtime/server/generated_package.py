@@ -70,11 +70,11 @@ def package(folder: Path, monkeypatch: pytest.MonkeyPatch, tools: list[Any] | No
     return generated
 
 
-def use(server: Server, task: Any) -> Any:
-    """What a task got from a client of the server."""
+def use(server: Server, task: Any, **options: Any) -> Any:
+    """Return the result of a task that gets a client of the server."""
 
     async def run() -> Any:
-        async with connect(server) as client:
+        async with connect(server, **options) as client:
             return await task(client)
 
     return asyncio.run(run())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from pathlib import Path
@@ -14,8 +13,8 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.server.generated.manifest import ManifestError
-from mcpfactory_runtime.testing import connect
 from tests.runtime.requirements import requirement
+from tests.runtime.server.generated_package import loaded, use
 
 API = """
 made = []
@@ -68,18 +67,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     (generated / "manifest.json").write_text(json.dumps(MANIFEST))
     monkeypatch.syspath_prepend(tmp_path)
     return generated
-
-
-def use(server: Server, task: Any) -> Any:
-    async def run() -> Any:
-        async with connect(server) as client:
-            return await task(client)
-
-    return asyncio.run(run())
-
-
-def loaded(folder: Path) -> set[str]:
-    return {name for name in sys.modules if name.startswith(folder.parent.name)}
 
 
 def test_tools_are_listed_as_the_manifest_says_and_nothing_is_loaded(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from typing import Any
@@ -14,18 +13,10 @@ from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.server.middleware import Caching, ErrorShaping, Logging, NextRequest, RateLimit, Retry
-from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.types import Json
+from tests.runtime.server.generated_package import use
 
 BOTH = [LATEST.name, LATEST_LEGACY.name]
-
-
-def use(server: Server, task: Any, **options: Any) -> Any:
-    async def run() -> Any:
-        async with connect(server, **options) as client:
-            return await task(client)
-
-    return asyncio.run(run())
 
 
 def make_server() -> Server:

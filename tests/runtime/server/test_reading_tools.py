@@ -14,11 +14,6 @@ from mcpfactory_runtime.testing import connect
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def notes() -> Server:
     server = Server("notes")
 

@@ -14,11 +14,6 @@ from mcpfactory_runtime.testing import connect
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def limited(**options: Any) -> Server:
     server = Server("limited")
     server.add_middleware(ResponseLimit(200, **options))

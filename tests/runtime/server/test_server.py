@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -16,18 +15,10 @@ from mcpfactory_runtime import Context, Image, McpError, Server, Text
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
-from mcpfactory_runtime.testing import connect
 from tests.runtime.requirements import requirement
+from tests.runtime.server.generated_package import use
 from tests.subtest_table import parametrize_subtests
 from tests.timeouts import TIMEOUT
-
-
-def use(server: Server, task: Any, **options: Any) -> Any:
-    async def run() -> Any:
-        async with connect(server, **options) as client:
-            return await task(client)
-
-    return asyncio.run(run())
 
 
 @requirement("initialize.offer", "completion.not-offered")

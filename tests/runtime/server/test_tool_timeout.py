@@ -14,11 +14,6 @@ pytestmark = pytest.mark.anyio
 OVER = "Tool slow timed out after 30 s."
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def test_a_tool_that_takes_too_long_is_cancelled_and_the_model_is_told() -> None:
     server, began, ended = Server("timed"), asyncio.Event(), asyncio.Event()
 

@@ -9,11 +9,6 @@ MakeSkill = Callable[..., Path]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def make_skill(tmp_path: Path) -> MakeSkill:
     """Writes a skill's folder: the front matter's lines, and further files by path."""
 

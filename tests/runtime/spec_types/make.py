@@ -48,16 +48,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("revision")
     parser.add_argument("schema", type=Path)
     parser.add_argument("--check", action="store_true", help="write nothing")
-    wish = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        made = table(wish.revision, wish.schema.read_bytes())
+        made = table(options.revision, options.schema.read_bytes())
     except (OSError, ValueError) as error:
-        print(f"error: {wish.schema}: {error}", file=sys.stderr)
+        print(f"error: {options.schema}: {error}", file=sys.stderr)
         return 2
-    file = TABLES / f"{wish.revision}.json"
-    if wish.check:
+    file = TABLES / f"{options.revision}.json"
+    if options.check:
         same = file.exists() and file.read_text("utf-8") == made
-        print(f"{file.name} {'is' if same else 'is not'} what {wish.schema} says")
+        print(f"{file.name} {'is' if same else 'is not'} what {options.schema} says")
         return 0 if same else 1
     file.write_text(made, "utf-8")
     print(f"wrote {file}")

@@ -15,11 +15,6 @@ from mcpfactory_runtime.storage.redis import RedisStore
 KINDS = ("memory", "sqlite", "redis")
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(params=KINDS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SharedStore]:
     """An empty store."""

@@ -28,11 +28,6 @@ EXTENDED: Json = {"elicitation": {"form": {}}, "sampling": {}, "extensions": {TA
 YES: Json = {"action": "accept", "content": {"go": True}}
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="session")
 def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The sample server as a process behind HTTP; gives the URL."""
@@ -83,8 +78,8 @@ def extension(**options: Any) -> Json:
 
 async def begin(client: Client, tool: str, arguments: Json | None = None, **params: Any) -> Json:
     """Call a tool as a task; the task."""
-    wish: Json = {} if client.revision.modern else {"task": {}}
-    result = await client.request("tools/call", {"name": tool, "arguments": arguments or {}, **wish, **params})
+    task: Json = {} if client.revision.modern else {"task": {}}
+    result = await client.request("tools/call", {"name": tool, "arguments": arguments or {}, **task, **params})
     if client.revision.modern:
         assert result["resultType"] == "task", result
         return result

@@ -177,9 +177,9 @@ async def test_what_the_core_feature_had_is_gone(connect: Connect, method: str) 
 @requirement("task.ignores-old")
 async def test_the_old_wish_for_a_task_changes_nothing(connect: Connect) -> None:
     async with connect(**extension()) as client:
-        for wish in ({"ttl": 5}, "nonsense"):
-            assert (await client.request("tools/call", call("plain", task=wish)))["resultType"] == "complete"
-            assert (await client.request("tools/call", call("count", task=wish)))["ttlMs"] == 3_600_000
+        for requested in ({"ttl": 5}, "nonsense"):
+            assert (await client.request("tools/call", call("plain", task=requested)))["resultType"] == "complete"
+            assert (await client.request("tools/call", call("count", task=requested)))["ttlMs"] == 3_600_000
 
 
 @requirement("task.asks-first")

@@ -19,11 +19,6 @@ from tests.timeouts import TIMEOUT
 SAMPLE = [sys.executable, str(Path(sample.__file__))]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def request(method: str, params: dict[str, Any] | None = None, id: Any = 1) -> dict[str, Any]:  # noqa: A002 - as on the wire
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
 

@@ -18,6 +18,7 @@ from mcp_types import ElicitResult
 
 from tests.runtime.transports.blocking_http_server import GATED, Gate, Web, serving
 from tests.skip_conditions import needs
+from tests.system import is_running
 from tests.timeouts import TIMEOUT, wait_until
 
 pytestmark = [pytest.mark.anyio, needs("posix")]
@@ -34,7 +35,7 @@ def end(web: Web) -> None:
     pids = children(web)
     web.process.terminate()
     assert web.process.wait(TIMEOUT) == 0, web.told
-    assert not any(alive(pid) for pid in pids)
+    assert not any(is_running(pid) for pid in pids)
     assert "Traceback" not in web.told, web.told
 
 
@@ -46,14 +47,6 @@ def children(web: Web) -> list[int]:
 
 def _children(web: Web) -> list[int]:
     return [int(pid) for pid in Path(f"/proc/{web.process.pid}/task/{web.process.pid}/children").read_text().split()]
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; those that nobody waits for do not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def who(web: Web, headers: dict[str, str] | None = None) -> int:
@@ -153,7 +146,7 @@ def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:
         pids = children(web)
         assert who(web) in pids
         web.process.kill()
-        wait_until(lambda: not any(alive(pid) for pid in pids))
+        wait_until(lambda: not any(is_running(pid) for pid in pids))
 
 
 def test_a_server_that_cannot_start_says_so_and_ends(tmp_path: Path) -> None:

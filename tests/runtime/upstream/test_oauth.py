@@ -19,6 +19,7 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import OAuthFlow, Operation, SecurityScheme, Upstream
 from mcpfactory_runtime.upstream.login import log_in
 from tests.runtime.upstream.provider import Provider, agree, provider
+from tests.system import free_port
 
 pytestmark = pytest.mark.anyio
 
@@ -78,14 +79,6 @@ async def login(upstream: Upstream, **options: Any) -> tuple[str, ...]:
     granted = await log_in(upstream.token_managers["oauth"], visit=visit, redirect_uri=loopback.redirect_uri, **options)
     assert "You can close this page" in await pages[0]
     return granted
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def refused(upstream: Upstream, operation: Operation = READ) -> str:

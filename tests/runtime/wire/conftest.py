@@ -5,11 +5,6 @@ import pytest
 from mcpfactory_runtime.revisions import REVISIONS, Revision
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(params=REVISIONS.values(), ids=str)
 def revision(request: pytest.FixtureRequest) -> Revision:
     found: Revision = request.param

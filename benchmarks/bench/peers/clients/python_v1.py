@@ -1,7 +1,7 @@
 """The official Python client 1.x, unmodified, against a server of ours: does what it is told, prints one JSON line.
 
-  PYTHON python_v1.py stdio WISHES COMMAND ARGS…
-  PYTHON python_v1.py http|sse WISHES URL
+  PYTHON python_v1.py stdio TASKS COMMAND ARGS…
+  PYTHON python_v1.py http|sse TASKS URL
 Runs in an environment that has `mcp<2` and nothing of ours. What to do and how to answer stands in benchmarks/bench/peers/client_tasks.py.
 """
 
@@ -41,10 +41,10 @@ async def roots(context: Any) -> types.ListRootsResult:
     return types.ListRootsResult.model_validate({"roots": [{"uri": "file:///work"}]})
 
 
-async def do(session: ClientSession, wish: dict[str, Any]) -> str:
+async def do(session: ClientSession, task: dict[str, Any]) -> str:
     """The text of the outcome."""
-    target, arguments = wish["target"], wish["arguments"]
-    match wish["kind"]:
+    target, arguments = task["target"], task["arguments"]
+    match task["kind"]:
         case "tools":
             return " ".join(tool.name for tool in (await session.list_tools()).tools)
         case "read":
@@ -61,8 +61,8 @@ async def do(session: ClientSession, wish: dict[str, Any]) -> str:
     return f"{'isError ' if result.isError else ''}progress {','.join(f'{one:g}' for one in steps)} {text}"
 
 
-async def main(transport: str, wishes: list[dict[str, Any]], target: list[str]) -> dict[str, Any]:
-    """All wishes, one after the other."""
+async def main(transport: str, tasks: list[dict[str, Any]], target: list[str]) -> dict[str, Any]:
+    """All tasks, one after the other."""
     async with AsyncExitStack() as stack:
         if transport == "stdio":
             opened = stdio_client(StdioServerParameters(command=target[0], args=target[1:]))
@@ -80,11 +80,11 @@ async def main(transport: str, wishes: list[dict[str, Any]], target: list[str]) 
         )
         hello = await session.initialize()
         heard = {}
-        for wish in wishes:
+        for task in tasks:
             try:
-                heard[wish["name"]] = await do(session, wish)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is this wish's outcome
-                heard[wish["name"]] = f"failed: {error}"
+                heard[task["name"]] = await do(session, task)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this task's outcome
+                heard[task["name"]] = f"failed: {error}"
     known = {"client": f"Python {version('mcp')}", "transport": transport, "revision": hello.protocolVersion}
     return {**known, "asked": ASKED, "heard": heard}
 

@@ -1,7 +1,7 @@
 """The official Python client 2.x, unmodified, against a server of ours: does what it is told, prints one JSON line.
 
-  PYTHON python_v2.py legacy|modern stdio WISHES COMMAND ARGS…
-  PYTHON python_v2.py legacy|modern http WISHES URL
+  PYTHON python_v2.py legacy|modern stdio TASKS COMMAND ARGS…
+  PYTHON python_v2.py legacy|modern http TASKS URL
 Runs in an environment that has `mcp>=2` and nothing of ours. What to do and how to answer stands in benchmarks/bench/peers/client_tasks.py.
 """
 
@@ -38,10 +38,10 @@ async def roots(context: Any) -> ListRootsResult:
     return ListRootsResult.model_validate({"roots": [{"uri": "file:///work"}]})
 
 
-async def do(client: Client, wish: dict[str, Any]) -> str:
+async def do(client: Client, task: dict[str, Any]) -> str:
     """The text of the outcome."""
-    target, arguments = wish["target"], wish["arguments"]
-    match wish["kind"]:
+    target, arguments = task["target"], task["arguments"]
+    match task["kind"]:
         case "tools":
             return " ".join(tool.name for tool in (await client.list_tools()).tools)
         case "read":
@@ -58,17 +58,17 @@ async def do(client: Client, wish: dict[str, Any]) -> str:
     return f"{'isError ' if result.is_error else ''}progress {','.join(f'{one:g}' for one in steps)} {text}"
 
 
-async def main(era: str, transport: str, wishes: list[dict[str, Any]], target: list[str]) -> dict[str, Any]:
-    """All wishes, one after the other."""
+async def main(era: str, transport: str, tasks: list[dict[str, Any]], target: list[str]) -> dict[str, Any]:
+    """All tasks, one after the other."""
     place = StdioServerParameters(command=target[0], args=target[1:]) if transport == "stdio" else target[0]
     callbacks = {"elicitation_callback": elicit, "sampling_callback": sample, "list_roots_callback": roots}
     async with Client(place, mode="auto" if era == "modern" else "legacy", **callbacks) as client:
         heard = {}
-        for wish in wishes:
+        for task in tasks:
             try:
-                heard[wish["name"]] = await do(client, wish)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is this wish's outcome
-                heard[wish["name"]] = f"failed: {error}"
+                heard[task["name"]] = await do(client, task)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this task's outcome
+                heard[task["name"]] = f"failed: {error}"
         known = {"client": f"Python {version('mcp')}", "transport": transport, "revision": client.protocol_version}
     return {**known, "asked": ASKED, "heard": heard}
 

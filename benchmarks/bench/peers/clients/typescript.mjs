@@ -1,10 +1,10 @@
 // An official TypeScript client against a server of ours: does what it is told, answers what it is asked, prints one JSON line.
-//   node typescript.mjs v1|v2 legacy|modern stdio WISHES COMMAND ARGS…
-//   node typescript.mjs v1|v2 legacy|modern http|sse WISHES URL
-// WISHES is JSON: what to do and how to answer stands in benchmarks/bench/peers/client_tasks.py, and so does who judges the line.
+//   node typescript.mjs v1|v2 legacy|modern stdio TASKS COMMAND ARGS…
+//   node typescript.mjs v1|v2 legacy|modern http|sse TASKS URL
+// TASKS is JSON: what to do and how to answer stands in benchmarks/bench/peers/client_tasks.py, and so does who judges the line.
 import { readFileSync } from "node:fs";
 
-const [, , line, era, transport, wishes, ...target] = process.argv;
+const [, , line, era, transport, tasks, ...target] = process.argv;
 
 const load = {
   v1: async () => ({
@@ -74,6 +74,6 @@ wire.setProtocolVersion = (version) => {
 await client.connect(wire);
 revision = client.getNegotiatedProtocolVersion?.() ?? revision;
 const heard = {};
-for (const wish of JSON.parse(wishes)) heard[wish.name] = await doers[wish.kind](wish).catch((error) => `failed: ${error.message}`);
+for (const task of JSON.parse(tasks)) heard[task.name] = await doers[task.kind](task).catch((error) => `failed: ${error.message}`);
 console.log(JSON.stringify({ client: `TypeScript ${version}`, transport, revision, asked, heard }));
 await client.close();

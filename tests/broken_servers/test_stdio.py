@@ -1,4 +1,4 @@
-"""Every animal is caught by the rule that it names, and healthy servers are left alone."""
+"""Every broken server is caught by the rule that it names, and healthy servers get no finding."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.validation import observe, validate
-from tests.broken_servers.memory_conversation import DrowsyKeeper
-from tests.broken_servers.validation import ANIMALS, ROOT, Visit, visit
+from tests.broken_servers.memory_conversation import SilentConnector
+from tests.broken_servers.validation import ROOT, SERVERS, Examination, examine
 from tests.tiers import full
 
 
 def _one_worker(name: str) -> Any:
-    """Tests of one animal in one process, so that it is looked at once; the first animal of each rule is in the fast tier."""
+    """Run the tests of one server in one process, which examines it once; the first server of each rule is in the fast tier."""
     others = [full("another server breaks this rule in the fast tier")] if name not in FIRST else []
-    return pytest.param(name, marks=[pytest.mark.xdist_group(f"animal {name}"), *others])
+    return pytest.param(name, marks=[pytest.mark.xdist_group(f"server {name}"), *others])
 
 
-FIRST = {kind.rule: name for name, kind in reversed(ANIMALS.items())}.values()
-SICK = [_one_worker(name) for name, kind in ANIMALS.items() if kind.rule]
+FIRST = {kind.rule: name for name, kind in reversed(SERVERS.items())}.values()
+BROKEN = [_one_worker(name) for name, kind in SERVERS.items() if kind.rule]
 HEALTHY = [
     pytest.param(name, marks=[full("five other healthy servers are in the fast tier")] if number >= 5 else [])
-    for number, name in enumerate(name for name, kind in ANIMALS.items() if not kind.rule)
+    for number, name in enumerate(name for name, kind in SERVERS.items() if not kind.rule)
 ]
-COSTLY = [_one_worker(name) for name, kind in ANIMALS.items() if kind.rule and kind.limits]
+COSTLY = [_one_worker(name) for name, kind in SERVERS.items() if kind.rule and kind.limits]
 
 
 @cache
-def seen(name: str) -> Visit:
-    return visit(name)
+def seen(name: str) -> Examination:
+    return examine(name)
 
 
 def examined(name: str) -> Report:
     return seen(name).judged()
 
 
-@pytest.mark.parametrize("name", SICK)
-def test_every_sick_animal_is_caught_by_the_rule_that_it_names(name: str) -> None:
+@pytest.mark.parametrize("name", BROKEN)
+def test_every_broken_server_is_caught_by_the_rule_that_it_names(name: str) -> None:
     report = examined(name)
-    kind = ANIMALS[name]
+    kind = SERVERS[name]
     found = [finding for finding in report.findings if finding.rule == kind.rule]
     assert found, report.to_text()
     assert all(finding.hint and finding.source for finding in found)
@@ -71,7 +71,7 @@ def test_every_sick_animal_is_caught_by_the_rule_that_it_names(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_healthy_animals_get_no_finding_at_all(name: str) -> None:
+def test_healthy_servers_get_no_finding_at_all(name: str) -> None:
     report = examined(name)
     assert report.findings == (), report.to_text()
     assert report.not_checked == ()
@@ -79,7 +79,7 @@ def test_healthy_animals_get_no_finding_at_all(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Stillborn", "Stranger", "NotImplementedZoo", "OneSentence", "Wordless", "Woolgatherer"]
+    "name", ["Stillborn", "Stranger", "NotImplementedServer", "OneSentence", "Wordless", "Woolgatherer"]
 )
 def test_a_server_of_no_use_scores_below_50(name: str) -> None:
     assert examined(name).score < 50
@@ -87,8 +87,8 @@ def test_a_server_of_no_use_scores_below_50(name: str) -> None:
 
 @pytest.mark.parametrize("name", COSTLY)
 def test_what_a_server_costs_is_told_and_no_fault_where_no_policy_sets_a_limit(name: str) -> None:
-    visit = seen(name)
-    report = evaluate_rules(replace(visit.evidence, limits={}), RULES)
+    examination = seen(name)
+    report = evaluate_rules(replace(examination.evidence, limits={}), RULES)
     assert report.findings == ()
     assert report.passed
     assert {"start_ms", "call_ms", "memory_mb"} <= set(report.measured)
@@ -100,12 +100,10 @@ def test_what_spoils_stdout_is_named() -> None:
     assert finding.message == f"4 lines on stdout are not JSON-RPC: {causes}"
 
 
-def test_every_rule_has_an_animal() -> None:
-    named = {kind.rule for kind in ANIMALS.values()} - {""}
+def test_every_rule_has_a_broken_server() -> None:
+    named = {kind.rule for kind in SERVERS.values()} - {""}
     rules = {rule.id for rule in RULES}
-    assert rules == named, (
-        "for each rule without an animal write one that breaks it and nothing else, into a module of tests/broken_servers/"
-    )
+    assert rules == named, "for each rule add a server that breaks only this rule to a module of tests/broken_servers/"
 
 
 def test_no_secret_of_the_environment_is_in_any_report() -> None:
@@ -115,14 +113,14 @@ def test_no_secret_of_the_environment_is_in_any_report() -> None:
 
 
 def test_a_server_that_answers_nothing_but_not_implemented_is_not_promotable() -> None:
-    report = examined("NotImplementedZoo")
+    report = examined("NotImplementedServer")
     assert not report.passed
     assert "tool-calls.some-succeed" in report.failed_gates
     assert "NOT IMPLEMENTED" in report.to_text()
 
 
 def test_the_same_server_gets_the_same_report_twice() -> None:
-    assert visit("HalfFinished").judged().to_json() == visit("HalfFinished").judged().to_json()
+    assert examine("HalfFinished").judged().to_json() == examine("HalfFinished").judged().to_json()
 
 
 def test_a_server_on_the_official_sdk_is_promotable_with_tolerated_deviations_only() -> None:
@@ -140,32 +138,32 @@ def test_a_server_on_the_official_sdk_is_promotable_with_tolerated_deviations_on
 
 
 @pytest.mark.parametrize("name", ["HealthyRich", "Messageless", "Loner"])
-def test_an_animal_in_a_process_of_its_own_gets_the_report_that_it_gets_in_the_process_of_the_test(name: str) -> None:
-    apart = visit(name, own_process=True).judged()
+def test_a_server_in_a_process_of_its_own_gets_the_report_that_it_gets_in_the_process_of_the_test(name: str) -> None:
+    apart = examine(name, own_process=True).judged()
     assert apart.to_json() == examined(name).to_json()
 
 
-def _roused(name: str, silent: int) -> tuple[Evidence, Report, DrowsyKeeper]:
-    """What is seen of an animal that a loaded machine keeps silent in the first sessions."""
-    keeper = DrowsyKeeper(ANIMALS[name], list(HANDSHAKES), list(MODERNS), silent=silent)
+def _roused(name: str, silent: int) -> tuple[Evidence, Report, SilentConnector]:
+    """Observe a server that does not answer in the first sessions, as on a loaded machine."""
+    connector = SilentConnector(SERVERS[name], list(HANDSHAKES), list(MODERNS), silent=silent)
     target = ValidationTarget(command=("zoo",), environ={"ZOO_API_KEY": "key-of-the-zoo-1234"})
-    with patch.object(prober, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + sum(keeper.patience))):
-        evidence, secrets = asyncio.run(observe(target, connect=keeper))
-    return evidence, evaluate_rules(evidence, RULES, target=name, secrets=secrets), keeper
+    with patch.object(prober, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + sum(connector.patience))):
+        evidence, secrets = asyncio.run(observe(target, connect=connector))
+    return evidence, evaluate_rules(evidence, RULES, target=name, secrets=secrets), connector
 
 
 def test_a_server_that_is_silent_once_is_asked_once_more_and_nothing_is_held_against_it() -> None:
-    evidence, report, keeper = _roused("HealthyTitled", silent=1)
+    evidence, report, connector = _roused("HealthyTitled", silent=1)
     assert report.findings == (), report.to_text()
-    assert (evidence.lifecycles, len(keeper.patience)) == ({"legacy", "modern"}, 1)
+    assert (evidence.lifecycles, len(connector.patience)) == ({"legacy", "modern"}, 1)
     assert all(exchange.received is not None for exchange in evidence.handshakes.values())
     assert [session.purpose for session in evidence.sessions].count(f"session {LATEST_HANDSHAKE}") == 1
 
 
 def test_silence_is_believed_the_second_time_and_the_time_for_the_rest_is_as_before() -> None:
-    evidence, _, keeper = _roused("HealthyTitled", silent=2)
+    evidence, _, connector = _roused("HealthyTitled", silent=2)
     assert evidence.lifecycles == {"modern"}
-    first, second = keeper.patience
+    first, second = connector.patience
     assert evidence.missing == {}
     assert (second, evidence.handshakes[LATEST_HANDSHAKE].problem) == (
         2 * first,
