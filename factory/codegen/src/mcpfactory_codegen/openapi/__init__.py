@@ -1,6 +1,6 @@
 """Conversion of API documents to the intermediate form: OpenAPI 3.0, 3.1 and 3.2, Swagger 2.0, and what `sources` translates.
 
-`reading` handles differences between versions, `references` locations and references, `translate` schemas. Operations
+`context` has what all readers share, `references` locations and references, `translate` schemas. Operations
 are read with `parameters`, `content`, `security` and `servers`. All pure.
 """
 

@@ -1,6 +1,6 @@
 """Middleware around every client request and every tool call, with ready-made middleware for common needs.
 
-`layers` defines a middleware and composes the functions of a server; `ready` has the ready-made ones.
+`layers` defines a middleware and composes the functions of a server; `builtin` has the built-in ones.
 """
 
 from __future__ import annotations
