@@ -45,7 +45,7 @@ dist: $(READY) ## every wheel and source distribution of ours, in dist/: the sam
 sbom: dist ## a bill of materials (CycloneDX) beside each of our wheels in dist/
 	@$(BIN)/python -m benchmarks.sbom dist
 
-demo: $(READY) ## the whole road from an API document to a staged server, in a temporary folder
+demo: $(READY) ## an end-to-end demo in a temporary directory: from an API document to a staged server
 	@$(BIN)/python docs/examples/demo.py
 
 docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/site

@@ -14,11 +14,11 @@ def features_page() -> str:
     lines = [
         "# Features",
         "",
-        f"What one finds here, in {PEERS[0].name} and in the official {PEERS[1].name}, as of {CHECKED}: {peers}. **Our column** leads to the section that",
-        "shows how it is used; each of its rows has a test that uses it in this way (`benchmarks/features` has the table, `tests/features` sees to it).",
-        "**The peers' columns** are checked against their installed code by `python -m benchmarks.exam features`: what they have is imported, what they do not have",
-        "stands under no name in their sources. That says what is there, not how well it works; where a peer has it under a name that we did not",
-        "look for, the row is wrong, and a correction is welcome.",
+        f"Features here, in {PEERS[0].name} and in the official {PEERS[1].name}, as of {CHECKED}: {peers}. **Our column** links to the section that shows",
+        "how to use the feature. A test uses each of its rows in this way (`benchmarks/features` has the table, `tests/features` the tests).",
+        "**The peers' columns** are checked against their installed code by `python -m benchmarks.exam features`: what they have is imported, and names of",
+        "what they lack are not in their sources. This shows what exists, not how well it works. If a peer has a feature under a name that we did not",
+        "search for, the row is wrong: please report it.",
         "",
         _summary(),
     ]

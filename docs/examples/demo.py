@@ -21,13 +21,13 @@ SHOP = HERE / "bookshop"
 
 
 class Demo:
-    """Runs commands in one folder, shows them as a person would type them, and stops at the first that fails."""
+    """Runner of commands in one folder: prints each command with its output, and stops at the first failure."""
 
     def __init__(self, folder: Path, environ: dict[str, str]) -> None:
         self.folder, self.environ = folder, environ
 
     def run(self, *command: str, show: bool = True) -> str:
-        """Runs `mcpfactory …`, prints the command and each line of its output as it comes, and returns its stdout."""
+        """Run `mcpfactory …`, print the command and each line of its output as it comes, and return its stdout."""
         print(f"\n$ mcpfactory {shlex.join(command)}", flush=True)
         printed = []
         with subprocess.Popen(
@@ -47,14 +47,14 @@ class Demo:
         return "".join(printed)
 
     def check(self, holds: bool, what: str) -> None:
-        """Ends the demo when something that was printed is not what it should be."""
+        """Exit with a failure if a result is wrong."""
         if not holds:
             sys.exit(f"\ndemo failed: {what}; everything is still in {self.folder}")
 
 
 @contextlib.contextmanager
 def bookshop() -> Iterator[str]:
-    """The example service on a free loopback port, as a process of its own; gives its base URL."""
+    """Start the example service on a free loopback port, and yield its base URL."""
     command = [sys.executable, str(SHOP / "service.py"), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

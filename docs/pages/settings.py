@@ -1,4 +1,4 @@
-"""The page `docs/reference/settings.md`, generated from the models of the settings files when the site is built."""
+"""Generate the page `docs/reference/settings.md` from the models of the settings files when the site is built."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TITLES: Final = {
 
 
 def settings_reference() -> str:
-    """Return the whole page, as Markdown."""
+    """Return the page as Markdown."""
     parts = [_HEAD]
     for kind, title in _TITLES.items():
         root = settings_schema(kind)

@@ -14,7 +14,7 @@ To use the targets, see [publish a server](../how-to/publish.md).
 
 ## Targets
 
-Several targets are published to in this order. Set options in `[publish.<target>]` of the root `mcpfactory.toml`, or with `--set`.
+Targets run in this order. Set options in `[publish.<target>]` of the root `mcpfactory.toml`, or with `--set`.
 An option whose name ends in `_variable` names the environment variable that holds a secret.
 """
 

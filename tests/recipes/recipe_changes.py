@@ -267,6 +267,12 @@ def command(root: Path) -> None:
         '    "rename": ',
         '    "greet": CommandEntry("Maintain", f"{_COMMANDS}.greet:greet", "Greet whoever types it"),\n    "rename": ',
     )
+    example(root, "greet")
+
+
+def example(root: Path, name: str) -> None:
+    line = f'    "{name}": ("mcpfactory {name}", "mcpfactory {name} --json"),\n'
+    replace(root, f"{CLI}/examples.py", '    "init": ', f'{line}    "init": ')
 
 
 ANNOTATE: Final = '''\
@@ -312,6 +318,7 @@ def operation(root: Path) -> None:
     at = "mcpfactory_pipeline.operations.annotate:Annotate"
     place = f'    "annotate": CommandEntry("Decide", "{at}", "Write a note about a server"),\n'
     replace(root, commands, '    "verify": ', f'{place}    "verify": ')
+    example(root, "pipeline annotate")
 
 
 EXCLUDED: Final = """\
@@ -361,9 +368,9 @@ TRIALS: Final = {
     "Page of the dashboard": Trial(
         page, f"{PIPELINE}/dashboard/templates/census.html", "page_of_the_dashboard or census"
     ),
-    "Operation": Trial(operation, f"{CLI}/commands/pipeline.py", "surfaces"),
+    "Operation": Trial(operation, f"{CLI}/commands/pipeline.py", "surfaces or has_examples"),
     "Option of an operation": Trial(option, "docs/reference/generated-server.md", "surfaces or select or key"),
     "Setting": Trial(setting, f"{PIPELINE}/run/run.py", "every_setting"),
-    "Command": Trial(command, f"{CLI}/main.py", "command_line"),
+    "Command": Trial(command, f"{CLI}/main.py", "command_line or has_examples"),
 }
 """By the name of the recipe."""

@@ -1,4 +1,4 @@
-"""Observations of one server, which the rules check. Data only: `examine` and what it calls fill it.
+"""Observations of one server, which the rules check. Data only: `validation.observe` and what it calls fill it.
 
 A rule never talks to a server. What could not be observed is absent and has its reason in `missing`, so that a rule can
 tell "not applicable" from "not checked".

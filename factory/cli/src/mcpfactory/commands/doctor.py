@@ -79,6 +79,7 @@ def _check_machine() -> Iterator[Diagnosis]:
 
 def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
     from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
+    from mcpfactory_pipeline.base.text import pluralize
 
     try:
         workspace = workspace_in()
@@ -87,7 +88,7 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
         return
     yield _check_isolation(workspace)
     servers, broken = workspace.load_servers(names)
-    yield Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers")
+    yield Diagnosis("ok", "workspace", f"{workspace.name} with {pluralize(len(workspace.servers()), 'server')}")
     yield from _check_origin(workspace)
     yield from _check_variables(workspace)
     for one in broken:
@@ -167,6 +168,7 @@ def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
 def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
     """Diagnose the environment of a server on this machine; with `start`, also start it and list its tools."""
     from mcpfactory_pipeline.base.errors import PipelineError, ServerError
+    from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.launch.environment import find_python
 
     try:
@@ -184,7 +186,7 @@ def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
         tools = asyncio.run(_count_tools(server))
     except PipelineError as error:
         return Diagnosis.of("error", server.name, error)
-    return Diagnosis("ok", server.name, f"starts with {python}, and lists {tools} tool{'' if tools == 1 else 's'}")
+    return Diagnosis("ok", server.name, f"starts with {python}, and lists {pluralize(tools, 'tool')}")
 
 
 async def _count_tools(server: WorkspaceServer) -> int:
