@@ -1,7 +1,7 @@
 """Composition of servers (`server.mount(part, prefix)`), and tools that read resources and prompts.
 
-Handlers of a part run as in the part alone: inside its tool middleware, with the value of its lifespan as `ctx.state`,
-and with its tools for `ctx.call`.
+Handlers of a part run as if it were served alone: inside its tool middleware, with its lifespan's `ctx.state`, and with
+its tools for `ctx.call`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Consent of a person to a costly or destructive action: the question, its answer, and the messages of a refusal.
 
-`Context.consent` asks the question. An answer applies only to the sentence that the person read and to the bound
-values, so a tool that is rerun with the answer cannot use it for another question.
+`Context.consent` asks the question. An answer applies only to the sentence that the person read, and to the bound
+values. A tool that is rerun with the answer cannot use it for another question.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Consent(Elicit):
 
         It contains the code for consent, and the reason why the given code is invalid.
         """
-        wrong = "; the given confirm code is for something else, was already used, or is too old" if given else ""
+        wrong = "; the given confirm code is for something else, was used already, or is too old" if given else ""
         return (
             f"{self._otherwise}: a person must agree to this first, and this client cannot ask one{wrong}. ({self._what})\n"
             f'hint: show it to the person; when they agree, call again with the same arguments and confirm="{code}", '

@@ -134,7 +134,7 @@ async def call_other(
 ) -> Any:
     """Return the structured content of another tool's result, or its text if it is missing, in full.
 
-    The other tool belongs to the same server, and need not be listed: to hide the tools of a workflow from a model,
+    The other tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
     leave them out of the profile. The tool's schema checks the arguments, its defaults apply, and its hooks run. Over
     HTTP, the caller (`principal`) needs the tool's scopes; with None they are not checked.
 

@@ -48,7 +48,7 @@ class Bucket:
         self._seen = clock()
 
     def take(self) -> bool:
-        """Take a token; return False if there is none."""
+        """Take a token; return False if the bucket is empty."""
         now = self._clock()
         self._left = min(self._count, self._left + (now - self._seen) * self._gain)
         self._seen = now

@@ -1,9 +1,9 @@
 """Sealed `requestState`: questions and answers that pass through the client (basic/patterns/mrtr).
 
-The client must not be able to change a state, reuse it, use it after its expiry or for another request, principal or
-server, or answer questions that were not asked. Therefore an HMAC covers the answers, the keys of the questions, a
-random challenge, the expiry, and a digest of server, principal, method and parameters. A state is not encrypted,
-because it contains only questions and answers of this client.
+A client must not be able to change a state, to use it twice, late, or for another request, principal or server, or to
+answer questions that were not asked. Therefore an HMAC covers the answers, the keys of the questions, a random
+challenge, the expiry, and a digest of server, principal, method and parameters. A state is not encrypted, because it
+contains only questions and answers of this client.
 
 A code replaces a state for a client without elicitation: the person lets the model repeat it.
 """

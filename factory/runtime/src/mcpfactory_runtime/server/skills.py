@@ -6,10 +6,9 @@ that it found by walking the directory, so no URI can escape it. It refuses link
 a dot.
 
 Hosts compare the published front matter with the result of their YAML parser. Therefore a value is either
-read as every YAML parser would read it, or refused. Supported are `key: value` with plain, quoted and block
-(`|`, `>`) values, plain numbers, true, false and null, and one level of such keys below a key (`metadata:`).
-Everything else is refused, including values that YAML 1.1 and 1.2 read differently (yes, 012, 1:30,
-2024-01-01 …).
+read as every YAML parser would read it, or refused. Supported are lines `key: value`, and one level of them below a
+key (`metadata:`). Values are plain, quoted or block (`|`, `>`) strings, plain numbers, true, false and null.
+Everything else is refused, including values that YAML 1.1 and 1.2 read differently (yes, 012, 1:30, 2024-01-01 …).
 """
 
 from __future__ import annotations

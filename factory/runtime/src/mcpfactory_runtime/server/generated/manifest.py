@@ -54,8 +54,8 @@ from mcpfactory_runtime.types import Json
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
 
-_SHOWN: Final = 5  # maximum number of cuts that a note lists
-_FORMAT: Final = 1
+_NAMED: Final = 5  # maximum number of shortened or missing parts that a note names
+_FORMAT: Final = 1  # supported version of `manifest.json`
 
 
 class ManifestError(Exception):
@@ -172,7 +172,7 @@ def _bounded_result(value: Any) -> Json:
         return free_result(value)
     shown, cuts = shorten(value, MAX_TEXT)
     result = free_result(shown)
-    kept = "; ".join(map(str, cuts[:_SHOWN]))
+    kept = "; ".join(map(str, cuts[:_NAMED]))
     result["content"].append({"type": "text", "text": f"[Cut: the answer has {size:,} characters; this shows {kept}.]"})
     return result
 
@@ -251,7 +251,6 @@ def _checked(names: tuple[str, ...], known: Container[str]) -> frozenset[str]:
 
 
 _DIGITS: Final = 17  # digits of a fraction; programs write no more for a number of IEEE 754, binary64
-_NAMED_PLACES: Final = 5  # maximum number of missing parts that a note lists
 _REMOVED: Final = object()
 
 
@@ -283,10 +282,10 @@ def _repaired(result: Json, structured: Any, schema: Json) -> Json:
     content = result["content"]
     if missing:
         names = [name or "everything" for name in missing]
-        more = f" and {len(names) - _NAMED_PLACES} more" if len(names) > _NAMED_PLACES else ""
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         content = [
             *content,
-            _note(f"{_MISMATCH} {', '.join(names[:_NAMED_PLACES])}{more} is not in the structured content."),
+            _note(f"{_MISMATCH} {', '.join(names[:_NAMED])}{more} is not in the structured content."),
         ]
     return {**result, "content": content, "structuredContent": kept}
 

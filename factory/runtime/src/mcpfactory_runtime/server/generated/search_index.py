@@ -421,7 +421,7 @@ class _Hits:
 
 
 def _gain(value: float, before: float, again: float) -> float:
-    """Return what a match adds: its increase over an earlier match in full, the rest multiplied by `again`."""
+    """Return the value of a match: its increase over an earlier match in full, the rest multiplied by `again`."""
     return max(value - before, 0.0) * (1 - again) + value * again
 
 

@@ -1,9 +1,8 @@
 """Search mode: three tools that represent a whole API.
 
 `search_tools` finds tools for a question, `describe_tools` shows their schemas, `call_tool` calls one. A call
-behaves as without search mode: the tool's own schema checks the arguments, its own scopes are required
-(`transports/http/authentication.py` follows `Tool.resolve_target`), and its own result is returned. The index is
-built at the first search.
+behaves as without search mode: the called tool checks its arguments, requires its scopes, and returns its result.
+`transports/http/authentication.py` finds the scopes with `Tool.resolve_target`. The index is built at the first search.
 
 A schema is shortened in steps until it fits. The steps remove nested parts of arguments, the ends of their
 descriptions, and most values of a long enumeration. They never remove an argument or its required flag.

@@ -1,9 +1,9 @@
 """Tools, resources and prompts of a remote server, and requests forwarded to it.
 
 A server of the per-request lifecycle asks a question by ending its request (`input_required`), so the question
-belongs to a known call. The relay forwards the question to the caller in the caller's lifecycle. If that is the
-per-request lifecycle, the client repeats the call with its answers, and the call runs again from the start: the
-server asks every question again, and the relay answers from the client's earlier answers.
+belongs to a known call. The relay forwards the question to the caller in the caller's lifecycle. In the per-request
+lifecycle, the client repeats the call with its answers. The call then runs again from the start: the server asks every
+question again, and the relay answers with the client's earlier answers.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ def _meta(ctx: Context) -> Json:
 
 
 def _trace(ctx: Context) -> Json:
-    """Return the trace for a forwarded call: that of our own span, or without one that of the client."""
+    """Return the trace for a forwarded call: that of the current span, or without one, that of the client."""
     meta = ctx.meta
     return passed_trace(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
 
