@@ -232,7 +232,7 @@ class Context(InjectedParameter):
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def end(self) -> None:
-        """End the context after the handler has returned: send delayed progress, and no more notifications."""
+        """End the context after the handler has returned, and send delayed progress."""
         self._ended = True
         if self._pending_progress is not None:
             task = asyncio.current_task()

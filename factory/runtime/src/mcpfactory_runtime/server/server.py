@@ -447,7 +447,7 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- changes -------------------------------------------------------------------------------------------------
 
     def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
-        """Notify clients, also of servers that mount this one, that a list changed. Add and remove call this. Thread-safe."""
+        """Notify clients, also of servers that mount this one, that a list changed, as add and remove do. Thread-safe."""
         self._publish(KINDS[f"{what}ListChanged"][0], {})
         for whole in tuple(self.wholes):
             whole.update_from(self)

@@ -435,7 +435,7 @@ _ADDRESS: Final = frozenset({"url", "headers"})
 
 
 def remote_servers(source: str | os.PathLike[str] | Mapping[str, Any], **options: Any) -> dict[str, RemoteServer]:
-    """Return the servers of an `mcpServers` file, by their names as prefixes.
+    """Return the servers of an `mcpServers` file, by names that are valid prefixes.
 
     >>> for name, part in remote_servers("mcp.json").items():
     ...     server.mount(part, name)

@@ -432,7 +432,7 @@ def identifies(channel: ReplyChannel) -> bool:
 
 
 def _requested_ttl(call: Call) -> int | None:
-    """Return the lifetime that a handshake client requests in `params.task`; the extension has no such parameter."""
+    """Return the milliseconds that a handshake client requests in `params.task`; the extension has no such parameter."""
     requested = None if call.peer.revision.modern else call.params.get("task")
     if requested is None:
         return None
