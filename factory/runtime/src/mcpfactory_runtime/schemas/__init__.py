@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `walk` | the table of keywords that contain schemas, `walk`, `map_schema`, `resolve`, and tolerant readers of one schema |
+| `walk` | the table of keywords that contain schemas, `walk`, `map_schema`, `resolve`, tolerant readers of one schema |
 | `merge` | `both` (`allOf`) and `either` (`anyOf`): two schemas merged into one |
 | `sample` | `sample`: a value for a schema; `alternative_values`: others; `invalid_values`: values just outside of it |
 | `diff` | `member_changes`: values that callers can no longer send, or can send now |

@@ -117,7 +117,7 @@ class _Flattener:
         return done, notes
 
     def _node(self, schema: Any, inside: tuple[str, ...], depth: int, outer: list[str] | None, *, merge: bool) -> Any:
-        """Return a converted schema. `inside` are the enclosing references. Add notes to `outer`, or its description."""
+        """Return a converted schema. `inside` are the enclosing references. Add notes to `outer` or the description."""
         if not isinstance(schema, Mapping):
             return schema
         self._left -= 1

@@ -1,7 +1,7 @@
 """Traversal of JSON Schema: keywords that contain schemas, readers of one schema, and references in a document.
 
-Schemas may come from unknown servers. Therefore the readers (`types_of`, `properties_of` …) accept any value, and `walk`
-does not recurse.
+Schemas may come from unknown servers. Therefore the readers (`types_of`, `properties_of` …) accept any value, and
+`walk` does not recurse.
 """
 
 from __future__ import annotations

@@ -312,7 +312,7 @@ class Upstream:
     async def _send_following_redirects(
         self, request: UpstreamRequest, certificate: Certificate, deadline: float
     ) -> tuple[_HttpAnswer, UpstreamRequest, Redirect | None]:
-        """Send a request and follow redirects. Return the last answer, its request, and the refused redirect, if any."""
+        """Send a request and follow redirects. Return the last answer, its request, and a refused redirect, if any."""
         redirects = Redirects()
         while True:
             answer = await self._with_retries(request, certificate, deadline)
