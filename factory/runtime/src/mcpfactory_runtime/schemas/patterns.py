@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
+from mcpfactory_runtime.schemas.applicators import pattern_schema
 
 MAX_TEXT_LENGTH: Final = 2_000
 """Maximum characters of a generated text."""
@@ -37,27 +37,15 @@ class _UnknownSyntaxError(Exception):
 
 def matches(pattern: str, text: str) -> bool:
     """Return True if the text matches; False if that cannot be determined."""
-    compiled = _validator(pattern)
+    compiled = pattern_schema(pattern)
     if compiled is None:
         return len(text) <= _SHORT and _searched(pattern, text)
-    try:
-        compiled.validate_python(text)
-    except ValidationError:
-        return False
-    return True
-
-
-@lru_cache(maxsize=512)
-def _validator(pattern: str) -> SchemaValidator | None:
-    try:
-        return SchemaValidator(core_schema.str_schema(pattern=pattern))
-    except SchemaError:
-        return None
+    return compiled.isinstance_python(text)
 
 
 def is_enforced(pattern: str) -> bool:
     """Return True if servers enforce this pattern; they skip patterns with lookaround."""
-    return _validator(pattern) is not None
+    return pattern_schema(pattern) is not None
 
 
 def _searched(pattern: str, text: str) -> bool:

@@ -29,7 +29,6 @@ from mcpfactory_runtime.transports.http.stream import Stream
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.storage.events import Journal, UnfinishedStream
 
