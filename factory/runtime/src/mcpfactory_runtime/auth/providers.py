@@ -66,7 +66,7 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
     `client_id` is the ID of this server's application.
 
     Raises:
-        AuthorizationError: the tenant stands for all tenants, so that any account could call.
+        AuthorizationError: the tenant means all tenants, so that any account could call.
     """
     if tenant in _MANY_TENANTS:
         raise AuthorizationError(

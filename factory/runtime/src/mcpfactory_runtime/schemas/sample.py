@@ -246,7 +246,7 @@ class _Sampler:
         if more > max(0, self._left):
             return NOTHING
         self._left -= more
-        if fewest == 0 and (value is NOTHING or value is None):  # null: its objects are too deep
+        if fewest == 0 and (value is NOTHING or value is None):  # null if its objects are nested too deeply
             return []
         if value is NOTHING:
             return NOTHING

@@ -124,7 +124,7 @@ class SqliteStore(SharedStore):
                 return found
             await asyncio.sleep(_POLL_INTERVAL)
 
-    # -- in the thread -------------------------------------------------------------------------------------------
+    # -- methods that run in the thread --------------------------------------------------------------------------
 
     def _get(self, database: sqlite3.Connection, space: str, key: str) -> bytes | None:
         row = database.execute(

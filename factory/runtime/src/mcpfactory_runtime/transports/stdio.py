@@ -212,7 +212,7 @@ class _StdoutWriter:
     """Writes lines directly to the descriptor, and blocks until they are written."""
 
     unread = 0
-    """Bytes that the client has not taken yet."""
+    """Number of bytes that the client has not read yet."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -88,7 +88,7 @@ _NO_TOKENS: Final[Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credentials:
-    """Credentials of a request: names and secret values, by place.
+    """Credentials of a request: names and secret values, by location.
 
     Attributes:
         certificate: paths of the client certificate and its key; the key is "" if both are in one file.

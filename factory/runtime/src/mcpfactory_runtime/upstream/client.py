@@ -325,7 +325,7 @@ class Upstream:
         loop = asyncio.get_running_loop()
         for attempt in range(_RETRIES + 1):
             final = attempt == _RETRIES or not _repeatable(request)
-            wait = self._retry_wait * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads callers, hides nothing
+            wait = self._retry_wait * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - jitter, not cryptography
             try:
                 answer = await self._exchange(request, certificate, self._max_bytes, attempt)
             except (httpcore.ConnectError, httpcore.ReadError, httpcore.RemoteProtocolError):
@@ -382,7 +382,7 @@ def _repeatable(request: UpstreamRequest) -> bool:
 def _cause(error: BaseException) -> str:
     """Return the reason of a failed connection, with advice if the certificate is not trusted."""
     untrusted = isinstance(system_error(error), ssl.SSLCertVerificationError)
-    return connection_error_reason(error) + ("; MCPFACTORY_CA_FILE names other authorities" if untrusted else "")
+    return connection_error_reason(error) + ("; set MCPFACTORY_CA_FILE to trust other authorities" if untrusted else "")
 
 
 def _retry_after(headers: Mapping[str, str], default: float) -> float:

@@ -49,7 +49,7 @@ from mcpfactory_runtime.upstream.xml import build_xml
 from mcpfactory_runtime.urls import Redirect
 
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
-_SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not one inside a template expression
+_SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not inside a template expression
 _LITERAL: Final = ":/?@!$&'()*+,;=%"
 # Header parameters with these names are ignored (OpenAPI 3.1 §4.8.12.1).
 _NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})

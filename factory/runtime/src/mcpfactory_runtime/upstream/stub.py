@@ -197,7 +197,7 @@ def credential_faults(
         if lead is None:
             found.append(f"{where} is of the unknown kind {one['kind']!r}; one of {', '.join(_PREFIXES)}")
         elif not given:
-            found.append(f"{where} is missing: the operation asks for credentials")
+            found.append(f"{where} is missing: the operation requires credentials")
         elif not any(value.startswith(lead) and value[len(lead) :].strip() for value in given):
             found.append(f"{where} does not begin with {lead!r}")
         elif environ is not None:

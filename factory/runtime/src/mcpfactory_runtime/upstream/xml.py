@@ -39,7 +39,7 @@ Scope = Mapping[str, str]  # prefix → namespace; "" is the default namespace
 
 
 class _Written(NamedTuple):
-    """Attributes and content that a value adds to its element."""
+    """Attributes and content of an element, from a value."""
 
     attributes: dict[str, str]
     content: str

@@ -87,8 +87,8 @@ class HttpApp:
         allowed_origins: origins of web pages that may call (`https://example.com`), in addition to those of this
             machine.
         session_idle: seconds after which an unused session ends.
-        max_sessions: limit of sessions. Above it, one session of the principal with the most ends: a barely used one,
-            otherwise the one unused for longest.
+        max_sessions: limit of sessions. Above it, a session of the principal with the most sessions ends: a barely used
+            one, otherwise the least recently used.
         max_requests: concurrent requests of the per-request lifecycle, including listening streams; more are refused.
         auth: authorizes callers; None allows all. An `OAuthProxy` also issues tokens to clients.
         legacy_sse: also serve HTTP+SSE, the transport of the oldest revision, at `sse` and `messages` next to `path`.

@@ -179,7 +179,7 @@ async def send_events(
     earlier: Sequence[tuple[int, bytes]] = (),
     first: bytes = b"",
 ) -> None:
-    """Send the events of a stream until it ends or the client leaves. The stream itself continues without followers.
+    """Send the events of a stream until it ends or the client disconnects. The stream continues without followers.
 
     Args:
         stream: the source.

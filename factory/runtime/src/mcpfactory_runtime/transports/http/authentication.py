@@ -74,7 +74,7 @@ class FailureLimit:
         return 0.0 if bucket.take() else bucket.wait
 
     def good(self, address: str, token: bytes) -> None:
-        """Uncount the attempt, and exempt the valid token from now on."""
+        """Uncount the attempt, and exempt the valid token from the limit."""
         if self._addresses is not None and token not in self._good:
             self.undecided(address)
             if len(self._good) >= _TOKENS:
@@ -243,7 +243,7 @@ class AccessGate:
         try:
             answer = verify(token)
             return await answer if isawaitable(answer) else answer
-        except Exception as error:  # noqa: BLE001 - any error refuses the request; its message may hold the token
+        except Exception as error:  # noqa: BLE001 - the message of an error may contain the token
             raise OSError(f"verify raised {type(error).__name__}") from None
 
     async def _keys_for(self, issuer: str, key_id: str | None, algorithm: str) -> tuple[Key, ...]:
@@ -308,6 +308,6 @@ def called_tools(server: ServerInterface, body: Any) -> Iterator[tuple[str, tupl
 
 
 def _default_fetch() -> Fetch:
-    from mcpfactory_runtime.client.http import fetch  # noqa: PLC0415 - the HTTP client is for those who fetch keys
+    from mcpfactory_runtime.client.http import fetch  # noqa: PLC0415 - loaded at the first fetch
 
     return fetch

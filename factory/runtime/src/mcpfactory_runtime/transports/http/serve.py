@@ -253,10 +253,10 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
 def listening_hint(error: OSError) -> str:
     """Return a hint for an address that the server cannot listen on."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-        return "--host takes an address of this machine, such as 127.0.0.1"
+        return "set --host to an address of this machine, such as 127.0.0.1"
     if error.errno == errno.EACCES:
-        return "a port above 1023 needs no special rights"
-    return "--port 0 takes a free one"
+        return "use a port above 1023"
+    return "use --port 0 for any free port"
 
 
 def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
@@ -392,7 +392,7 @@ def _fill_defaults(options: dict[str, Any], host: str) -> None:
 
 
 def _read_store(address: str) -> SharedStore:
-    from mcpfactory_runtime.storage import create_store  # noqa: PLC0415 - for those who share only
+    from mcpfactory_runtime.storage import create_store  # noqa: PLC0415 - rarely needed
 
     return create_store(address)
 

@@ -115,7 +115,7 @@ class StoreRelay:
                 await task
         self._loops = []
 
-    # -- from here to another process ----------------------------------------------------------------------------
+    # -- requests that other processes serve ---------------------------------------------------------------------
 
     async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
         """Forward a request to the process that has the session. Return None if it was answered.
@@ -238,7 +238,7 @@ class StoreRelay:
                 return None
             await asyncio.sleep(_RETRY_DELAY)
 
-    # -- from another process to here ----------------------------------------------------------------------------
+    # -- requests of other processes -----------------------------------------------------------------------------
 
     async def _read(self) -> None:
         while True:

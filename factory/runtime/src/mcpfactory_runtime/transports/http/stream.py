@@ -109,7 +109,7 @@ class Stream:
 
     @property
     def single(self) -> bytes | None:
-        """Return the only message of a finished stream that nobody followed, to be sent as plain JSON; else None."""
+        """Return the only message of a finished stream that had no follower, to be sent as plain JSON; else None."""
         alone = self.closed and self._count == 1 and not self.detached and not self._followers
         return self._events[0][1] if alone else None
 
