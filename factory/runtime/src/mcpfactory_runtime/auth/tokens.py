@@ -104,7 +104,7 @@ class BearerChallenge:
 
     Attributes:
         status: 400 for a malformed header, 401 for a missing or invalid token, 403 for missing scopes.
-        error: error code of RFC 6750 §3.1; None if no token was sent, which is not an error (§3).
+        error: error code of RFC 6750 §3.1; None if no token was sent.
         description: text for developers; printable ASCII without quotes.
         scopes: all scopes that the request needs.
     """

@@ -153,7 +153,7 @@ class StoreRelay:
         return owner
 
     async def _forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
-        """Return True if the request was answered, False if the other process died before it acknowledged it."""
+        """Forward a request to `owner`. Return False if it died before it acknowledged the request, else True."""
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
         leaving = asyncio.ensure_future(_gone(receive))
@@ -162,7 +162,7 @@ class StoreRelay:
             await asyncio.wait((leaving, answering), return_when=asyncio.FIRST_COMPLETED)
             if answering.done():
                 return answering.result()
-            await self._send_surely(owner, "gone", name)
+            await self._send_with_retries(owner, "gone", name)
             return True
         finally:
             del self._outgoing[name]
@@ -205,7 +205,7 @@ class StoreRelay:
                 return True
             read += len(data)
             if read >= _ACK:
-                await self._send_surely(exchange.peer, "read", name, {"bytes": read})
+                await self._send_with_retries(exchange.peer, "read", name, {"bytes": read})
                 read = 0
         if not started:  # otherwise the client receives an incomplete response
             await reject(send, _unavailable("has ended, or failed"))
@@ -229,7 +229,7 @@ class StoreRelay:
         head = jsonrpc.encode({"kind": kind, "exchange": name, **(more or {})})
         await self._store.send(process, head + b"\n" + data, seconds=_KEPT)
 
-    async def _send_surely(self, process: str, kind: str, name: str, more: Json | None = None) -> None:
+    async def _send_with_retries(self, process: str, kind: str, name: str, more: Json | None = None) -> None:
         """Send a message, with retries after errors of the store: the other process waits for it."""
         while True:
             with suppress(StoreError):
@@ -312,7 +312,7 @@ class StoreRelay:
                 log.warning("another process did not get a response: %s", error)
             else:
                 log.exception("a request of another process failed")
-            await self._send_surely(exchange.peer, "failed", name)
+            await self._send_with_retries(exchange.peer, "failed", name)
         finally:
             del self._incoming[name]
 
