@@ -392,7 +392,7 @@ class HttpChannel(_Http):
 
 
 class SseChannel(_Http):
-    """HTTP+SSE of revision 2024-11-05: a GET stream, whose first event contains the URL for POSTs."""
+    """HTTP+SSE of the oldest revision: a GET stream whose first event contains the URL for POSTs."""
 
     _endpoint: str | None = None
 

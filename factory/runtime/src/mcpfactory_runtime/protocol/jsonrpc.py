@@ -202,7 +202,7 @@ OVERSIZE: Final = Oversize()
 class LineReader:
     """Splits bytes into lines (basic/transports, stdio: one message per line, without line breaks inside).
 
-    A line above `max_size` bytes is reported as OVERSIZE once, as soon as it is detected, and skipped to its end.
+    A line above `max_size` bytes is immediately reported as OVERSIZE, once, and skipped to its end.
     Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and is kept.
     """
 
