@@ -58,9 +58,7 @@ def read_offer(file: Path) -> Offer:
 
 
 def _check(where: str, data: Any, known: dict[str, type]) -> None:
-    if not isinstance(data, dict):
-        raise ValueError(f"{where}: {data!r} is not a table\nhint: use the keys {', '.join(known)}")
-    for key, value in data.items():
+    for key, value in data.items() if isinstance(data, dict) else [(repr(data), data)]:
         if key not in known:
             raise ValueError(f"{where}: unknown key {key}\nhint: the keys are {', '.join(known)}")
         if type(value) is not known[key]:
