@@ -1,4 +1,4 @@
-"""What a careless or hostile caller tries, and answers that have not the form of the reference."""
+"""Tests of invalid or hostile calls, and of undocumented responses."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_small_raises_add_up_to_a_question(bench: Any, ids: Any) -> None:
     text = bench.refused("change_budget", object_id=ids.SALE, percent=1)
     assert "50.00 EUR" in text
     assert bench.done("change_budget", object_id=ids.SALE, percent=20, agree=True)["after"] == "72.00 EUR"
-    assert bench.done("change_budget", object_id=ids.SALE, percent=20)["after"] == "86.40 EUR"  # of what was agreed to
+    assert bench.done("change_budget", object_id=ids.SALE, percent=20)["after"] == "86.40 EUR"  # from the agreed one
     bench.refused("change_budget", object_id=ids.SALE, percent=1)
 
 
@@ -92,7 +92,7 @@ def test_a_person_who_answers_a_text_has_not_agreed(bench: Any, ids: Any) -> Non
     assert bench.writes() == []
 
 
-# --- answers ---
+# --- responses ---
 
 ODD = (None, [], 3, {}, {"data": None}, {"data": {}}, {"data": [None]}, {"data": "x"})
 
