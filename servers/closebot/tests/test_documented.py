@@ -27,7 +27,7 @@ TEXT = "<string>"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A tool call, and the documented request and response that it must lead to."""
+    """A tool call, and the documented request and response that belong to it."""
 
     where: str
     tool: str
