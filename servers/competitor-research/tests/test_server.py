@@ -286,7 +286,7 @@ def test_what_was_seen_stays_when_watching_ends(tools: Tools, acme: Site) -> Non
 def test_who_is_not_watched_is_told_who_is(tools: Tools, acme: Site) -> None:
     assert "add one with watch_competitor" in tools.error("check_changes")
     tools("watch_competitor", competitor="Acme", url=f"{acme.url}/about", pages=0)
-    assert "watched are Acme" in tools.error("competitor_report", competitor="Globex")
+    assert "watched competitors are Acme" in tools.error("competitor_report", competitor="Globex")
 
 
 def test_a_database_that_cannot_be_written_is_said_and_the_rest_works(

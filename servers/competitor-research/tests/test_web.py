@@ -215,7 +215,7 @@ def test_a_host_that_never_answers_is_given_up(tmp_path: Path, acme: upstream.Si
 
     acme.pages["/silent"] = silent
     try:
-        assert "within 0.2 seconds" in refused(tmp_path, acme, f"{acme.url}/silent", timeout=0.2)
+        assert "timed out after 0.2 seconds" in refused(tmp_path, acme, f"{acme.url}/silent", timeout=0.2)
     finally:
         over.set()
 

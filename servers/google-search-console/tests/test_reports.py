@@ -230,7 +230,7 @@ def test_days_that_are_none_or_too_long_ago_are_refused(with_server: Callable[..
         assert "16 months" in await refused(client, "find_competing_pages", **old)
         await refused(client, "compare_periods", startDate="2026-13-01", endDate="2026-13-02")
         ask = "query_search_analytics"
-        assert "no day" in await refused(client, ask, startDate="2026-13-01", endDate="2026-10-02")
+        assert "not a valid day" in await refused(client, ask, startDate="2026-13-01", endDate="2026-10-02")
         assert "before it begins" in await refused(client, ask, startDate="2026-10-03", endDate="2026-10-02")
         assert "swap" in await refused(client, "find_near_first_page", fromPosition=20, toPosition=4)
         assert model.requests == []

@@ -16,9 +16,9 @@ import pytest
 def test_an_object_of_another_kind_is_neither_deleted_nor_switched(bench: Any, ids: Any, kind: str, other: str) -> None:
     node = getattr(ids, other)
     text = bench.refused("delete_object", kind=kind, object_id=node, agree=True)
-    assert f"{node} is no {kind.replace('_', ' ')}" in text
+    assert f"{node} is not of kind {kind.replace('_', ' ')}" in text
     text = bench.refused("set_status", kind=kind, ids=[node], status="ARCHIVED", agree=True)
-    assert f"{node} is no {kind.replace('_', ' ')}" in text
+    assert f"{node} is not of kind {kind.replace('_', ' ')}" in text
     assert bench.asked == []
     assert bench.meta.objects[node]["status"] == "ACTIVE"
     assert [one for one in bench.meta.seen if one.method == "DELETE"] == []
@@ -34,7 +34,7 @@ def test_only_ids_of_digits_are_sent(bench: Any, node: str) -> None:
 
 def test_an_object_that_does_not_say_its_kind_is_not_deleted(bench: Any, ids: Any) -> None:
     bench.meta.instead[ids.AD_A] = {"id": ids.AD_A, "name": "Autumn tea A"}
-    assert "is no ad" in bench.refused("delete_object", kind="ad", object_id=ids.AD_A, agree=True)
+    assert "is not of kind ad" in bench.refused("delete_object", kind="ad", object_id=ids.AD_A, agree=True)
 
 
 # --- budgets ---
@@ -154,8 +154,8 @@ def test_a_plan_begins_and_ends_at_a_full_hour_to_come(bench: Any, ids: Any) -> 
     for start, says in (
         (f"{day}T23:30:00+01:00", "full hour"),
         (f"{day}T23:00:01+01:00", "full hour"),
-        ("0001-01-01T00:00:00+01:00", "over"),
-        ("2020-01-01T00:00:00+01:00", "over"),
+        ("0001-01-01T00:00:00+01:00", "in the past"),
+        ("2020-01-01T00:00:00+01:00", "in the past"),
     ):
         given = {"campaign_id": ids.SALE, "amount": 30, "start": start, "end": end}
         assert says in bench.refused("plan_budget_increase", **given, agree=True)

@@ -129,7 +129,9 @@ def test_a_blocked_account_is_free_again_when_meta_said() -> None:
     assert usage.blocked(place_of("/act_123/campaigns")) == 0  # another limit
     assert usage.blocked(place_of("/act_999/insights")) == 0  # another account
     clock.now += 18 * 60 + 1
-    assert usage.waiting(place_of("/act_123/insights")) == "Meta takes ads_insights requests of 123 again in 1 minute."
+    assert (
+        usage.waiting(place_of("/act_123/insights")) == "Meta accepts ads_insights requests of 123 again in 1 minute."
+    )
     clock.now += 60
     assert usage.waiting(place_of("/act_123/insights")) == ""
 

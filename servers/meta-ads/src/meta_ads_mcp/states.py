@@ -40,7 +40,7 @@ def _checked(node: str, kind: Kind, said: graph.Json | GraphError) -> graph.Json
     if not isinstance(said, GraphError) and said.get(_OF_KIND[kind]) and str(said.get("id")) == node:
         return said
     why = said.message if isinstance(said, GraphError) else f"it has no {_OF_KIND[kind]}"
-    return GraphError(f"{node} is not an ID of kind {_WORDS[kind][0]}: {why}", code=100)
+    return GraphError(f"{node} is not of kind {_WORDS[kind][0]}: {why}", code=100)
 
 
 def _counted(number: int, kind: Kind) -> str:

@@ -70,8 +70,8 @@ async def find_failed_messages(
     """Find which messages of the latest days did not arrive and why, grouped by reason, with what to do about each.
 
     Args:
-        days: number of days to cover.
-        most: maximum number of messages to read, the latest first.
+        days: length of the period in days.
+        most: messages to read at most, the latest first.
     """
     since = (datetime.now(UTC) - timedelta(days=days)).date()
     asked: dict[str, Any] = {"DateSentSince": str(since), "PageSize": most}

@@ -62,10 +62,10 @@ async def send_to_many(
     messagingServiceSid: str = "",
     confirm: str = "",
 ) -> SentToMany:
-    """Send one text to several people. Above a limit, the user is asked before anything is sent.
+    """Send one text to several people. Above a number of people, the user is asked before anything is sent.
 
     Args:
-        to: recipients in E.164 form; each gets the text once.
+        to: the people's numbers in E.164 form; each gets the text once.
         body: content of the text.
         fromNumber: sender, a number of the account; or give messagingServiceSid.
         messagingServiceSid: messaging service that selects the sender.

@@ -93,7 +93,7 @@ async def watch_competitor(
 
 
 async def check_changes(ctx: Context, competitor: MaybeName = "") -> CheckResult:
-    """Fetch the watched pages now, and report what changed since the last check: prices, sections of text, titles, technology. Dates and counters are ignored."""
+    """Look for changes on the watched pages now, and report what changed since the last check: prices, sections of text, titles, technology. Dates and counters are ignored."""
     desk = desk_of(ctx)
     watches = _known(desk, competitor)
     result = CheckResult(checked=0, changed=[], unchanged=0, note="" if desk.store.lasting else _FLEETING)
