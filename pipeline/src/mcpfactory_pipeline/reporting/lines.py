@@ -10,6 +10,7 @@ from typing import Any, Final, TextIO
 
 from mcpfactory_pipeline.base.events import (
     LogLines,
+    Reporter,
     RunEvent,
     RunFinished,
     RunStarted,
@@ -83,7 +84,7 @@ def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
     return [f"{pluralize(len(pruned), 'old candidate')} pruned, {size:.1f} MB ([artifacts] keep): {', '.join(pruned)}"]
 
 
-class PlainReporter:
+class PlainReporter(Reporter):
     """Reporter that writes lines without colors or cursor movements, wrapped on a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -96,9 +97,6 @@ class PlainReporter:
             for part in _wrap_line(line) if self._folds else (line,):
                 self._stream.write(part + "\n")
         self._stream.flush()
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _wrap_line(line: str) -> list[str]:
@@ -114,7 +112,7 @@ def _wrap_line(line: str) -> list[str]:
     return [first, *(_INDENT + part for part in rest)]
 
 
-class JsonReporter:
+class JsonReporter(Reporter):
     """Reporter that writes each event as a line of JSON; the last is `run.finished`."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -124,9 +122,6 @@ class JsonReporter:
         """Write one line."""
         self._stream.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
         self._stream.flush()
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

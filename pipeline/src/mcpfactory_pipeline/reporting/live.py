@@ -16,6 +16,7 @@ from rich.text import Text
 
 from mcpfactory_pipeline.base.events import (
     LogLines,
+    Reporter,
     RunEvent,
     RunFinished,
     RunStarted,
@@ -38,7 +39,7 @@ _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
 _RUNNING: Final = "running"
 
 
-class LiveReporter:
+class LiveReporter(Reporter):
     """Live table of servers × stages; after the run, the final table with every server stays on the terminal."""
 
     def __init__(self, stream: TextIO) -> None:

@@ -20,6 +20,7 @@ from mcpfactory_pipeline.base import ids
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.events import (
     LogLines,
+    Reporter,
     RunEvent,
     RunStarted,
     RunWaiting,
@@ -246,7 +247,7 @@ def add_log(steps: list[StepRun], event: LogLines) -> None:
             return
 
 
-class _ProgressReporter:
+class _ProgressReporter(Reporter):
     """Report the progress of a run to the client. Events come from several threads, one at a time."""
 
     def __init__(self, ctx: Context) -> None:
@@ -279,6 +280,3 @@ class _ProgressReporter:
     def _report(self, count: int, message: str) -> None:
         self._done += count
         self._ctx.report_progress(self._done, max(self._total, self._done) or None, message)
-
-    def close(self) -> None:
-        """Do nothing: the tool's result has the rest."""
