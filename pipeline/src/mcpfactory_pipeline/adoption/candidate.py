@@ -197,7 +197,6 @@ def prepare_server(
     kind = KINDS[record.kind]
     if kind.make_ready is None or kind.program is None:
         return PreparedServer(record, place, (), (), {})
-    place.parent.mkdir(parents=True, exist_ok=True)
     with file_lock(place.parent / f".{place.name}.lock", timeout=_PATIENCE):
         holds = _whole(place, hashes, verify=verify)
         if holds is None:

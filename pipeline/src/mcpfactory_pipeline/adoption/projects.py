@@ -30,9 +30,9 @@ from mcpfactory_pipeline.adoption.sources import (
     check_python_lock,
 )
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
+from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, run_captured
 from mcpfactory_pipeline.build.secret_scan import find_secrets, find_secrets_in_files, without_ignored
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, wheel_version

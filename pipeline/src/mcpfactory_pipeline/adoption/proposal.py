@@ -147,7 +147,6 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
         ):  # written last, because this file turns the folder into a server
             if one.change != "same":
                 place = workspace.root / one.path
-                place.parent.mkdir(parents=True, exist_ok=True)
                 mode = place.stat().st_mode & 0o777 if place.is_file() else None
                 replace_file(place, one.after.encode(), mode=mode)
                 written.append(one.path)

@@ -6,7 +6,9 @@ import errno
 import glob
 import json
 import os
+import shutil
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -69,16 +71,34 @@ def venv_python(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
+def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
+    """Copy files below `source` to the same paths below `target`; links are replaced by their targets."""
+    for path in files:
+        place = target / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / path, place)
+
+
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write a file so that a reader, and a machine that stops, sees the old content or the new, never a part.
 
-    With `mode` the file has these permissions from its first byte on. The caller holds a lock for the file.
+    Missing folders are created. With `mode` the file has these permissions from its first byte on. The caller holds a
+    lock for the file.
     """
     move_into_place(write_temporary(file, data, mode=mode), file)
 
 
+def update_file(file: Path, data: bytes) -> bool:
+    """Replace a file that has another content, and return True if it had."""
+    if file.is_file() and file.read_bytes() == data:
+        return False
+    replace_file(file, data)
+    return True
+
+
 def write_temporary(file: Path, data: bytes, *, mode: int | None = None) -> Path:
     """Write a file's new content to a temporary file next to it; remove leftovers of killed processes."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     remove_temporaries(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:

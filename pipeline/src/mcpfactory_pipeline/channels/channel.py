@@ -203,7 +203,6 @@ def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> No
         if place.parent.is_symlink():
             place.parent.unlink()
         if place.is_symlink() or not place.exists() or place.read_bytes() != data:
-            place.parent.mkdir(parents=True, exist_ok=True)
             replace_file(place, data)
         links.append((_link(name, content), name))
     before = _linked_folders(page)
@@ -232,7 +231,6 @@ def _page(folder: Path) -> str:
 
 
 def _write_page(folder: Path, title: str, links: list[tuple[str, str]]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     replace_file(folder / "index.html", _page_text(title, links).encode())
 
 

@@ -16,10 +16,10 @@ from shutil import copyfile
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.errors import ServerError, StageError
+from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_tests
-from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_program
 from mcpfactory_pipeline.isolation.levels import AUTO, NONE, Sandbox, find_level, make_sandbox
 from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, error_summary, package_command

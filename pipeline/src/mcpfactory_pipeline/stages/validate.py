@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_api_model, environment_for_validate
-from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, make_sandbox

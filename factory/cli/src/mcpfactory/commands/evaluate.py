@@ -281,9 +281,7 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
         workflows=[str(one["name"]) for one in _json(server.folder / ".mcpfactory/report.json").get("workflows", ())],
         reports=read_reports(server.folder),
     )
-    file = server.folder / PROPOSALS
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, proposals_text(found).encode())
+    replace_file(server.folder / PROPOSALS, proposals_text(found).encode())
     if as_json:
         output.data({"file": PROPOSALS.as_posix(), "proposals": [asdict(one) for one in found]})
         return

@@ -34,7 +34,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, StageError
-from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.files import update_file
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, RUNTIME, distribution_wheel
 from mcpfactory_pipeline.build.wheels import read_wheel
@@ -81,13 +81,7 @@ def refresh(folder: Path) -> list[str]:
                 hint=f"{error.hint}; or use a repository: --factory git+https://…@REF",
             ) from error
         wanted = {wheel.name: wheel.read_bytes() for wheel in built}
-    folder.mkdir(parents=True, exist_ok=True)
-    changed = []
-    for name, data in wanted.items():
-        file = folder / name
-        if not file.is_file() or file.read_bytes() != data:
-            replace_file(file, data)
-            changed.append(name)
+    changed = [name for name, data in wanted.items() if update_file(folder / name, data)]
     for wheel in factory_wheels(folder):
         if wheel.name not in wanted:
             wheel.unlink()
@@ -361,7 +355,7 @@ def record_origin(config: Path, origin: Origin) -> bool:
     Raises:
         ConfigError: the file has no table `[workspace]`.
     """
-    return _rewrite(config, with_origin(_read(config), origin))
+    return update_file(config, with_origin(_read(config), origin).encode())
 
 
 def apply_origin(root: Path, origin: Origin) -> list[str]:
@@ -378,7 +372,7 @@ def apply_origin(root: Path, origin: Origin) -> list[str]:
         changed += [f"{origin.place}{name}" for name in refresh(folder)]
     project = root / _PROJECT
     try:
-        if project.is_file() and _rewrite(project, with_uv_tables(_read(project), origin)):
+        if project.is_file() and update_file(project, with_uv_tables(_read(project), origin).encode()):
             changed.append(_PROJECT)
     except ConfigError:
         pass  # `unconfigured_project` reports what to add
@@ -415,13 +409,6 @@ def _read(file: Path) -> str:
         return file.read_bytes().decode("utf-8")  # keep the owner's line ends
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint="make it readable") from error
-
-
-def _rewrite(file: Path, text: str) -> bool:
-    if text == _read(file):
-        return False
-    replace_file(file, text.encode())
-    return True
 
 
 _BEGIN: Final = "# Where uv finds the runtime of servers. Written by `mcpfactory ci`:"
