@@ -206,10 +206,9 @@ def show_worth(
     from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
 
     if request.model and (request.modes != ["full"] or len(request.profiles) > 1):
-        output.fail(
+        output.usage_error(
             "--check-cases cannot be combined with --mode or a second --profile",
             "leave out --mode, and give one --profile",
-            Exit.USAGE,
         )
     report = None
     if request.model:
@@ -305,12 +304,11 @@ def evaluate(**values: Any) -> None:
     request = EvaluationRequest(**values)
     for one in request.modes:
         if one not in MODES:
-            output.fail(f"unknown value {one!r} for --mode", f"use one of {', '.join(MODES)}", Exit.USAGE)
+            output.usage_error(f"unknown value {one!r} for --mode", f"use one of {', '.join(MODES)}")
     if not request.model and (request.baseline or len(request.profiles) > 1 or request.mode):
-        output.fail(
+        output.usage_error(
             "--baseline, --mode and a second --profile have no effect without --model",
             "add --model openai:NAME or anthropic:NAME",
-            Exit.USAGE,
         )
     workspace = workspace_in()
     server = workspace.server(request.name)
