@@ -16,7 +16,7 @@ from mcpfactory_pipeline.adoption.npm import node_paths
 from mcpfactory_pipeline.adoption.pypi import environment_paths
 from mcpfactory_pipeline.adoption.sources import AdoptionSources, CollectedFiles
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import parse_error_reason
+from mcpfactory_pipeline.base.files import parse_error_reason, read_json
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.environment import changed_files, contents, contents_hash
@@ -218,10 +218,7 @@ def _located(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _whole(place: Path, hashes: Mapping[str, str], *, verify: bool) -> Mapping[str, str] | None:
-    try:
-        made: dict[str, Any] = json.loads((place / _MARK).read_bytes())
-    except (OSError, ValueError):
-        return None
+    made = read_json(place / _MARK)
     if made.get("files") != dict(hashes):
         return None
     if not verify:

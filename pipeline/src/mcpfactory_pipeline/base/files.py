@@ -8,9 +8,20 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
+
+_MAX_JSON: Final = 32 * 1024 * 1024  # maximum size in bytes of a file that is read as JSON
+
+
+def read_json(file: Path) -> Mapping[str, Any]:
+    """Return the JSON object in a file; empty if the file is missing, too large or contains anything else."""
+    try:
+        found = {} if file.stat().st_size > _MAX_JSON else json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def read_regular(file: Path, most: int) -> bytes:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.base.files import venv_python
+from mcpfactory_pipeline.base.files import read_json, venv_python
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file, hash_record
 from mcpfactory_pipeline.base.versions import python_version
 from mcpfactory_pipeline.build.distributions import requires_runtime, runtime_wheel
@@ -170,7 +170,7 @@ def environment_for_api_model(inputs: StageInputs, candidate: Artifact) -> Envir
 def ready_python(candidate: Artifact) -> Path | None:
     """Return the interpreter of the environment that `validate` made from exactly these files, or None if missing."""
     folder = _folder(candidate, _CHECKED)
-    made = _read(folder)
+    made = read_json(folder / _READY)
     return venv_python(folder) if made.get("files") == dict(candidate.files) and venv_python(folder).exists() else None
 
 
@@ -217,7 +217,7 @@ def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str
 
 def _whole(folder: Path, wanted: Mapping[str, Any]) -> Environment | None:
     """Return an existing environment if it is unmodified and uses the current interpreter, else None."""
-    made, python = _read(folder), venv_python(folder)
+    made, python = read_json(folder / _READY), venv_python(folder)
     if {key: value for key, value in made.items() if key != "holds"} != wanted or not python.exists():
         return None
     holds = contents(folder, without=_READY)
@@ -258,14 +258,6 @@ def _test_group(folder: Path) -> tuple[list[str], str]:
         if "test" in config.get("dependency-groups", {})
         else ([], "")
     )
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    try:
-        made = json.loads((folder / _READY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return made if isinstance(made, dict) else {}
 
 
 def _remove_others(candidate: Artifact) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.files import read_json
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
 from mcpfactory_pipeline.decisions.drift import Drift, is_of_other_offer, way_to_offer
 from mcpfactory_pipeline.decisions.integrity import state_faults
@@ -120,13 +120,9 @@ def _edited(case: _DriftInputs) -> Iterator[Drift]:
         yield Drift("edited", message, means, f"git diff -- servers/{case.server.name}")
 
 
-def _lock(case: _DriftInputs) -> dict[str, Any]:
+def _lock(case: _DriftInputs) -> Mapping[str, Any]:
     """Return the server's lock; empty if it is missing or unreadable, which the stage `generate` reports."""
-    try:
-        data = json.loads((case.server.folder / _LOCK).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
+    return read_json(case.server.folder / _LOCK)
 
 
 def _readme(case: _DriftInputs) -> Iterator[Drift]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -264,7 +263,7 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
 
 def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
     """Write proposed cases to a separate file next to the evaluated ones, and print its path."""
-    from mcpfactory_pipeline.base.files import replace_file
+    from mcpfactory_pipeline.base.files import read_json, replace_file
     from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import PROPOSALS, read_reports
     from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
@@ -276,8 +275,8 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
     found = propose_cases(
         tools,
         read_cases(server.folder),
-        examples=example_calls(_json(server.cases)),
-        workflows=[str(one["name"]) for one in _json(server.folder / ".mcpfactory/report.json").get("workflows", ())],
+        examples=example_calls(read_json(server.cases)),
+        workflows=[str(one["name"]) for one in read_json(server.report).get("workflows", ())],
         reports=read_reports(server.folder),
     )
     replace_file(server.folder / PROPOSALS, proposals_text(found).encode())
@@ -289,10 +288,6 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
         f"move accepted cases from {PROPOSALS} of {server.name} to `cases:` of a file in evals/; proposals are "
         "not evaluated"
     )
-
-
-def _json(file: Path) -> Any:
-    return json.loads(file.read_bytes()) if file.is_file() else {}
 
 
 def evaluate(**values: Any) -> None:
