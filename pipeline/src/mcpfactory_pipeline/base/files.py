@@ -99,9 +99,14 @@ def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     move_into_place(write_temporary(file, data, mode=mode), file)
 
 
+def has_content(file: Path, data: bytes) -> bool:
+    """Return True if a file exists and has this content."""
+    return file.is_file() and file.read_bytes() == data
+
+
 def update_file(file: Path, data: bytes) -> bool:
     """Replace a file that has another content, and return True if it had."""
-    if file.is_file() and file.read_bytes() == data:
+    if has_content(file, data):
         return False
     replace_file(file, data)
     return True

@@ -82,7 +82,9 @@ def _writing(channels: Path, channel: str) -> Iterator[Path]:
     try:
         with file_lock(channels / f".{channel}.lock"):
             yield channels / channel
-            _write_root(channels / channel)
+            root = channels / channel / "simple"
+            projects = sorted(page.parent.name for page in root.glob("*/index.html"))
+            _write_page(root, "simple index", [(f"{name}/", name) for name in projects])
     except OSError as error:
         raise StateError(
             f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable"
@@ -211,11 +213,6 @@ def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> No
     for old in {path.parent for path in (folder / "files").glob(f"*/{prefix}-*")}:
         if old.name not in now | before:  # keep the previous release, because an installation may be in progress
             shutil.rmtree(old, ignore_errors=True)
-
-
-def _write_root(folder: Path) -> None:
-    projects = sorted(page.parent.name for page in (folder / "simple").glob("*/index.html"))
-    _write_page(folder / "simple", "simple index", [(f"{name}/", name) for name in projects])
 
 
 def _linked_folders(folder: Path) -> set[str]:

@@ -96,8 +96,8 @@ def _html_body(report: Report) -> Iterator[str]:
         cells = ((one.waiver.rule, one.waiver.tool or "all", *_waiver_cells(one)) for one in report.waivers)
         yield "<h2>Waivers</h2>" + _html_table(("rule", "tool", "state", "person", "until", "reason"), cells)
     if report.waivers and report.waived:
-        rows = ((one.rule, one.where, one.message) for one in report.waived)
-        yield "<h3>What was waived</h3>" + _html_table(("rule", "where", "what"), rows)
+        waived = ((one.rule, one.where, one.message) for one in report.waived)
+        yield "<h3>What was waived</h3>" + _html_table(("rule", "where", "what"), waived)
     yield (
         "<h2>Rules that were kept</h2><p>"
         + ", ".join(f"<code>{_escape_html(rule)}</code>" for rule in _kept(report))

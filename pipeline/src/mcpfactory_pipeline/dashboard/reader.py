@@ -316,7 +316,9 @@ class WorkspaceReader:
         if known is not None and known.stamps == stamps_of(known.paths):
             return known.facts
         # Take the stamps first, so that a file that changes during the read is read again.
-        places = tuple(_own_files(workspace, inbox.store, name))
+        store, folder = inbox.store, f"{workspace.root}/servers/{name}"
+        own = (store.state_file(name), store.history_file(name), store.locks / f"{name}.running")
+        places = (*map(str, own), *files_below(folder))
         before = stamps_of(places)
         try:
             server = workspace.server(name)
@@ -369,11 +371,6 @@ def _refuse_unknown(workspace: Workspace, name: str) -> None:
         raise
     except PipelineError:
         return
-
-
-def _own_files(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
-    yield from map(str, (store.state_file(name), store.history_file(name), store.locks / f"{name}.running"))
-    yield from files_below(f"{workspace.root}/servers/{name}")
 
 
 def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> Iterator[Path]:

@@ -119,7 +119,7 @@ def read_evidence(evidence: EvidenceFiles, defined: Iterable[str] = ()) -> Obser
 
 def _observed(data: Mapping[str, Any], defined: Iterable[str]) -> ObservedTests:
     tests: Mapping[str, Mapping[str, Any]] = data["tests"]
-    known = {_without_parameters(name) for name in (*tests, *data["deselected"])}
+    known = {name.partition("[")[0] for name in (*tests, *data["deselected"])}
     hidden = [name for name in defined if name not in known and name.partition("::")[0] not in data["errors"]]
     by_outcome = {
         outcome: tuple(name for name, test in tests.items() if test["outcome"] == outcome)
@@ -158,10 +158,6 @@ def _functions(module: ast.Module) -> Iterator[str]:
 
 def _is_test(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
-
-
-def _without_parameters(name: str) -> str:
-    return name.partition("[")[0]
 
 
 def name_tests(names: Collection[str]) -> str:

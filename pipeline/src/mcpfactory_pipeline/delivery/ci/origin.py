@@ -34,7 +34,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, StageError
-from mcpfactory_pipeline.base.files import update_file
+from mcpfactory_pipeline.base.files import has_content, update_file
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, RUNTIME, distribution_wheel
 from mcpfactory_pipeline.build.wheels import read_wheel
@@ -126,14 +126,10 @@ def _same(name: str, files: Mapping[str, bytes]) -> bool:
     root = Path(spec.origin).parent.parent
     code = {path: data for path, data in files.items() if path.startswith(f"{package}/")}
     modules = {file.relative_to(root).as_posix() for file in (root / package).rglob("*.py")}
-    if modules - set(code) or not all(_is(root / path, data) for path, data in code.items()):
+    if modules - set(code) or not all(has_content(root / path, data) for path, data in code.items()):
         return False
     metadata = next(data.decode() for path, data in files.items() if path.endswith(".dist-info/METADATA"))
     return _requirements(metadata) == _requirements(_metadata(name))
-
-
-def _is(file: Path, data: bytes) -> bool:
-    return file.is_file() and file.read_bytes() == data
 
 
 def _metadata(name: str) -> str:
@@ -463,7 +459,9 @@ def with_uv_tables(text: str, origin: Origin) -> str:
         changed = True
     if changed:
         remedy = (
-            f"add to them: {_one_line(tables)}" if tables else f"take the line of {RUNTIME} out of [tool.uv.sources]"
+            f"add to them: {'; '.join(filter(None, tables.splitlines()))}"
+            if tables
+            else f"take the line of {RUNTIME} out of [tool.uv.sources]"
         )
         raise ConfigError("pyproject.toml already has other tables for uv", hint=remedy)
     return edited
@@ -481,7 +479,3 @@ def _without_runtime(data: dict[str, Any]) -> dict[str, Any]:
     uv = tool.get("uv", {})
     sources = {name: value for name, value in uv.get("sources", {}).items() if name != RUNTIME}
     return {**data, "tool": {**tool, "uv": {**uv, "sources": sources}}}
-
-
-def _one_line(tables: str) -> str:
-    return "; ".join(line for line in tables.splitlines() if line)

@@ -172,7 +172,8 @@ def _commit(
     files = {path: data for one in work.values() for path, data in one.items()}
     head = repository.head()
     try:
-        _begin_journal(workspace, head, files)
+        hashes = {path: ABSENT if data is None else hash_bytes(data) for path, data in files.items()}
+        replace_file(_journal_file(workspace), json.dumps({"head": head, "files": hashes}).encode())
         _write_files(workspace.root, files)
         commit = repository.commit(sorted(files), _message(due))
     except BaseException:
@@ -200,11 +201,6 @@ def _tag(repository: Repository, one: ReleaseProposal, folder: str) -> None:
 
 _Files = Mapping[str, bytes | None]
 """New contents of files, by path below the workspace; None: removed."""
-
-
-def _begin_journal(workspace: Workspace, head: str, files: _Files) -> None:
-    hashes = {path: ABSENT if data is None else hash_bytes(data) for path, data in files.items()}
-    replace_file(_journal_file(workspace), json.dumps({"head": head, "files": hashes}).encode())
 
 
 def _end_journal(workspace: Workspace) -> None:
