@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from mcpfactory_pipeline.base.events import Reporter, RunEvent
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.reporting.lines import JsonReporter, PlainReporter
+from mcpfactory_pipeline.reporting.lines import LineReporter
 from mcpfactory_pipeline.workspace.settings import DECISIONS, EventSettings
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -28,7 +28,7 @@ def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
         from mcpfactory_pipeline.reporting.live import LiveReporter  # noqa: PLC0415 - loads rich
 
         return LiveReporter(stream)
-    return JsonReporter(stream) if kind == "json" else PlainReporter(stream)
+    return LineReporter(stream, as_json=kind == "json")
 
 
 class Notifier:

@@ -73,18 +73,18 @@ def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
     return [f"{pluralize(len(pruned), 'old candidate')} pruned, {size:.1f} MB ([artifacts] keep): {', '.join(pruned)}"]
 
 
-class PlainReporter(events.Reporter):
-    """Reporter that writes lines without colors or cursor movements, wrapped on a terminal."""
+class LineReporter(events.Reporter):
+    """Reporter that writes lines without colors or cursor movements: of text, wrapped on a terminal, or of JSON."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._folds = stream.isatty()
+    def __init__(self, stream: TextIO, *, as_json: bool) -> None:
+        self._stream, self._as_json = stream, as_json
 
     def emit(self, event: events.RunEvent) -> None:
-        """Write the lines of one event."""
-        for line in event_lines(event):
-            for part in _wrap_line(line) if self._folds else (line,):
-                self._stream.write(part + "\n")
+        """Write the lines of one event; as JSON it is one line, and `run.finished` the last."""
+        lines = [json.dumps(event.to_json(), ensure_ascii=False)] if self._as_json else event_lines(event)
+        if self._stream.isatty() and not self._as_json:
+            lines = [part for line in lines for part in _wrap_line(line)]
+        self._stream.writelines(f"{line}\n" for line in lines)
         self._stream.flush()
 
 
@@ -99,18 +99,6 @@ def _wrap_line(line: str) -> list[str]:
         return [head + bar + text[start : start + most] for start in range(0, len(text) or 1, most)]
     first, *rest = wrap(line, width - len(_INDENT))
     return [first, *(_INDENT + part for part in rest)]
-
-
-class JsonReporter(events.Reporter):
-    """Reporter that writes each event as a line of JSON; the last is `run.finished`."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def emit(self, event: events.RunEvent) -> None:
-        """Write one line."""
-        self._stream.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
-        self._stream.flush()
 
 
 def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

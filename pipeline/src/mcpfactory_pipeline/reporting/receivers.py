@@ -14,6 +14,7 @@ import smtplib
 import ssl
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.message import EmailMessage
@@ -41,20 +42,13 @@ _SENTENCES: Final = {
 }  # fmt: skip
 
 
-class _NoticeFields(dict[str, Any]):
-    """The fields of an event as text; missing fields are empty."""
-
-    def __missing__(self, key: str) -> str:
-        return ""
-
-
 def notice_line(notice: Mapping[str, Any]) -> str:
     """Return an event as one line of plain text without invisible characters."""
     kind = str(notice["event"])
     if kind == "run.finished":
         said = "a run ended: " + ", ".join(f"{name} {outcome}" for name, outcome in notice.get("servers", {}).items())
     else:
-        known = _NoticeFields({key: "" if value is None else value for key, value in notice.items()})
+        known = defaultdict(str, {key: "" if value is None else value for key, value in notice.items()})
         sentence = _SENTENCES.get(kind, f"{kind.replace('{', '')} {{stage}} {{message}}")
         server = f"{notice['server']}: " if notice.get("server") else ""
         said = server + sentence.format_map(known)
