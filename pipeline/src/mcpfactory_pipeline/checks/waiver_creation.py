@@ -15,7 +15,7 @@ from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.checks.rules import find_rule
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, KnownDrift, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, Drift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver, add_waiver, read_waivers, refused_waivers
@@ -80,7 +80,7 @@ def waive(
     return {**waiver.to_json(), **said, "server": server, "file": file, "dry_run": dry_run}
 
 
-def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[KnownDrift, ...]:
+def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[Drift, ...]:
     """Return the known drift that a waiver of this rule would cover; empty for other rules."""
     if rule != DRIFT_RULE:
         return ()
