@@ -108,7 +108,8 @@ def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[Drift, ...]
             return ()
         if data["drift"] != _SCHEMA:
             raise ValueError("it has another format")
-        return tuple(Drift(**{name: str(value) for name, value in one.items()}) for one in data["found"])
+        found: list[dict[str, Any]] = [{name: str(value) for name, value in one.items()} for one in data["found"]]
+        return tuple(Drift(**one) for one in found)
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
