@@ -207,9 +207,7 @@ _JUDGED: Final = (0, 1, 2, 4, 5)
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Run the tests next to the installed wheel. A run without tests fails, because it proves nothing."""
-    candidate = inputs.candidate
-    if candidate is None:
-        raise StageError("no candidate to test", hint="run the stage build first")
+    candidate = inputs.built_candidate
     tests = source_files(inputs.folder / "tests")
     from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy
 
