@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,8 +47,8 @@ class ServerKind:
 
 KINDS: Final[Mapping[str, ServerKind]] = {
     "python": ServerKind(projects.collect_python, pypi.make_environment, pypi.python_program),
-    "node": ServerKind(projects.collect_node, projects.make_package, projects.package_program),
-    "command": ServerKind(command.collect, command.unpack, command.command_program, upstream="its author"),
+    "node": ServerKind(projects.collect_node, projects.make_package, partial(command.program_in, "package")),
+    "command": ServerKind(command.collect, command.unpack, partial(command.program_in, "files"), upstream="its author"),
     "pypi": ServerKind(
         pypi.collect,
         pypi.make_environment,

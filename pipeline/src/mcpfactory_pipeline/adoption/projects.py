@@ -151,12 +151,6 @@ def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -
         run_npm("ci", "--omit=dev", cwd=place / _UNPACKED, log=log)
 
 
-def package_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in an unpacked package: arguments that name its files become their paths."""
-    inside = place / _UNPACKED
-    return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
-
-
 _CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts")
 _NO_TESTS: Final = "no test specified"  # the text of the test script that `npm init` writes
 
