@@ -188,7 +188,9 @@ def _environment(
     folder = _folder(candidate, purpose)
     if (found := _whole(folder, wanted)) is not None:
         return found
-    _remove_others(candidate)
+    for other in candidate.folder.parent.glob("*/environments"):  # earlier candidates no longer need theirs
+        if other != candidate.folder / "environments":
+            shutil.rmtree(other, ignore_errors=True)
     packages = [str(wheel), *([str(runtime)] if runtime else []), *options]
     try:
         holds = _made(inputs, folder, wheel, packages)
@@ -253,15 +255,6 @@ def _test_group(folder: Path) -> tuple[list[str], str]:
         config = tomllib.loads(project.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return [], ""
-    return (
-        (["--group", f"{project}:test"], hash_file(project))
-        if "test" in config.get("dependency-groups", {})
-        else ([], "")
-    )
-
-
-def _remove_others(candidate: Artifact) -> None:
-    """Delete the environments of the server's earlier candidates, which are no longer needed."""
-    for other in (*candidate.folder.parent.glob("*/environments"), *candidate.folder.parent.glob("*/environment")):
-        if other != candidate.folder / "environments":
-            shutil.rmtree(other, ignore_errors=True)
+    if "test" not in config.get("dependency-groups", {}):
+        return [], ""
+    return ["--group", f"{project}:test"], hash_file(project)
