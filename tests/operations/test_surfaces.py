@@ -14,6 +14,7 @@ from mcpfactory.commands.pipeline import COMMANDS as PIPELINE
 from mcpfactory.main import COMMANDS, build_command
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.operations.decisions import DECISIONS
 from mcpfactory_pipeline.operations.operation import (
     FullAccess,
     Operation,
@@ -23,7 +24,7 @@ from mcpfactory_pipeline.operations.operation import (
     param_of,
 )
 from mcpfactory_pipeline.operations.publish import Publish
-from mcpfactory_pipeline.operations.table import DECISIONS, OPERATIONS, read_command
+from mcpfactory_pipeline.operations.table import OPERATIONS, read_command
 from mcpfactory_pipeline.serve import resources
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.workspace.policy import AGENT_ACTIONS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.base.events import RunEvent
+from mcpfactory_pipeline.base.events import Reporter, RunEvent
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.run.executor import Executor
@@ -22,7 +22,7 @@ from tests.pipeline.staged_workspace import StagedWorkspace, configured
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Recorder:
+class Recorder(Reporter):
     """A reporter that keeps what it was told."""
 
     def __init__(self) -> None:
@@ -30,9 +30,6 @@ class Recorder:
 
     def emit(self, event: RunEvent) -> None:
         self.events.append(event)
-
-    def close(self) -> None:
-        pass
 
     def of(self, kind: type[RunEvent]) -> list:
         return [event for event in self.events if isinstance(event, kind)]

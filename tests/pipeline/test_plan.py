@@ -113,4 +113,4 @@ def test_the_plan_says_what_runs_and_why(case):
 
 def test_a_step_is_plain_data():
     (step, *_) = plan((A,), ServerState("s"), NOW)
-    assert step.to_json() == {"server": "s", "stage": "a", "verdict": "run", "reasons": ["never run"]}
+    assert step.to_json() == {"server": "s", "stage": "a", "verdict": "run", "reasons": ("never run",)}

@@ -12,6 +12,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import LogLines
+from mcpfactory_pipeline.checks.report import Finding
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage
 from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
@@ -316,15 +317,15 @@ async def test_findings_come_with_their_proof_and_gates_first(space):
     kept = space.artifacts / "notes" / candidate / "validate"
     kept.mkdir(parents=True)
     rows = [
-        {"rule": rule, "severity": 3, "gate": gate, "message": "m", "where": "w", "hint": "h", "source": "s", "evidence": {"sent": 1}}
+        Finding(rule, 3, gate, "m", "w", "h", "s", evidence={"sent": 1}, follows=("c.rule: m",)).to_json()
         for rule, gate in (("a.small", False), ("b.gate", True))
-    ]  # fmt: skip
+    ]
     report = {"score": 80, "passed": False, "findings": rows, "not_checked": []}
     (kept / "report.json").write_text(json.dumps(report))
     async with connect(make_factory(space.root)) as client:
         found = (await client.call_tool("findings", {"server": "notes", "limit": 1}))["structuredContent"]
     assert (found["total"], [one["rule"] for one in found["findings"]]) == (2, ["b.gate"])
-    assert found["findings"][0]["evidence"] == {"sent": 1}
+    assert (found["findings"][0]["evidence"], found["findings"][0]["follows"]) == ({"sent": 1}, ["c.rule: m"])
 
 
 async def test_no_file_elsewhere_on_the_machine_is_read(space):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcpfactory import completion, output
-from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -91,7 +90,7 @@ def check_provider(name: str) -> None:
     from mcpfactory_pipeline.delivery.ci.providers import PROVIDERS
 
     if name and name not in PROVIDERS:
-        output.fail(f"unknown provider {name!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
+        output.usage_error(f"unknown provider {name!r}", f"providers: {', '.join(PROVIDERS)}")
 
 
 def workspace_in(folder: Path | None = None) -> Workspace:

@@ -86,6 +86,11 @@ def fail(message: str, hint_text: str = "", code: Exit = Exit.BAD_INPUT) -> NoRe
     raise typer.Exit(code)
 
 
+def usage_error(message: str, hint_text: str) -> NoReturn:
+    """End the command because its options or arguments are invalid."""
+    fail(message, hint_text, Exit.USAGE)
+
+
 def error(message: str, hint_text: str = "") -> None:
     """Print an error message and its hint on stderr."""
     note(f"{styled('error:', 'bad', err=True)} {message}")
@@ -287,7 +292,7 @@ def log_to_stderr(level: str) -> None:
     Ends the command if the level is unknown.
     """
     if level.lower() not in _LEVELS:
-        fail(f"MCPFACTORY_LOG: unknown level {level!r}", f"use one of {', '.join(_LEVELS)}", Exit.USAGE)
+        usage_error(f"MCPFACTORY_LOG: unknown level {level!r}", f"use one of {', '.join(_LEVELS)}")
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=level.upper(), format=form, datefmt="%H:%M:%S", stream=sys.stderr)
     sys.addaudithook(_log_process)

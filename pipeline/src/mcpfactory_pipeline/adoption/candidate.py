@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from mcpfactory_pipeline.adoption.npm import node_paths
 from mcpfactory_pipeline.adoption.pypi import environment_paths
 from mcpfactory_pipeline.adoption.sources import AdoptionSources, CollectedFiles
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import parse_error_reason
+from mcpfactory_pipeline.base.files import parse_error_reason, read_json
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.environment import changed_files, contents, contents_hash
@@ -46,8 +47,8 @@ class ServerKind:
 
 KINDS: Final[Mapping[str, ServerKind]] = {
     "python": ServerKind(projects.collect_python, pypi.make_environment, pypi.python_program),
-    "node": ServerKind(projects.collect_node, projects.make_package, projects.package_program),
-    "command": ServerKind(command.collect, command.unpack, command.command_program, upstream="its author"),
+    "node": ServerKind(projects.collect_node, projects.make_package, partial(command.program_in, "package")),
+    "command": ServerKind(command.collect, command.unpack, partial(command.program_in, "files"), upstream="its author"),
     "pypi": ServerKind(
         pypi.collect,
         pypi.make_environment,
@@ -197,7 +198,6 @@ def prepare_server(
     kind = KINDS[record.kind]
     if kind.make_ready is None or kind.program is None:
         return PreparedServer(record, place, (), (), {})
-    place.parent.mkdir(parents=True, exist_ok=True)
     with file_lock(place.parent / f".{place.name}.lock", timeout=_PATIENCE):
         holds = _whole(place, hashes, verify=verify)
         if holds is None:
@@ -219,10 +219,7 @@ def _located(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _whole(place: Path, hashes: Mapping[str, str], *, verify: bool) -> Mapping[str, str] | None:
-    try:
-        made: dict[str, Any] = json.loads((place / _MARK).read_bytes())
-    except (OSError, ValueError):
-        return None
+    made = read_json(place / _MARK)
     if made.get("files") != dict(hashes):
         return None
     if not verify:

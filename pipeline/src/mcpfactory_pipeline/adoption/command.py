@@ -66,9 +66,9 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
                 target.chmod(member.mode & _RUNS)
 
 
-def command_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line for the unpacked files: arguments that name files become their paths."""
-    inside = place / "files"
+def program_in(folder: str, place: Path, start: Sequence[str]) -> tuple[str, ...]:
+    """Return the command line for the files unpacked in `place/folder`: arguments that name files become their paths."""
+    inside = place / folder
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
 

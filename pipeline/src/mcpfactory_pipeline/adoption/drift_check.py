@@ -6,7 +6,6 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,28 +16,12 @@ from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.workspace.adopted import STOPPING, KnownDrift, offered_now, read_known_drift, write_known_drift
+from mcpfactory_pipeline.workspace.adopted import STOPPING, Drift, offered_now, read_known_drift, write_known_drift
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
-@dataclass(frozen=True, slots=True)
-class SourceDifference:
-    """One difference: `kind` is `version`, `replaced` or `offers`; `command` is the command to run next.
-
-    `unanswered`: the check could not run. `offer` is the hash of the current offer, for differences that stop a
-    server.
-    """
-
-    kind: str
-    message: str
-    means: str
-    command: str
-    offer: str = ""
-    unanswered: bool = False
-
-
-def check_drift(server: WorkspaceServer) -> list[SourceDifference]:
-    """Return the differences between the adopted version and the current one at its index, registry or URL.
+def check_drift(server: WorkspaceServer) -> list[Drift]:
+    """Return the differences between the adopted version and the current one: `version`, `replaced` or `offers`.
 
     A source that does not answer is reported also, because the result is then unknown.
     """
@@ -51,32 +34,26 @@ def check_drift(server: WorkspaceServer) -> list[SourceDifference]:
             return list(look(server, adopted, Path(work)))
         except (PipelineError, ProgramRefusedError, OSError) as error:
             message, means = f"the current version is unknown: {error}", "drift from the adopted one cannot be checked"
-            return [
-                SourceDifference(
-                    "version", message, means, f"mcpfactory inbox --refresh {server.name}", unanswered=True
-                )
-            ]
+            return [Drift("version", message, means, f"mcpfactory inbox --refresh {server.name}", unanswered=True)]
 
 
-def record_known_drift(server: WorkspaceServer, seen: Sequence[SourceDifference]) -> None:
+def record_known_drift(server: WorkspaceServer, seen: Sequence[Drift]) -> None:
     """Record the differences that stop a server (`known_drift`); keep the old record if a source did not answer.
 
     Raises:
         OSError: it cannot be written.
     """
     if server.adopted is not None and not any(one.unanswered for one in seen):
-        known = [one for one in seen if one.kind in STOPPING]
-        facts = [KnownDrift(one.kind, one.message, one.means, one.command, one.offer) for one in known]
-        write_known_drift(server.folder, server.adopted, facts)
+        write_known_drift(server.folder, server.adopted, [one for one in seen if one.kind in STOPPING])
 
 
-def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[SourceDifference]:
+def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[Drift]:
     url = adopted.url
     changed, offer = asyncio.run(_offered_otherwise(url, (server.folder / LOCKS["url"]).read_bytes()))
     if changed:
         message = f"{url} offers something else than was adopted: {changed}"
         means = "callers get tools that nobody looked at: a description can tell a model what to do"
-        yield SourceDifference("offers", message, means, f"mcpfactory adopt {url} --name {server.name}", offer)
+        yield Drift("offers", message, means, f"mcpfactory adopt {url} --name {server.name}", offer=offer)
 
 
 async def find_differences(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
@@ -104,7 +81,7 @@ async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
     return remote.summarize_changes(remote.changed_offers(before, now)), remote.hash_offers(now)
 
 
-def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[SourceDifference]:
+def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Drift]:
     try:
         pypi.find_wheel(f"{adopted.package}=={adopted.version}", work, wanted=adopted.hash)
     except ProgramRefusedError as error:
@@ -113,7 +90,7 @@ def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[So
     yield from _newer(server, adopted, f"pypi:{adopted.package}==", work)
 
 
-def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[SourceDifference]:
+def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Drift]:
     there, gone, wanted = "", "", f"{adopted.package}@{adopted.version}"
     try:
         there = str(json.loads(npm.run_npm("view", wanted, "dist.integrity", "--json", cwd=work, log=False) or '""'))
@@ -125,21 +102,22 @@ def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[
     yield from _newer(server, adopted, f"npm:{adopted.package}@", work)
 
 
-def _replaced(server: WorkspaceServer, adopted: Adopted, message: str, offer: str) -> SourceDifference:
+def _replaced(server: WorkspaceServer, adopted: Adopted, message: str, offer: str) -> Drift:
     means = "channels stay unchanged; a machine without its files cannot get them again"
-    return SourceDifference("replaced", message, means, f"mcpfactory adopt {adopted.again} --name {server.name}", offer)
+    again = f"mcpfactory adopt {adopted.again} --name {server.name}"
+    return Drift("replaced", message, means, again, offer=offer)
 
 
-def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> Iterator[SourceDifference]:
+def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> Iterator[Drift]:
     ask = KINDS[adopted.kind].newest
     newest = ask(adopted.package, work) if ask else ""
     if newest and newest != adopted.version:
         message = f"{adopted.package} has {newest}, and {adopted.version} was adopted"
         means = "callers stay with what was checked until the newer one is adopted and promoted"
-        yield SourceDifference("version", message, means, f"mcpfactory adopt {form}{newest} --name {server.name}")
+        yield Drift("version", message, means, f"mcpfactory adopt {form}{newest} --name {server.name}")
 
 
-_LOOKS: Final[Mapping[str, Callable[[WorkspaceServer, Adopted, Path], Iterator[SourceDifference]]]] = {
+_LOOKS: Final[Mapping[str, Callable[[WorkspaceServer, Adopted, Path], Iterator[Drift]]]] = {
     "pypi": _wheel,
     "npm": _tarball,
     "url": _offers,

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.adoption.projects import check_project_lock, project_fi
 from mcpfactory_pipeline.adoption.pypi import ONLY_WHEELS, check_requirement, make_environment, programs
 from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources
 from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.build.pep517 import copy_files
+from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_captured, run_uv
 from mcpfactory_pipeline.isolation.levels import foreign_path, make_sandbox
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs

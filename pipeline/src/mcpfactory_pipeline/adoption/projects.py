@@ -30,9 +30,9 @@ from mcpfactory_pipeline.adoption.sources import (
     check_python_lock,
 )
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
+from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, run_captured
 from mcpfactory_pipeline.build.secret_scan import find_secrets, find_secrets_in_files, without_ignored
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, wheel_version
@@ -149,12 +149,6 @@ def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -
         shutil.copyfile(files / LOCKS["node"], place / _UNPACKED / LOCKS["node"])
         check_project_lock(place / _UNPACKED)
         run_npm("ci", "--omit=dev", cwd=place / _UNPACKED, log=log)
-
-
-def package_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in an unpacked package: arguments that name its files become their paths."""
-    inside = place / _UNPACKED
-    return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
 
 _CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts")

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.config import KINDS, ServerConfig
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
-from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.files import has_content, replace_file
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_name, read_file, read_toml
 
@@ -122,7 +122,9 @@ def propose(workspace: Workspace, found: RecognizedServer, name: str = "") -> Ad
         for path, after in sorted(wanted.items(), key=lambda row: row[0] != CONFIG)
     )
     copies = {
-        f"servers/{server}/{path}": source for path, source in found.copied.items() if not _same(folder / path, source)
+        f"servers/{server}/{path}": source
+        for path, source in found.copied.items()
+        if not has_content(folder / path, source.read_bytes())
     }
     return AdoptionProposal(server, found, files, copies)
 
@@ -147,7 +149,6 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
         ):  # written last, because this file turns the folder into a server
             if one.change != "same":
                 place = workspace.root / one.path
-                place.parent.mkdir(parents=True, exist_ok=True)
                 mode = place.stat().st_mode & 0o777 if place.is_file() else None
                 replace_file(place, one.after.encode(), mode=mode)
                 written.append(one.path)
@@ -220,10 +221,6 @@ def _read(file: Path) -> str | None:
         return file.read_text(encoding="utf-8")
     except OSError:
         return None
-
-
-def _same(place: Path, source: Path) -> bool:
-    return place.is_file() and place.read_bytes() == source.read_bytes()
 
 
 _READS: Final = re.compile(

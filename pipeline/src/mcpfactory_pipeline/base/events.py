@@ -1,10 +1,10 @@
-"""Events of a run, and the protocol of reporters."""
+"""Events of a run, and the base class of reporters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +106,11 @@ _NAMES: Final[dict[type[RunEvent], str]] = {
 KINDS: Final = tuple(_NAMES.values())
 
 
-class Reporter(Protocol):
-    """Reports a run. Events come one at a time, from several threads."""
+class Reporter:
+    """Reporter of a run; this one reports nothing. Events come one at a time, from several threads."""
 
     def emit(self, event: RunEvent) -> None:
         """Show one event."""
 
     def close(self) -> None:
         """End the report after a run with any outcome."""
-
-
-class NullReporter:
-    """Reporter that reports nothing."""
-
-    def emit(self, event: RunEvent) -> None:
-        """Show nothing."""
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to end."""

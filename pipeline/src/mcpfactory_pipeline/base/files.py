@@ -6,9 +6,22 @@ import errno
 import glob
 import json
 import os
+import shutil
 import stat
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
+
+_MAX_JSON: Final = 32 * 1024 * 1024  # maximum size in bytes of a file that is read as JSON
+
+
+def read_json(file: Path) -> Mapping[str, Any]:
+    """Return the JSON object in a file; empty if the file is missing, too large or contains anything else."""
+    try:
+        found = {} if file.stat().st_size > _MAX_JSON else json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def read_regular(file: Path, most: int) -> bytes:
@@ -69,16 +82,39 @@ def venv_python(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
+def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
+    """Copy files below `source` to the same paths below `target`; links are replaced by their targets."""
+    for path in files:
+        place = target / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / path, place)
+
+
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write a file so that a reader, and a machine that stops, sees the old content or the new, never a part.
 
-    With `mode` the file has these permissions from its first byte on. The caller holds a lock for the file.
+    Missing folders are created. With `mode` the file has these permissions from its first byte on. The caller holds a
+    lock for the file.
     """
     move_into_place(write_temporary(file, data, mode=mode), file)
 
 
+def has_content(file: Path, data: bytes) -> bool:
+    """Return True if a file exists and has this content."""
+    return file.is_file() and file.read_bytes() == data
+
+
+def update_file(file: Path, data: bytes) -> bool:
+    """Replace a file that has another content, and return True if it had."""
+    if has_content(file, data):
+        return False
+    replace_file(file, data)
+    return True
+
+
 def write_temporary(file: Path, data: bytes, *, mode: int | None = None) -> Path:
     """Write a file's new content to a temporary file next to it; remove leftovers of killed processes."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     remove_temporaries(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:

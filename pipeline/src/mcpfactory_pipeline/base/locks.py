@@ -19,7 +19,7 @@ from mcpfactory_pipeline.base.errors import StateError
 
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
-_HOLDER: Final = ".running"  # suffix of the file that records which run holds a server
+_HOLDER: Final = ".running"  # suffix of the files that record which run holds a server, and which process is a run
 _WAITS: Final = ".waits"  # suffix of the file that records that a run waits for a server
 
 Holder = dict[str, Any]
@@ -139,24 +139,15 @@ def register_run(folder: Path, run: str) -> Iterator[None]:
 
     The note is optional: a write error is ignored.
     """
-    note = _run_notes(folder) / f"{run}.json"
+    note = _run_notes(folder) / f"{run}.{os.getpid()}{_HOLDER}"
     with suppress(OSError):
         note.parent.mkdir(parents=True, exist_ok=True)
+        others = list(note.parent.iterdir())
         going = active_runs(folder)
-        for other in note.parent.glob("*.json"):
-            if other.stem not in going:
-                other.unlink(missing_ok=True)
-        for other in note.parent.glob(f"*{_WAITS}"):
+        for other in others:
             if other.name.partition(".")[0] not in going:
                 other.unlink(missing_ok=True)
-        for other in note.parent.glob("*.tmp"):  # left by runs that died before they renamed their note
-            owner = other.name.split(".")[-2]
-            if not (owner.isdecimal() and _alive(int(owner))):
-                other.unlink(missing_ok=True)
-        # Write and rename: a half-written note would look like that of a dead run. The temporary name has our PID.
-        beside = note.with_name(f"{run}.{os.getpid()}.tmp")
-        beside.write_text(json.dumps({"pid": os.getpid()}), encoding="utf-8")
-        beside.replace(note)
+        note.touch()
     try:
         yield
     finally:
@@ -166,12 +157,8 @@ def register_run(folder: Path, run: str) -> Iterator[None]:
 
 def active_runs(folder: Path) -> frozenset[str]:
     """Return the ids of the runs in progress on this machine."""
-    found = set()
-    for note in _run_notes(folder).glob("*.json"):
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            if _alive(int(json.loads(note.read_text(encoding="utf-8"))["pid"])):
-                found.add(note.stem)
-    return frozenset(found)
+    notes = (note.stem.partition(".") for note in _run_notes(folder).glob(f"*{_HOLDER}"))
+    return frozenset(run for run, _, pid in notes if pid.isdecimal() and _alive(int(pid)))
 
 
 def awaited_servers(folder: Path, run: str) -> dict[str, str]:

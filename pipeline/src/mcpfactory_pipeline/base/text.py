@@ -113,7 +113,9 @@ def on_one_line(text: str) -> str:
 
 def printable_json(text: str) -> str:
     r"""Return equivalent JSON in which characters that `printable` escapes are written as `\u001b`, safe to display."""
-    text = _CONTROL.sub(lambda found: _json_escape(found[0]), text)
+    text = _CONTROL.sub(
+        lambda found: f"\\u{ord(found[0]):04x}" if found[0].isascii() else json.dumps(found[0])[1:-1], text
+    )
     return re.sub(r"#(?=#(?:\[|vso\[|teamcity\[))", r"\\u0023", text)
 
 
@@ -160,11 +162,6 @@ def wrap(text: str, width: int) -> list[str]:
 def _escape(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _json_escape(character: str) -> str:
-    """Return a character as a JSON escape; characters beyond the BMP become two."""
-    return json.dumps(character)[1:-1] if not character.isascii() else f"\\u{ord(character):04x}"
 
 
 def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list[list[str]]:

@@ -18,7 +18,7 @@ from typing import Final
 from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.errors import PipelineError, StageError
-from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.files import replace_file, update_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file, hash_files, source_files
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.versions import source_folder, tool_version
@@ -54,10 +54,8 @@ def distribution_wheel(name: str, into: Path) -> Path:
 
 def write_wheel(files: Mapping[str, bytes], into: Path) -> Path:
     """Write a wheel with these files into a folder atomically; return its path."""
-    into.mkdir(parents=True, exist_ok=True)
-    place, data = into / canonical_name(files), canonical_wheel(files)
-    if not place.is_file() or place.read_bytes() != data:
-        replace_file(place, data)
+    place = into / canonical_name(files)
+    update_file(place, canonical_wheel(files))
     return place
 
 

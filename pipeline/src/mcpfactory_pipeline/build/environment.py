@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.base.files import venv_python
+from mcpfactory_pipeline.base.files import read_json, venv_python
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file, hash_record
 from mcpfactory_pipeline.base.versions import python_version
 from mcpfactory_pipeline.build.distributions import requires_runtime, runtime_wheel
@@ -170,7 +170,7 @@ def environment_for_api_model(inputs: StageInputs, candidate: Artifact) -> Envir
 def ready_python(candidate: Artifact) -> Path | None:
     """Return the interpreter of the environment that `validate` made from exactly these files, or None if missing."""
     folder = _folder(candidate, _CHECKED)
-    made = _read(folder)
+    made = read_json(folder / _READY)
     return venv_python(folder) if made.get("files") == dict(candidate.files) and venv_python(folder).exists() else None
 
 
@@ -188,7 +188,9 @@ def _environment(
     folder = _folder(candidate, purpose)
     if (found := _whole(folder, wanted)) is not None:
         return found
-    _remove_others(candidate)
+    for other in candidate.folder.parent.glob("*/environments"):  # earlier candidates no longer need theirs
+        if other != candidate.folder / "environments":
+            shutil.rmtree(other, ignore_errors=True)
     packages = [str(wheel), *([str(runtime)] if runtime else []), *options]
     try:
         holds = _made(inputs, folder, wheel, packages)
@@ -217,7 +219,7 @@ def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str
 
 def _whole(folder: Path, wanted: Mapping[str, Any]) -> Environment | None:
     """Return an existing environment if it is unmodified and uses the current interpreter, else None."""
-    made, python = _read(folder), venv_python(folder)
+    made, python = read_json(folder / _READY), venv_python(folder)
     if {key: value for key, value in made.items() if key != "holds"} != wanted or not python.exists():
         return None
     holds = contents(folder, without=_READY)
@@ -253,23 +255,6 @@ def _test_group(folder: Path) -> tuple[list[str], str]:
         config = tomllib.loads(project.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return [], ""
-    return (
-        (["--group", f"{project}:test"], hash_file(project))
-        if "test" in config.get("dependency-groups", {})
-        else ([], "")
-    )
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    try:
-        made = json.loads((folder / _READY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return made if isinstance(made, dict) else {}
-
-
-def _remove_others(candidate: Artifact) -> None:
-    """Delete the environments of the server's earlier candidates, which are no longer needed."""
-    for other in (*candidate.folder.parent.glob("*/environments"), *candidate.folder.parent.glob("*/environment")):
-        if other != candidate.folder / "environments":
-            shutil.rmtree(other, ignore_errors=True)
+    if "test" not in config.get("dependency-groups", {}):
+        return [], ""
+    return ["--group", f"{project}:test"], hash_file(project)

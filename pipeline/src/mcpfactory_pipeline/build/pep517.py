@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.build import pep517_backend
 from mcpfactory_pipeline.build.programs import EPOCH, ProgramRefusedError, last_lines, run_captured, run_uv
 from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
@@ -24,14 +24,6 @@ _LEGACY: Final = {"requires": ["setuptools>=40.8.0"], "build-backend": "setuptoo
 _PATTERNS: Final = {"sdist": "*.tar.gz", "wheel": "*.whl"}
 _NAMES: Final = {"sdist": "source distribution", "wheel": "wheel"}
 _PATIENCE: Final = 3  # calls of a backend, which may ask for more requirements after each
-
-
-def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
-    """Copy files below `source` to the same paths below `target`; links are replaced by their targets."""
-    for path in files:
-        place = target / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source / path, place)
 
 
 def build_in_sandbox(

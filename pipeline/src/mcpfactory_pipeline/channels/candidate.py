@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, StateError
+from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import hash_file, source_files
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
-from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.secret_scan import find_secrets, without_ignored
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, with_version

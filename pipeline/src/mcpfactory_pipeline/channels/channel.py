@@ -82,7 +82,9 @@ def _writing(channels: Path, channel: str) -> Iterator[Path]:
     try:
         with file_lock(channels / f".{channel}.lock"):
             yield channels / channel
-            _write_root(channels / channel)
+            root = channels / channel / "simple"
+            projects = sorted(page.parent.name for page in root.glob("*/index.html"))
+            _write_page(root, "simple index", [(f"{name}/", name) for name in projects])
     except OSError as error:
         raise StateError(
             f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable"
@@ -203,7 +205,6 @@ def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> No
         if place.parent.is_symlink():
             place.parent.unlink()
         if place.is_symlink() or not place.exists() or place.read_bytes() != data:
-            place.parent.mkdir(parents=True, exist_ok=True)
             replace_file(place, data)
         links.append((_link(name, content), name))
     before = _linked_folders(page)
@@ -212,11 +213,6 @@ def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> No
     for old in {path.parent for path in (folder / "files").glob(f"*/{prefix}-*")}:
         if old.name not in now | before:  # keep the previous release, because an installation may be in progress
             shutil.rmtree(old, ignore_errors=True)
-
-
-def _write_root(folder: Path) -> None:
-    projects = sorted(page.parent.name for page in (folder / "simple").glob("*/index.html"))
-    _write_page(folder / "simple", "simple index", [(f"{name}/", name) for name in projects])
 
 
 def _linked_folders(folder: Path) -> set[str]:
@@ -232,7 +228,6 @@ def _page(folder: Path) -> str:
 
 
 def _write_page(folder: Path, title: str, links: list[tuple[str, str]]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     replace_file(folder / "index.html", _page_text(title, links).encode())
 
 

@@ -30,6 +30,7 @@ from mcpfactory_pipeline.checks.report import (
     Finding,
     Report,
     WaivedFinding,
+    WaiverState,
     finding_lines,
     following,
     format_measurements,
@@ -92,13 +93,11 @@ def _html_body(report: Report) -> Iterator[str]:
             ("tool", "reason"), report.uncalled.items()
         )
     if report.waivers:
-        cells = (
-            (w.rule, w.tool or "all", one.state, w.person, w.until, w.reason + (f" ({w.covers})" if w.covers else ""))
-            for one in report.waivers
-            for w in [one.waiver]
-        )
+        cells = ((one.waiver.rule, one.waiver.tool or "all", *_waiver_cells(one)) for one in report.waivers)
         yield "<h2>Waivers</h2>" + _html_table(("rule", "tool", "state", "person", "until", "reason"), cells)
-        yield from _html_waived(report)
+    if report.waivers and report.waived:
+        waived = ((one.rule, one.where, one.message) for one in report.waived)
+        yield "<h3>What was waived</h3>" + _html_table(("rule", "where", "what"), waived)
     yield (
         "<h2>Rules that were kept</h2><p>"
         + ", ".join(f"<code>{_escape_html(rule)}</code>" for rule in _kept(report))
@@ -113,15 +112,15 @@ def _kept(report: Report) -> list[str]:
     return [rule for rule in report.checked if rule not in broken]
 
 
-def _html_waived(report: Report) -> Iterator[str]:
-    if report.waived:
-        rows = ((one.rule, one.where, one.message) for one in report.waived)
-        yield "<h3>What was waived</h3>" + _html_table(("rule", "where", "what"), rows)
+def _waiver_cells(one: WaiverState) -> tuple[str, str, str, str]:
+    """Return state, person, last day and reason of a waiver."""
+    waiver = one.waiver
+    return one.state, waiver.person, str(waiver.until), waiver.reason + (f" ({waiver.covers})" if waiver.covers else "")
 
 
 def _html_finding(alike: list[Finding]) -> str:
     one = alike[0]
-    grade = '<strong class="bad">gate</strong>' if one.gate else f"severity {one.severity}"
+    grade = f'<strong class="bad">{one.grade}</strong>' if one.gate else one.grade
     places = [finding.where for finding in alike if finding.where]
     where = _escape_html(join_locations(places))
     proof = json.dumps(one.evidence, indent=2, ensure_ascii=False) if one.evidence is not None else ""
@@ -185,27 +184,18 @@ def _cases(report: Report) -> Iterator[ET.Element]:
     found: dict[str, list[Finding]] = {}
     for finding in report.findings:
         found.setdefault(finding.rule, []).append(finding)
-    waived = {one.rule: one for one in report.waived}
+    waived = {one.rule: f"waived by {one.waiver.person}: {one.waiver.reason}" for one in report.waived}
     for rule in report.checked:
-        case = _case(rule)
-        if findings := found.get(rule):
-            _add_failure(case, findings)
-        elif rule in waived:
-            _skip_case(case, f"waived by {waived[rule].waiver.person}: {waived[rule].waiver.reason}")
+        case = _case(rule, "" if rule in found else waived.get(rule, ""))
+        if rule in found:
+            _add_failure(case, found[rule])
         yield case
     for unchecked in report.not_checked:
         case = _case(unchecked.rule)
         ET.SubElement(case, "error", type="not checked", message=_xml_text(unchecked.reason))
         yield case
-    for rule, one in waived.items():
-        if rule not in report.checked:
-            case = _case(rule)
-            _skip_case(case, f"waived by {one.waiver.person}: {one.waiver.reason}")
-            yield case
-    for rule, reason in report.not_applicable.items():
-        case = _case(rule)
-        _skip_case(case, reason)
-        yield case
+    others = {rule: reason for rule, reason in waived.items() if rule not in report.checked}
+    yield from (_case(rule, reason) for rule, reason in (*others.items(), *report.not_applicable.items()))
 
 
 def _add_failure(case: ET.Element, findings: list[Finding]) -> None:
@@ -214,16 +204,14 @@ def _add_failure(case: ET.Element, findings: list[Finding]) -> None:
     if worst.severity == 1 and not worst.gate:
         ET.SubElement(case, "system-out").text = text
         return
-    grade = "gate" if worst.gate else f"severity {worst.severity}"
-    ET.SubElement(case, "failure", type=grade, message=_xml_text(worst.message)).text = text
+    ET.SubElement(case, "failure", type=worst.grade, message=_xml_text(worst.message)).text = text
 
 
-def _case(rule: str) -> ET.Element:
-    return ET.Element("testcase", classname=f"mcpfactory.{rule.partition('.')[0]}", name=rule, time="0")
-
-
-def _skip_case(case: ET.Element, reason: str) -> None:
-    ET.SubElement(case, "skipped", message=_xml_text(reason))
+def _case(rule: str, skipped: str = "") -> ET.Element:
+    case = ET.Element("testcase", classname=f"mcpfactory.{rule.partition('.')[0]}", name=rule, time="0")
+    if skipped:
+        ET.SubElement(case, "skipped", message=_xml_text(skipped))
+    return case
 
 
 def _xml_text(text: str) -> str:
@@ -414,10 +402,9 @@ def _markdown_lines(report: Report) -> Iterator[str]:
         yield from ("", "| rule | grade | what | where | what to do |", "|---|---|---|---|---|")
     for alike in groups[:_MOST]:
         one = alike[0]
-        grade = "gate" if one.gate else f"severity {one.severity}"
         where = _escape_markdown(join_locations([finding.where for finding in alike]))
         follows = "".join(f"; follows: {_escape_markdown(line)}" for line in following(alike))
-        yield f"| `{one.rule}` | {grade} | {_escape_markdown(one.message)}{follows} | {where} | {_escape_markdown(one.hint)} |"
+        yield f"| `{one.rule}` | {one.grade} | {_escape_markdown(one.message)}{follows} | {where} | {_escape_markdown(one.hint)} |"
     if len(groups) > _MOST:
         yield f"\n… and {len(groups) - _MOST} more."
     for alike in (alike for alike in groups[:_MOST] if alike[0].evidence):
@@ -431,17 +418,8 @@ def _markdown_lines(report: Report) -> Iterator[str]:
     if report.waivers:
         yield from ("", "| waiver | state | person | until | reason |", "|---|---|---|---|---|")
     for state in report.waivers:
-        waiver = state.waiver
-        reason = waiver.reason + (f" ({waiver.covers})" if waiver.covers else "")
-        about = _escape_markdown(f" ({waiver.tool})") if waiver.tool else ""
-        cells = (
-            f"`{waiver.rule}`{about}",
-            state.state,
-            _escape_markdown(waiver.person),
-            waiver.until,
-            _escape_markdown(reason),
-        )
-        yield f"| {' | '.join(map(str, cells))} |"
+        about = _escape_markdown(f" ({state.waiver.tool})") if state.waiver.tool else ""
+        yield f"| `{state.waiver.rule}`{about} | {' | '.join(map(_escape_markdown, _waiver_cells(state)))} |"
 
 
 def _escape_markdown(text: object) -> str:

@@ -44,6 +44,11 @@ class Finding(JsonRecord):
     evidence: Mapping[str, Any] | None = None
     follows: tuple[str, ...] = ()
 
+    @property
+    def grade(self) -> str:
+        """Return the grade as text: `gate` or `severity N`."""
+        return "gate" if self.gate else f"severity {self.severity}"
+
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
@@ -248,9 +253,8 @@ def _waiver_line(one: WaiverState) -> str:
 def finding_lines(alike: list[Finding]) -> list[str]:
     """Return the lines of one group of findings for a person: at most 12 lines of each part of the evidence."""
     finding = alike[0]
-    grade = "gate" if finding.gate else f"severity {finding.severity}"
     lines = [
-        f"{finding.rule} [{grade}]{f' at {printable_line(where)}' if (where := join_locations([one.where for one in alike])) else ''}",
+        f"{finding.rule} [{finding.grade}]{f' at {printable_line(where)}' if (where := join_locations([one.where for one in alike])) else ''}",
         f"  {printable_line(finding.message)}",
     ]
     lines += [f"  source: {finding.source}", f"  hint: {finding.hint}"]

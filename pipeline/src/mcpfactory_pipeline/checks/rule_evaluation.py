@@ -329,16 +329,12 @@ def _state(
 
 
 def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
-    if evidence.revisions and not any(_applies_to(rule, revision) for revision in evidence.revisions):
+    # Revisions are ISO dates, so comparing strings compares dates.
+    if evidence.revisions and not any(rule.since <= one <= (rule.until or one) for one in evidence.revisions):
         return not_applicable(
             f"the server speaks no revision from {rule.since or 'the first'} to {rule.until or 'the last'}"
         )
     return rule.check(evidence)
-
-
-def _applies_to(rule: Rule, revision: str) -> bool:
-    # Revisions are ISO dates, so comparing strings compares dates.
-    return (not rule.since or rule.since <= revision) and (not rule.until or revision <= rule.until)
 
 
 def _points_lost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[str]) -> Fraction:

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.checks.rules import find_rule
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, KnownDrift, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, Drift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver, add_waiver, read_waivers, refused_waivers
@@ -56,11 +56,13 @@ def waive(
     """
     known = workspace.server(server)
     folder = known.folder
-    found, reason, until = find_rule(rule).id, _reason(reason), _last_day(expires, clock)
+    found, reason = find_rule(rule).id, _reason(reason)
+    if expires < clock().date():
+        raise WaiverArgumentError(f"expires: {expires} is in the past", hint="use today or a later day")
     known_drift = _drift_to_cover(known, rule, tool)
     seen = max((one.seen for one in known_drift), default="")
     waiver = Waiver(
-        rule=found, person=actor(), reason=reason, until=until, tool=tool, offer=offered_now(known_drift), seen=seen
+        rule=found, person=actor(), reason=reason, until=expires, tool=tool, offer=offered_now(known_drift), seen=seen
     )
     if tool:
         _require_tool(workspace, known, tool)
@@ -80,7 +82,7 @@ def waive(
     return {**waiver.to_json(), **said, "server": server, "file": file, "dry_run": dry_run}
 
 
-def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[KnownDrift, ...]:
+def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[Drift, ...]:
     """Return the known drift that a waiver of this rule would cover; empty for other rules."""
     if rule != DRIFT_RULE:
         return ()
@@ -138,9 +140,3 @@ def _reason(text: str) -> str:
     if not text.strip():
         raise WaiverArgumentError("a waiver must have a reason", hint="pass --reason 'why it is accepted'")
     return checked_reason(text)
-
-
-def _last_day(day: date, clock: Clock) -> date:
-    if day < clock().date():
-        raise WaiverArgumentError(f"expires: {day} is in the past", hint="use today or a later day")
-    return day

@@ -68,23 +68,6 @@ def _approving(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
     return tuple(one.name for one in behind if one.approvals or withdrawals(detail.history, one.name))
 
 
-def _channels(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    """Return all channels; those first that do not offer an available candidate."""
-    return tuple(dict.fromkeys((*decidable(detail), *(channel.name for channel in detail.channels))))
-
-
-def _offering(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    return tuple(reversed([c.name for c in detail.channels if c.name in detail.state.channels]))
-
-
-def _free(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    return tuple(c.name for c in reversed(detail.channels) if c.name not in detail.state.holds)
-
-
-def _held(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
-    return tuple(detail.state.holds)
-
-
 def _candidates(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
     known = detail.state.candidates
     return ("", *sorted(known, key=lambda name: -known[name].number))
@@ -94,20 +77,29 @@ def _stages(workspace: Workspace, _detail: ServerDetail) -> tuple[str, ...]:
     return ("", *(stage.name for stage in workspace_stages(workspace)))
 
 
-def _deciding(workspace: Workspace, _detail: ServerDetail) -> tuple[str, ...]:
-    return ("", *(stage.name for stage in workspace_stages(workspace) if stage.approval))
-
-
 def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
     reported = (str(finding.get("rule")) for finding in detail.validation.get("findings", ()))
     return tuple(dict.fromkeys((*reported, *sorted(rule.id for rule in RULES))))
 
 
 _CHOICES: Final[Mapping[str, ActionChoices]] = {
-    "approve.channel": _approving, "reject.channel": _approving, "promote.channel": _channels,
-    "rollback.channel": _offering, "hold.channel": _free, "unhold.channel": _held,
-    "stage": _deciding, "candidate": _candidates, "until": _stages, "again": _stages, "rule": _rules,
-}  # fmt: skip
+    "approve.channel": _approving,
+    "reject.channel": _approving,
+    # All channels; those first that do not offer an available candidate.
+    "promote.channel": lambda _, detail: tuple(dict.fromkeys((*decidable(detail), *(c.name for c in detail.channels)))),
+    "rollback.channel": lambda _, detail: tuple(
+        c.name for c in reversed(detail.channels) if c.name in detail.state.channels
+    ),
+    "hold.channel": lambda _, detail: tuple(
+        c.name for c in reversed(detail.channels) if c.name not in detail.state.holds
+    ),
+    "unhold.channel": lambda _, detail: tuple(detail.state.holds),
+    "stage": lambda space, _: ("", *(stage.name for stage in workspace_stages(space) if stage.approval)),
+    "candidate": _candidates,
+    "until": _stages,
+    "again": _stages,
+    "rule": _rules,
+}
 
 
 @dataclass(frozen=True, slots=True)

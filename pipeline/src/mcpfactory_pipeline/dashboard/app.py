@@ -183,15 +183,12 @@ class _HostGuard:
             await refusal(scope, receive, guarded)
             return
         try:
-            scope.setdefault("state", {})["caller"] = self._caller(scope)
+            scope.setdefault("state", {})["caller"] = self._proxy.caller(scope["headers"]) if self._proxy else Caller()
         except AccessError as error:
             said = PlainTextResponse(f"{error}\nhint: {error.hint}\n", error.status)
             await said(scope, receive, guarded)
             return
         await self._app(scope, receive, guarded)
-
-    def _caller(self, scope: Scope) -> Caller:
-        return self._proxy.caller(scope["headers"]) if self._proxy else Caller()
 
 
 def _host(header: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import re
 from bisect import bisect_right
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.base.files import FileStamp, file_stamp, open_below
+from mcpfactory_pipeline.base.files import FileStamp, file_stamp, open_below, read_json
 from mcpfactory_pipeline.base.locks import active_runs
 from mcpfactory_pipeline.dashboard.facts import (
     STATUSES,
@@ -31,7 +30,6 @@ from mcpfactory_pipeline.dashboard.facts import (
     shorten,
 )
 
-_MAX_REPORT: Final = 32 * 1024 * 1024  # maximum size in bytes of a report that is read
 _MAX_LOG: Final = 12_000  # bytes from the end of a log that are shown
 # Terminal escape sequences and control characters.
 _COMMANDS: Final = re.compile(
@@ -39,14 +37,6 @@ _COMMANDS: Final = re.compile(
     r"-/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
 _MANIFEST: Final = "/_generated/manifest.json"
-
-
-def read_json(file: Path) -> Mapping[str, Any]:
-    """Return the JSON object in a file; empty if the file does not exist."""
-    try:
-        return {} if file.stat().st_size > _MAX_REPORT else _object(file.read_bytes())
-    except OSError:
-        return {}
 
 
 def open_log(file: Path) -> BinaryIO:
@@ -86,14 +76,6 @@ def read_validation(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
             if "findings" in report:
                 return report
     return {}
-
-
-def _object(data: bytes) -> Mapping[str, Any]:
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 Stamps = tuple[FileStamp | None, ...]

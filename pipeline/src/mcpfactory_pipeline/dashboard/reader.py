@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.base.files import read_json
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import active_runs, awaited_servers, running_stages, running_steps
@@ -33,7 +34,6 @@ from mcpfactory_pipeline.dashboard.files import (
     channel_pages,
     files_below,
     open_log,
-    read_json,
     read_log,
     read_validation,
     stamps_of,
@@ -171,8 +171,8 @@ class WorkspaceReader:
             inbox.stages,
             state=state,
             history=events,
-            report=read_json(_report(server)),
-            manifest=read_json(_generated(server) / "manifest.json"),
+            report=read_json(server.report),
+            manifest=read_json(server.folder.joinpath("src", *server.package.split("."), "_generated/manifest.json")),
             validation=read_validation(workspace.artifacts / name, validated.artifacts if validated else {}),
             contract=_contract(workspace, name, state.candidate or ""),
         )
@@ -316,7 +316,9 @@ class WorkspaceReader:
         if known is not None and known.stamps == stamps_of(known.paths):
             return known.facts
         # Take the stamps first, so that a file that changes during the read is read again.
-        places = tuple(_own_files(workspace, inbox.store, name))
+        store, folder = inbox.store, f"{workspace.root}/servers/{name}"
+        own = (store.state_file(name), store.history_file(name), store.locks / f"{name}.running")
+        places = (*map(str, own), *files_below(folder))
         before = stamps_of(places)
         try:
             server = workspace.server(name)
@@ -371,11 +373,6 @@ def _refuse_unknown(workspace: Workspace, name: str) -> None:
         return
 
 
-def _own_files(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
-    yield from map(str, (store.state_file(name), store.history_file(name), store.locks / f"{name}.running"))
-    yield from files_below(f"{workspace.root}/servers/{name}")
-
-
 def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> Iterator[Path]:
     folder = workspace.artifacts / server.name
     yield from (file for _, file in _failed_logs(workspace, server.name, state))
@@ -410,7 +407,7 @@ def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterato
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
     """Return the tools and tokens of the sources' own report, else of the candidate (as counted, or as listed by its tools)."""
-    report = read_json(_report(server))
+    report = read_json(server.report)
     tools = report.get("tools")
     if isinstance(tools, list):
         return {"tools": len(tools), "tokens": report.get("tokens")}
@@ -434,14 +431,6 @@ def _contract(
     except PipelineError:
         return ()
     return found.tools if found else ()
-
-
-def _report(server: WorkspaceServer) -> Path:
-    return server.folder / ".mcpfactory" / "report.json"
-
-
-def _generated(server: WorkspaceServer) -> Path:
-    return server.folder.joinpath("src", *server.package.split("."), "_generated")
 
 
 def _events(store: Store, name: str) -> list[Event]:

@@ -37,10 +37,6 @@ POLICY: Final = (
 )
 
 
-def _pretty(value: object, size: int) -> str:
-    return shorten(json.dumps(value, indent=1, ensure_ascii=False), size)
-
-
 def _exact(text: object) -> object:
     """Return a form value in which invisible characters are numeric references, so that it is submitted unchanged."""
     escaped = escape_invisible(html.escape(str(text)), lambda one: f"&#{ord(one)};")
@@ -67,7 +63,7 @@ _templates.globals |= {
     "draw": draw,
     "candidate_anchor": candidate_anchor,
     "SIGNS": SIGNS,
-    "pretty": _pretty,
+    "pretty": lambda value, size: shorten(json.dumps(value, indent=1, ensure_ascii=False), size),
     "policy": POLICY,
     "STATUSES": STATUSES,
     "GROUPS": tuple(GROUPS),

@@ -354,7 +354,9 @@ def server_page(
         candidates=candidates_of(detail.state, detail.history),
         tools_total=len(tools),
         tokens=sum(tool.tokens for tool in tools),
-        tools=tuple(map(_short, tools[:_TOOLS])),
+        tools=tuple(
+            ToolRow(one.name, one.operation, one.arguments[:12], one.tokens, one.share) for one in tools[:_TOOLS]
+        ),
         overview=_overview(facts.name, report),
         coverage=_coverage(row.get("coverage"), report),
         environment=tuple(map(_variable, report.get("environment", ()))),
@@ -453,10 +455,6 @@ def _verdict(report: Mapping[str, Any]) -> ValidationSummary:
         tuple(map(str, report.get("revisions", ()))),
         len(report.get("findings", ())),
     )
-
-
-def _short(tool: ToolView) -> ToolRow:
-    return ToolRow(tool.name, tool.operation, tool.arguments[:12], tool.tokens, tool.share)
 
 
 def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Coverage | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import RefusedError
@@ -12,28 +11,10 @@ from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.plan.policy import Blocker, find_blockers, find_channel, read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, OFFERS, KnownDrift, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, OFFERS, Drift, offered_now, read_known_drift
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovered_reason
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """One difference: its kind, its effect on callers (`means`), and the next command.
-
-    `server` is set for a server whose folder is gone.
-    """
-
-    kind: str
-    message: str
-    means: str
-    command: str
-    server: str = ""
-
-    def to_json(self) -> dict[str, str]:
-        """Return plain data."""
-        return {name: getattr(self, name) for name in ("kind", "message", "means", "command")}
 
 
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
@@ -100,7 +81,7 @@ def _accepted(state: ServerState, offer: str) -> bool:
     return DRIFT_RULE in record.summary.get("waived_rules", ())
 
 
-def _other_waiver(server: WorkspaceServer, known: Sequence[KnownDrift]) -> str:
+def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
     """Return text about drift waivers that cover another offer, with their authors; "" if none exist."""
     held = in_force(read_waivers(server.folder), utc_now().date())
     others = [one for one in held if one.rule == DRIFT_RULE and uncovered_reason(one, offered_now(known))]

@@ -18,7 +18,6 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import NAME_HINT, channels_folder
 from mcpfactory_pipeline.channels.channel import has_project, is_absent, offer_faults, page_faults, projects_on_page
 from mcpfactory_pipeline.decisions.decision import projects_of
-from mcpfactory_pipeline.decisions.drift import Drift
 from mcpfactory_pipeline.decisions.signatures import SIGNERS, decision_faults
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage, offered_name
@@ -26,6 +25,7 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import Difference, difference, verify
+from mcpfactory_pipeline.workspace.adopted import Drift
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, isolate_server_errors
 

@@ -91,13 +91,10 @@ def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild
     for server in servers:
         done = isolate_server_errors(server.name, partial(one, server))
         found += [_unreadable(done)] if isinstance(done, BrokenServer) else done
-    return found if names else [*found, *_withdraw_ghosts(workspace)]
-
-
-def _withdraw_ghosts(workspace: Workspace) -> Iterator[Restored]:
-    for name, project in unreferenced_pages(workspace):
+    for name, project in () if names else unreferenced_pages(workspace):
         withdraw(channels_folder(workspace), name, project)
-        yield Restored(project, name, "", "withdrawn", "no state names it")
+        found.append(Restored(project, name, "", "withdrawn", "no state names it"))
+    return found
 
 
 def _unreadable(one: BrokenServer) -> Restored:

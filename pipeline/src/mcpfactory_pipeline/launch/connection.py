@@ -141,18 +141,14 @@ async def run_api_model(command: Sequence[str], *, cwd: Path, environ: Mapping[s
         try:
             await _wait(process)
         finally:  # also after a cancellation, because asyncio warns about processes that were not awaited
-            _kill_group(process.pid)  # kills the process and any child processes that it left
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # kills the process and any child processes that it left
             await _wait(process)
 
 
 async def _wait(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(TimeoutError):  # processes outside the group may hold the pipes
         await asyncio.wait_for(process.wait(), _ENDING)
-
-
-def _kill_group(leader: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
 
 
 def _read(line: bytes) -> ApiModel:

@@ -11,7 +11,6 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -72,9 +71,11 @@ def explain_error(error: BaseException, package: str, folder: str) -> str:
     else:
         place, code, led = sources.home, [], []
     lines = [f"error: {place}: {_message(error)}", *(f"    {text[:_CODE]}" for text in code if text.strip())]
+    # `__main__` only imports the server.
+    steps = [one for one in led if os.path.basename(one.filename) != "__main__.py"]  # noqa: PTH119 - no pathlib here
     lines += [
         f"  led there by {sources.display_path(one.filename)}:{one.lineno}: {(one.line or '')[:_CODE]}"
-        for one in _steps(led)
+        for one in steps[-_STEPS:]
     ]
     if own and frames[-1] is not own[-1] and not isinstance(error, SyntaxError):
         last = frames[-1]
@@ -136,11 +137,6 @@ def _marked_line(error: SyntaxError) -> list[str]:
     bare = line.lstrip()
     column = (error.offset or 0) - 1 - (len(line) - len(bare))
     return [bare, " " * column + "^"] if 0 <= column <= len(bare) else [bare]
-
-
-def _steps(led: list[traceback.FrameSummary]) -> Iterator[traceback.FrameSummary]:
-    """Yield the last frames before the failing one, without `__main__`, which only imports the server."""
-    yield from [one for one in led if os.path.basename(one.filename) != "__main__.py"][-_STEPS:]  # noqa: PTH119 - no pathlib here
 
 
 # -- hints -------------------------------------------------------------------------------------------------------------

@@ -374,7 +374,6 @@ def apply_setup(setup: WorkspaceSetup, *, git: bool = True) -> Workspace:
         for change in setup.changes:
             file = setup.folder / change.path
             if change.action in {WRITE, ADD}:
-                file.parent.mkdir(parents=True, exist_ok=True)
                 before = file.read_bytes() if change.action == ADD else b""
                 replace_file(file, before + change.text.encode())
     except OSError as error:

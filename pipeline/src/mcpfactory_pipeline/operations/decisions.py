@@ -362,6 +362,9 @@ class Unhold(Decision):
         return _result(made, "{channel} of {server} is no longer held")
 
 
+DECISIONS: Final[tuple[type[Decision], ...]] = (Approve, Reject, Promote, Rollback, Hold, Unhold)
+
+
 class Retire(Operation):
     """Remove a server from one channel, or retire it.
 

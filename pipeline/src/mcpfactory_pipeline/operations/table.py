@@ -5,18 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, Final
 
-from mcpfactory_pipeline.operations.decisions import (
-    Approve,
-    Decision,
-    Hold,
-    Promote,
-    Reject,
-    Retire,
-    Revive,
-    Rollback,
-    Unhold,
-    Waive,
-)
+from mcpfactory_pipeline.operations.decisions import DECISIONS, Retire, Revive, Waive
 from mcpfactory_pipeline.operations.install import Install, Uninstall
 from mcpfactory_pipeline.operations.new import Adopt, New, Update
 from mcpfactory_pipeline.operations.operation import Operation, OperationError, is_list, option_names
@@ -24,7 +13,6 @@ from mcpfactory_pipeline.operations.publish import Publish
 from mcpfactory_pipeline.operations.removal import Remove, Rename
 from mcpfactory_pipeline.operations.run import Run
 
-DECISIONS: Final[tuple[type[Decision], ...]] = (Approve, Reject, Promote, Rollback, Hold, Unhold)
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
     New, Adopt, Update, Run, *DECISIONS, Retire, Revive, Waive, Publish, Install, Uninstall, Rename, Remove,
 )  # fmt: skip

@@ -20,10 +20,11 @@ channel is closed. It also runs when the channel does not offer the newest candi
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from mcpfactory_codegen.text import did_you_mean
+from mcpfactory_pipeline.base.errors import JsonRecord
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.policy import describe_decision
@@ -43,7 +44,7 @@ _AGAIN: Final = ("errored", "interrupted", "inconclusive")
 
 
 @dataclass(frozen=True, slots=True)
-class PlanStep:
+class PlanStep(JsonRecord):
     """One stage of one server: `verdict` is `run`, `up-to-date`, `blocked`, `held` or `waiting`; `reasons` are words for a person.
 
     `broken` is the verdict on a server whose files cannot be read; `stage` is then empty.
@@ -53,10 +54,6 @@ class PlanStep:
     stage: str
     verdict: str
     reasons: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**asdict(self), "reasons": list(self.reasons)}
 
 
 def broken_step(server: str, message: str, hint: str) -> PlanStep:

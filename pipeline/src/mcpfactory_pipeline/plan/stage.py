@@ -125,6 +125,17 @@ class StageInputs:
     settings: Mapping[str, Any] = field(default_factory=dict)
     rejection: str = ""
 
+    @property
+    def built_candidate(self) -> Artifact:
+        """The candidate.
+
+        Raises:
+            StageError: there is none.
+        """
+        if self.candidate is None:
+            raise StageError("there is no candidate", hint="run the stage build first")
+        return self.candidate
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a job in another process."""
         return {**_plain(asdict(self)), "candidate": self.candidate and _plain(asdict(self.candidate))}

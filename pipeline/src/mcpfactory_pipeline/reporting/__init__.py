@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Iterable, Mapping, Set
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
 from mcpfactory_pipeline.base.events import Reporter, RunEvent
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.reporting.lines import JsonReporter, PlainReporter
+from mcpfactory_pipeline.reporting.lines import LineReporter
 from mcpfactory_pipeline.workspace.settings import DECISIONS, EventSettings
 from mcpfactory_pipeline.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.reporting.receivers import Mail, Webhook
 
 
 def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
@@ -25,16 +28,7 @@ def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
         from mcpfactory_pipeline.reporting.live import LiveReporter  # noqa: PLC0415 - loads rich
 
         return LiveReporter(stream)
-    return JsonReporter(stream) if kind == "json" else PlainReporter(stream)
-
-
-class _Receiver(Protocol):
-    @property
-    def undelivered(self) -> Set[str]: ...  # ids of events that were sent but not delivered
-
-    def send(self, notice: Mapping[str, Any]) -> None: ...
-
-    def close(self) -> str: ...
+    return LineReporter(stream, as_json=kind == "json")
 
 
 class Notifier:
@@ -42,17 +36,17 @@ class Notifier:
 
     def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
         self._workspace, self._settings = workspace, settings
-        self._receivers: dict[str, tuple[_Receiver, Collection[str]]] = {}
+        self._receivers: dict[str, tuple[_Receiver | Webhook | Mail, Collection[str]]] = {}
         if settings.log:
             self._receivers["log"] = (_LogFile(workspace, settings.log), settings.kinds)
         if settings.problem:
-            self._receivers["webhook"] = (_UnavailableReceiver(settings.problem), settings.kinds)
+            self._receivers["webhook"] = (_Receiver(settings.problem), settings.kinds)
         elif settings.url:
             from mcpfactory_pipeline.reporting.receivers import Webhook  # noqa: PLC0415 - loads the HTTP client
 
             self._receivers["webhook"] = (Webhook(settings), settings.kinds)
         if settings.mail and settings.mail.problem:
-            self._receivers["mail"] = (_UnavailableReceiver(settings.mail.problem), settings.mail.kinds)
+            self._receivers["mail"] = (_Receiver(settings.mail.problem), settings.mail.kinds)
         elif settings.mail:
             from mcpfactory_pipeline.reporting.receivers import Mail  # noqa: PLC0415 - loads the mail modules
 
@@ -103,7 +97,7 @@ def notify_decisions(workspace: Workspace, server: str, events: Iterable[Mapping
         others.close()
 
 
-class NotifyingReporter:
+class NotifyingReporter(Reporter):
     """A reporter that passes each event to another reporter and to the notifier."""
 
     def __init__(self, reporter: Reporter, others: Notifier) -> None:
@@ -120,10 +114,10 @@ class NotifyingReporter:
         self._others.close()
 
 
-class _UnavailableReceiver:
-    """A receiver that is unavailable here, and reports that for each event."""
+class _Receiver:
+    """A receiver that is unavailable here: it keeps the ids of the events that were not delivered, and why."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str = "") -> None:
         self._why = why
         self.undelivered: set[str] = set()
 
@@ -134,12 +128,12 @@ class _UnavailableReceiver:
         return self._why if self.undelivered else ""
 
 
-class _LogFile:
+class _LogFile(_Receiver):
     """A file to which several processes append, each line in one write."""
 
     def __init__(self, workspace: Workspace, path: str) -> None:
-        self._file, self._path, self._missed = workspace.root / path, path, ""
-        self.undelivered: set[str] = set()
+        super().__init__()
+        self._file, self._path = workspace.root / path, path
 
     def send(self, notice: Mapping[str, Any]) -> None:
         line = json.dumps(notice, ensure_ascii=False) + "\n"
@@ -148,8 +142,5 @@ class _LogFile:
             with self._file.open("ab", buffering=0) as stream:
                 stream.write(line.encode())
         except OSError as error:
-            self._missed = f"{self._path} cannot be written: {error.strerror}"
-            self.undelivered.add(str(notice["id"]))
-
-    def close(self) -> str:
-        return self._missed
+            self._why = f"{self._path} cannot be written: {error.strerror}"
+            super().send(notice)

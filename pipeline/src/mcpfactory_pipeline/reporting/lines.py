@@ -8,17 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TextIO
 
-from mcpfactory_pipeline.base.events import (
-    LogLines,
-    RunEvent,
-    RunFinished,
-    RunStarted,
-    RunWaiting,
-    ServerUnusable,
-    StepFinished,
-    StepSkipped,
-    StepStarted,
-)
+from mcpfactory_pipeline.base import events
 from mcpfactory_pipeline.base.text import cell_width, pluralize, printable, wrap
 
 # Marks must be readable without color.
@@ -32,31 +22,31 @@ OUTCOME_LABELS: Final = {
 _INDENT: Final = "    "
 
 
-def event_lines(event: RunEvent) -> list[str]:
+def event_lines(event: events.RunEvent) -> list[str]:
     """Return the lines that report an event, without cursor movements; empty for events without lines."""
     return [printable(line) for line in _lines_of(event)]
 
 
-def _lines_of(event: RunEvent) -> list[str]:
+def _lines_of(event: events.RunEvent) -> list[str]:
     match event:
-        case RunStarted(servers=servers) if not servers:
+        case events.RunStarted(servers=servers) if not servers:
             return ["no server yet; hint: mcpfactory new --from-openapi FILE"]
-        case StepStarted(server, stage, reasons, attempt):
+        case events.StepStarted(server, stage, reasons, attempt):
             again = f", attempt {attempt}" if attempt > 1 else ""
             return [f"{server}: {stage} starts{again} ({'; '.join(reasons)})"]
-        case StepFinished(server, stage, outcome, message, seconds):
+        case events.StepFinished(server, stage, outcome, message, seconds):
             return [f"{server}: {stage} {outcome} in {seconds:.1f} s: {message}"]
-        case StepSkipped(server, stage, verdict, reasons) if verdict in {"blocked", "held", "waiting"}:
+        case events.StepSkipped(server, stage, verdict, reasons) if verdict in {"blocked", "held", "waiting"}:
             return [f"{server}: {stage} {verdict}: {'; '.join(reasons)}"]
-        case LogLines(_server, stage, log, lines):
+        case events.LogLines(_server, stage, log, lines):
             return [*(f"  {stage} | {line}" for line in lines), f"  {stage} | all of it: {log}"]
-        case RunWaiting(server, holder):
+        case events.RunWaiting(server, holder):
             stages = ", ".join(holder.get("stages", ()))
             who = f" (process {holder['pid']}{stages and f', at work: {stages}'})" if holder else ""
             return [f"{server}: another mcpfactory runs it{who}; waiting"]
-        case ServerUnusable(server, message, hint):
+        case events.ServerUnusable(server, message, hint):
             return [f"{server}: error: {message}", *([f"{server}: hint: {hint}"] if hint else [])]
-        case RunFinished(servers, ran, seconds, pruned):
+        case events.RunFinished(servers, ran, seconds, pruned):
             return [*_summary(dict(servers), ran, seconds), *pruned_lines(pruned)]
     return []
 
@@ -83,22 +73,19 @@ def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
     return [f"{pluralize(len(pruned), 'old candidate')} pruned, {size:.1f} MB ([artifacts] keep): {', '.join(pruned)}"]
 
 
-class PlainReporter:
-    """Reporter that writes lines without colors or cursor movements, wrapped on a terminal."""
+class LineReporter(events.Reporter):
+    """Reporter that writes lines without colors or cursor movements: of text, wrapped on a terminal, or of JSON."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._folds = stream.isatty()
+    def __init__(self, stream: TextIO, *, as_json: bool) -> None:
+        self._stream, self._as_json = stream, as_json
 
-    def emit(self, event: RunEvent) -> None:
-        """Write the lines of one event."""
-        for line in event_lines(event):
-            for part in _wrap_line(line) if self._folds else (line,):
-                self._stream.write(part + "\n")
+    def emit(self, event: events.RunEvent) -> None:
+        """Write the lines of one event; as JSON it is one line, and `run.finished` the last."""
+        lines = [json.dumps(event.to_json(), ensure_ascii=False)] if self._as_json else event_lines(event)
+        if self._stream.isatty() and not self._as_json:
+            lines = [part for line in lines for part in _wrap_line(line)]
+        self._stream.writelines(f"{line}\n" for line in lines)
         self._stream.flush()
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _wrap_line(line: str) -> list[str]:
@@ -112,21 +99,6 @@ def _wrap_line(line: str) -> list[str]:
         return [head + bar + text[start : start + most] for start in range(0, len(text) or 1, most)]
     first, *rest = wrap(line, width - len(_INDENT))
     return [first, *(_INDENT + part for part in rest)]
-
-
-class JsonReporter:
-    """Reporter that writes each event as a line of JSON; the last is `run.finished`."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def emit(self, event: RunEvent) -> None:
-        """Write one line."""
-        self._stream.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
-        self._stream.flush()
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

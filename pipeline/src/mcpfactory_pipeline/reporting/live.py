@@ -14,17 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mcpfactory_pipeline.base.events import (
-    LogLines,
-    RunEvent,
-    RunFinished,
-    RunStarted,
-    RunWaiting,
-    ServerUnusable,
-    StepFinished,
-    StepSkipped,
-    StepStarted,
-)
+from mcpfactory_pipeline.base import events
 from mcpfactory_pipeline.base.text import cell_width, pluralize, printable
 from mcpfactory_pipeline.reporting.lines import OUTCOME_LABELS, event_lines
 
@@ -38,7 +28,7 @@ _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
 _RUNNING: Final = "running"
 
 
-class LiveReporter:
+class LiveReporter(events.Reporter):
     """Live table of servers × stages; after the run, the final table with every server stays on the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -46,17 +36,17 @@ class LiveReporter:
         self._table = RunTable(time.monotonic)
         self._live: Live | None = None
 
-    def emit(self, event: RunEvent) -> None:
+    def emit(self, event: events.RunEvent) -> None:
         """Add one event to the table; also print problems as lines above it."""
         self._table.update(event)
-        if isinstance(event, RunStarted) and event.servers:
+        if isinstance(event, events.RunStarted) and event.servers:
             self._live = Live(self._table, console=self._console, refresh_per_second=_REFRESHES, transient=True)
             self._live.start()
-        elif isinstance(event, RunFinished):
+        elif isinstance(event, events.RunFinished):
             self.close()
             self._print(event)
-        elif isinstance(event, LogLines | ServerUnusable | RunStarted) or (
-            isinstance(event, StepFinished) and event.outcome != "passed"
+        elif isinstance(event, events.LogLines | events.ServerUnusable | events.RunStarted) or (
+            isinstance(event, events.StepFinished) and event.outcome != "passed"
         ):
             self._print(event)
 
@@ -67,7 +57,7 @@ class LiveReporter:
             self._live = None
             self._console.print(self._table.final(self._console.width))
 
-    def _print(self, event: RunEvent) -> None:
+    def _print(self, event: events.RunEvent) -> None:
         for line in event_lines(event):
             self._console.print(Text(line))
 
@@ -94,10 +84,10 @@ class RunTable:
         self._notes: dict[str, str] = {}  # server → why none of its stages is running
         self._newest: dict[str, int] = {}  # server → number of its last event
 
-    def update(self, event: RunEvent) -> None:
+    def update(self, event: events.RunEvent) -> None:
         """Add one event."""
         with self._guard:
-            if isinstance(event, RunStarted):
+            if isinstance(event, events.RunStarted):
                 self._stages = event.stages
                 self._cells = {server: {stage: _Cell() for stage in event.stages} for server in event.servers}
                 self._began = self._clock()
@@ -108,19 +98,19 @@ class RunTable:
             self._newest[server] = len(self._newest) + max(self._newest.values(), default=0) + 1
             self._update(event, self._cells[server])
 
-    def _update(self, event: RunEvent, cells: dict[str, _Cell]) -> None:
+    def _update(self, event: events.RunEvent, cells: dict[str, _Cell]) -> None:
         match event:
-            case StepStarted(_, stage):
+            case events.StepStarted(_, stage):
                 cells[stage].status, cells[stage].started = _RUNNING, self._clock()
                 self._notes.pop(event.server, None)
-            case StepFinished(_, stage, outcome):
+            case events.StepFinished(_, stage, outcome):
                 cells[stage].status = outcome
-            case StepSkipped(_, stage, verdict):
+            case events.StepSkipped(_, stage, verdict):
                 cells[stage].status = verdict
                 self._notes.pop(event.server, None)
-            case RunWaiting(server):
+            case events.RunWaiting(server):
                 self._notes[server] = "waits for another mcpfactory"
-            case ServerUnusable(server):
+            case events.ServerUnusable(server):
                 self._notes[server] = "cannot be run"
                 for cell in cells.values():
                     cell.status = "errored" if cell.open else cell.status

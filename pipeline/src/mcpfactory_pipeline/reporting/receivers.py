@@ -14,6 +14,7 @@ import smtplib
 import ssl
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.message import EmailMessage
@@ -41,20 +42,13 @@ _SENTENCES: Final = {
 }  # fmt: skip
 
 
-class _NoticeFields(dict[str, Any]):
-    """The fields of an event as text; missing fields are empty."""
-
-    def __missing__(self, key: str) -> str:
-        return ""
-
-
 def notice_line(notice: Mapping[str, Any]) -> str:
     """Return an event as one line of plain text without invisible characters."""
     kind = str(notice["event"])
     if kind == "run.finished":
         said = "a run ended: " + ", ".join(f"{name} {outcome}" for name, outcome in notice.get("servers", {}).items())
     else:
-        known = _NoticeFields({key: "" if value is None else value for key, value in notice.items()})
+        known = defaultdict(str, {key: "" if value is None else value for key, value in notice.items()})
         sentence = _SENTENCES.get(kind, f"{kind.replace('{', '')} {{stage}} {{message}}")
         server = f"{notice['server']}: " if notice.get("server") else ""
         said = server + sentence.format_map(known)
@@ -105,22 +99,7 @@ def _teams(notice: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "message", "attachments": [attachment]}
 
 
-_FORMS: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
-    "json": dict,
-    "slack": _slack,
-    "teams": _teams,
-}
-
-
-def _bytes(form: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Callable[[Mapping[str, Any]], bytes]:
-    return lambda notice: json.dumps(form(notice), ensure_ascii=False).encode("utf-8", "replace")
-
-
-BODIES: Final[Mapping[str, Callable[[Mapping[str, Any]], bytes]]] = {
-    name: _bytes(form) for name, form in _FORMS.items()
-}
-
-
+_BODIES: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {"json": dict, "slack": _slack, "teams": _teams}
 _OF_MAIL: Final[tuple[tuple[type[Exception], str], ...]] = (
     (smtplib.SMTPNotSupportedError, "it does not offer what `tls` or `user` of [pipeline.events.mail] ask for"),
     (smtplib.SMTPAuthenticationError, "it refuses the user or the password"),
@@ -197,7 +176,7 @@ class Webhook:
 
     def _post(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
         """Deliver one event; return the error, or "". An event that the receiver rejects permanently is not retried."""
-        body = BODIES[self._settings.format](notice)
+        body = json.dumps(_BODIES[self._settings.format](notice), ensure_ascii=False).encode("utf-8", "replace")
         why = self._answered = ""
         for attempt in range(self._settings.attempts):
             if attempt and self._closing.wait(_PAUSE * float(1 << (attempt - 1))):

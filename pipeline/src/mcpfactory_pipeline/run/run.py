@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, RunFinished, RunStarted, ServerUnusable
+from mcpfactory_pipeline.base.events import Reporter, RunEvent, RunFinished, RunStarted, ServerUnusable
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run
 from mcpfactory_pipeline.channels.candidate import prune_by_policy
@@ -148,7 +148,7 @@ def run_pipeline(
     stages = stages_until(stages or workspace_stages(workspace), until)
     forced = _forced(stages, again, force)
     servers, broken = _survey(workspace, names)
-    reporter, guard = reporter or NullReporter(), threading.Lock()
+    reporter, guard = reporter or Reporter(), threading.Lock()
     if others := make_notifier(workspace):
         reporter = NotifyingReporter(reporter, others)
     if executor is None or isinstance(executor, str):

@@ -14,16 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from mcpfactory_pipeline.base import events
 from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, StateError
-from mcpfactory_pipeline.base.events import (
-    LogLines,
-    RunEvent,
-    RunWaiting,
-    ServerUnusable,
-    StepFinished,
-    StepSkipped,
-    StepStarted,
-)
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import AUTOMATION, Clock, acting_as
 from mcpfactory_pipeline.base.locks import run_lock
@@ -157,7 +149,7 @@ class Runner:
     stages: tuple[Stage, ...]
     store: Store
     executor: Executor
-    emit: Callable[[RunEvent], None]
+    emit: Callable[[events.RunEvent], None]
     run_id: str
     attempts: int
     backoff: float
@@ -174,7 +166,7 @@ class Runner:
                 self.store.locks,
                 server.name,
                 self.run_id,
-                waiting=lambda holder: self.emit(RunWaiting(server.name, holder)),
+                waiting=lambda holder: self.emit(events.RunWaiting(server.name, holder)),
                 stopped=self.stopped.is_set,
             ) as announce:
                 self._recover(server)
@@ -182,7 +174,7 @@ class Runner:
         except InterruptedError:
             return ServerResult(server.name, "interrupted")
         except PipelineError as error:
-            self.emit(ServerUnusable(server.name, str(error), error.hint))
+            self.emit(events.ServerUnusable(server.name, str(error), error.hint))
             return ServerResult(server.name, "errored")
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerResult | None:
@@ -193,7 +185,7 @@ class Runner:
         if any(step.verdict != UP_TO_DATE for step in steps):
             return None
         for step in steps:
-            self.emit(StepSkipped(server.name, step.stage, step.verdict, step.reasons))
+            self.emit(events.StepSkipped(server.name, step.stage, step.verdict, step.reasons))
         return ServerResult(server.name)
 
     def _recover(self, server: WorkspaceServer) -> None:
@@ -216,7 +208,7 @@ class Runner:
             state = self.store.state(server.name)
             if moved := move_back(self.workspace, self.stages, state, self.store):
                 for words in moved:
-                    self.emit(ServerUnusable(state.server, words, "mcpfactory inbox"))
+                    self.emit(events.ServerUnusable(state.server, words, "mcpfactory inbox"))
                 continue
             steps = server_plan(self.workspace, server, self.stages, state, force)
             due = self._due(steps, result.ran)
@@ -264,7 +256,7 @@ class Runner:
             if step.verdict == RUN and waiting.intersection(needs[step.stage]):
                 verdict = WAITING
                 waiting.add(step.stage)
-            self.emit(StepSkipped(result.server, step.stage, verdict, step.reasons))
+            self.emit(events.StepSkipped(result.server, step.stage, verdict, step.reasons))
             if verdict in {BLOCKED, HELD}:
                 found.add(verdict)
         order = ("interrupted", "errored", "failed", "inconclusive", BLOCKED, HELD)
@@ -296,7 +288,7 @@ class Runner:
                     pid=os.getpid(),
                     reasons=list(step.reasons),
                 )
-                self.emit(StepStarted(server.name, stage.name, step.reasons, attempt))
+                self.emit(events.StepStarted(server.name, stage.name, step.reasons, attempt))
             again = []
             results = self._execute_all(server, [stage for _, stage, _ in begun], state)
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
@@ -368,13 +360,13 @@ class Runner:
             self._record(server, "stage.interrupted", stage=stage.name, run=self.run_id, message=message)
         else:
             outputs = self._record_finished(server, stage, before, outputs, seconds)
-        self.emit(StepFinished(server.name, stage.name, outputs.outcome, outputs.message, seconds))
+        self.emit(events.StepFinished(server.name, stage.name, outputs.outcome, outputs.message, seconds))
         if outputs.outcome in {"failed", "errored", "inconclusive"}:
             log = self._log(server, stage)
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
             where = log.relative_to(self.workspace.root).as_posix()
             shown = log_excerpt(lines, outputs.summary.get("gates", ()))
-            self.emit(LogLines(server.name, stage.name, where, tuple(shown)))
+            self.emit(events.LogLines(server.name, stage.name, where, tuple(shown)))
 
     def _record_finished(
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float

@@ -16,21 +16,11 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, create_model
 
-from mcpfactory_pipeline.base import ids
+from mcpfactory_pipeline.base import events, ids
 from mcpfactory_pipeline.base.errors import PromotionError
-from mcpfactory_pipeline.base.events import (
-    LogLines,
-    RunEvent,
-    RunStarted,
-    RunWaiting,
-    ServerUnusable,
-    StepFinished,
-    StepSkipped,
-    StepStarted,
-)
 from mcpfactory_pipeline.base.text import on_one_line, printable
 from mcpfactory_pipeline.decisions.precondition import StaleDecisionError, changed_facts
-from mcpfactory_pipeline.operations.decisions import Decision
+from mcpfactory_pipeline.operations.decisions import DECISIONS, Decision
 from mcpfactory_pipeline.operations.install import Install
 from mcpfactory_pipeline.operations.operation import (
     ConfirmedOperation,
@@ -41,7 +31,7 @@ from mcpfactory_pipeline.operations.operation import (
 )
 from mcpfactory_pipeline.operations.publish import Publish
 from mcpfactory_pipeline.operations.run import Run, RunResult, StepRun
-from mcpfactory_pipeline.operations.table import DECISIONS, OPERATIONS
+from mcpfactory_pipeline.operations.table import OPERATIONS
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, as_tool_error, in_stoppable_thread, person
 from mcpfactory_pipeline.stages import workspace_stages
@@ -238,7 +228,7 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
         )
 
 
-def add_log(steps: list[StepRun], event: LogLines) -> None:
+def add_log(steps: list[StepRun], event: events.LogLines) -> None:
     """Add a log to its step, which may not be the last one: servers run in parallel."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
@@ -246,7 +236,7 @@ def add_log(steps: list[StepRun], event: LogLines) -> None:
             return
 
 
-class _ProgressReporter:
+class _ProgressReporter(events.Reporter):
     """Report the progress of a run to the client. Events come from several threads, one at a time."""
 
     def __init__(self, ctx: Context) -> None:
@@ -255,30 +245,27 @@ class _ProgressReporter:
         self.steps: list[StepRun] = []
         self.server_errors: list[str] = []
 
-    def emit(self, event: RunEvent) -> None:
+    def emit(self, event: events.RunEvent) -> None:
         """Count the start and the end of each stage, and keep the outcome."""
-        if isinstance(event, RunStarted):
+        if isinstance(event, events.RunStarted):
             self._total = 2 * len(event.servers) * len(event.stages)
             self._report(0, f"{len(event.servers)} servers, {len(event.stages)} stages")
-        elif isinstance(event, StepStarted):
+        elif isinstance(event, events.StepStarted):
             self._report(event.attempt == 1, f"{event.server}: {event.stage} ({'; '.join(event.reasons)})")
-        elif isinstance(event, StepFinished):
+        elif isinstance(event, events.StepFinished):
             self.steps.append(StepRun(event.server, event.stage, event.outcome, event.message, event.seconds))
             self._report(1, f"{event.server}: {event.stage} {event.outcome}: {event.message}")
-        elif isinstance(event, StepSkipped):
+        elif isinstance(event, events.StepSkipped):
             self._report(2, f"{event.server}: {event.stage} {event.verdict}")
-        elif isinstance(event, LogLines):
+        elif isinstance(event, events.LogLines):
             add_log(self.steps, event)
-        elif isinstance(event, ServerUnusable):
+        elif isinstance(event, events.ServerUnusable):
             self.server_errors.append(
                 f"{event.server}: {event.message}" + (f"\nhint: {event.hint}" if event.hint else "")
             )
-        elif isinstance(event, RunWaiting):
+        elif isinstance(event, events.RunWaiting):
             self._report(0, f"{event.server}: another process runs its stages; waiting")
 
     def _report(self, count: int, message: str) -> None:
         self._done += count
         self._ctx.report_progress(self._done, max(self._total, self._done) or None, message)
-
-    def close(self) -> None:
-        """Do nothing: the tool's result has the rest."""

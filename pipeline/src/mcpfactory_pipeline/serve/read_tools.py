@@ -187,7 +187,8 @@ class ReadTools:
 
 def _rows(findings: Iterable[Mapping[str, Any]], limit: int) -> list[FindingRow]:
     worst = sorted(findings, key=lambda one: (not one["gate"], -one["severity"]))[:limit]
-    return [FindingRow(**{**one, "evidence": _short(one.get("evidence"))}) for one in worst]
+    parts = ({"evidence": _short(one.get("evidence")), "follows": tuple(one.get("follows", ()))} for one in worst)
+    return [FindingRow(**{**one, **shown}) for one, shown in zip(worst, parts, strict=True)]
 
 
 def _short(evidence: Any) -> Any:

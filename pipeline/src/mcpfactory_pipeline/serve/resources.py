@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
@@ -57,7 +58,11 @@ class FactoryResources:
 
     async def complete(self, ref: Any, argument: Any) -> list[str]:
         """Return the names of servers, stages and channels that begin with the typed text."""
-        kinds = {"server": _servers, "stage": _stages, "channel": _channels}
+        kinds: dict[str, Callable[[Workspace], list[str]]] = {
+            "server": lambda workspace: [server.name for server in workspace.servers()],
+            "stage": lambda workspace: [stage.name for stage in workspace_stages(workspace)],
+            "channel": lambda workspace: [channel.name for channel in read_channels(workspace)],
+        }
         names = await self._read(kinds[argument.name]) if argument.name in kinds else []
         return [name for name in names if name.startswith(argument.value)]
 
@@ -69,18 +74,6 @@ class FactoryResources:
                 return None
 
         return await self._access.read(read)
-
-
-def _servers(workspace: Workspace) -> list[str]:
-    return [server.name for server in workspace.servers()]
-
-
-def _stages(workspace: Workspace) -> list[str]:
-    return [stage.name for stage in workspace_stages(workspace)]
-
-
-def _channels(workspace: Workspace) -> list[str]:
-    return [channel.name for channel in read_channels(workspace)]
 
 
 _MANNERS: Final = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mcpfactory_pipeline.checks.report import Finding
 from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.views.inbox import InboxItem
 from mcpfactory_runtime.types import Json
@@ -45,16 +46,9 @@ class PlanResult:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingRow:
+class FindingRow(Finding):
     """A finding with its proof. `gate`: it blocks promotion of the candidate. `severity` 5 is the worst."""
 
-    rule: str
-    severity: int
-    gate: bool
-    message: str
-    where: str
-    hint: str
-    source: str
     evidence: Any = None
 
 

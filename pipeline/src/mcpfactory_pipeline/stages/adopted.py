@@ -24,7 +24,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.channels.candidate import store_candidate
 from mcpfactory_pipeline.isolation.levels import AUTO, Sandbox, find_level, foreign_path, make_sandbox
-from mcpfactory_pipeline.plan.stage import Artifact, BuiltFiles, StageInputs, StageOutputs
+from mcpfactory_pipeline.plan.stage import BuiltFiles, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import read_waivers
@@ -128,7 +128,7 @@ def build(inputs: StageInputs) -> StageOutputs:
 
 def test(inputs: StageInputs) -> StageOutputs:
     """Run the server's own tests by their command, and the declared tests next to its `mcpfactory.toml`."""
-    candidate, adopted = _candidate(inputs), _adopted(inputs)
+    candidate, adopted = inputs.built_candidate, _adopted(inputs)
     from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy
 
     declared = read_tests(inputs.folder) if KINDS[adopted.kind].program else ()
@@ -185,7 +185,7 @@ def run_declared(declared: Sequence[DeclaredTest], setup: ServerSetup) -> list[D
 
 def validate(inputs: StageInputs) -> StageOutputs:
     """Start the collected server, or connect to its URL, and apply the rules for servers without source review."""
-    candidate = _candidate(inputs)
+    candidate = inputs.built_candidate
     from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.checks.validation import validate as examine  # noqa: PLC0415 - heavy
 
@@ -275,9 +275,3 @@ def _dummies(record: Record) -> dict[str, str]:
     from mcpfactory_pipeline.checks.validation import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
 
     return {name: CANARY if is_secret(name) else "dummy" for name in record.environment}
-
-
-def _candidate(inputs: StageInputs) -> Artifact:
-    if inputs.candidate is None:
-        raise StageError("no candidate", hint="run the stage build first")
-    return inputs.candidate

@@ -18,9 +18,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import judge_recorded  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy
 
-    candidate = inputs.candidate
-    if candidate is None:
-        raise StageError("no candidate to evaluate", hint="run the stage build first")
+    candidate = inputs.built_candidate
     kept = contract.stored_contract(candidate.folder)
     if kept is None or not (candidate.folder / "validate" / contract.FILE).is_file():
         raise StageError(

@@ -6,7 +6,6 @@ channel and writes the state in one transaction, so that a hold set in the meant
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
@@ -14,9 +13,7 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Read the candidate's files, and build the runtime's if no public index has it."""
-    candidate = inputs.candidate
-    if candidate is None:
-        raise StageError("no candidate to promote", hint="run the stage build first")
+    candidate = inputs.built_candidate
     for name, content in candidate.files.items():
         read_verified(candidate.folder / name, content)
     if candidate.offered.suffix == ".whl":  # adopted servers list their dependencies in their own lock

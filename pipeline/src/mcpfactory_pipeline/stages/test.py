@@ -16,10 +16,10 @@ from shutil import copyfile
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.errors import ServerError, StageError
+from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_tests
-from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_program
 from mcpfactory_pipeline.isolation.levels import AUTO, NONE, Sandbox, find_level, make_sandbox
 from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, error_summary, package_command
@@ -119,7 +119,7 @@ def read_evidence(evidence: EvidenceFiles, defined: Iterable[str] = ()) -> Obser
 
 def _observed(data: Mapping[str, Any], defined: Iterable[str]) -> ObservedTests:
     tests: Mapping[str, Mapping[str, Any]] = data["tests"]
-    known = {_without_parameters(name) for name in (*tests, *data["deselected"])}
+    known = {name.partition("[")[0] for name in (*tests, *data["deselected"])}
     hidden = [name for name in defined if name not in known and name.partition("::")[0] not in data["errors"]]
     by_outcome = {
         outcome: tuple(name for name, test in tests.items() if test["outcome"] == outcome)
@@ -158,10 +158,6 @@ def _functions(module: ast.Module) -> Iterator[str]:
 
 def _is_test(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
-
-
-def _without_parameters(name: str) -> str:
-    return name.partition("[")[0]
 
 
 def name_tests(names: Collection[str]) -> str:
@@ -211,9 +207,7 @@ _JUDGED: Final = (0, 1, 2, 4, 5)
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Run the tests next to the installed wheel. A run without tests fails, because it proves nothing."""
-    candidate = inputs.candidate
-    if candidate is None:
-        raise StageError("no candidate to test", hint="run the stage build first")
+    candidate = inputs.built_candidate
     tests = source_files(inputs.folder / "tests")
     from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy
 

@@ -9,10 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_api_model, environment_for_validate
-from mcpfactory_pipeline.build.pep517 import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, make_sandbox
@@ -33,9 +32,7 @@ _SHOWN: Final = 3  # files that a message lists
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Start the installed server over stdio, speak every revision, call its tools against a stub upstream."""
-    candidate = inputs.candidate
-    if candidate is None:
-        raise StageError("no candidate to validate", hint="run the stage build first")
+    candidate = inputs.built_candidate
     try:
         environment = environment_for_validate(inputs, candidate)
         evaluations, state = _make_evaluations(inputs, candidate)

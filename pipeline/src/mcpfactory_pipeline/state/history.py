@@ -13,15 +13,7 @@ from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular
-from mcpfactory_pipeline.state.schema import (
-    UPGRADE,
-    Event,
-    check_event,
-    describe_invalid_event,
-    latest,
-    read_event,
-    unknown_kind,
-)
+from mcpfactory_pipeline.state import schema
 from mcpfactory_pipeline.state.state import repair_hint
 
 MAX_HISTORY_BYTES: Final = 1 << 31  # maximum size of a history in bytes; enough for millions of events
@@ -31,7 +23,7 @@ MAX_EVENT_BYTES: Final = 1 << 24  # maximum size of an event in bytes
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
-def read(file: Path, where: str) -> list[Event]:
+def read(file: Path, where: str) -> list[schema.Event]:
     """Return all events, sorted by ID, each once (a union merge may repeat and reorder lines).
 
     An unterminated last line that is not JSON is an interrupted write, which was never acknowledged. It is left out,
@@ -50,10 +42,10 @@ def read(file: Path, where: str) -> list[Event]:
     return parse(data, where)
 
 
-def parse(data: bytes, where: str) -> list[Event]:
+def parse(data: bytes, where: str) -> list[schema.Event]:
     """Return the events of a history, as `read` does."""
-    events: dict[str, Event] = {}
-    lines, limits = data.split(b"\n"), latest()
+    events: dict[str, schema.Event] = {}
+    lines, limits = data.split(b"\n"), schema.latest()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -67,35 +59,35 @@ def parse(data: bytes, where: str) -> list[Event]:
     return [events[key] for key in sorted(events)]
 
 
-def _read_line(line: bytes, limits: Mapping[str, str]) -> Event:
+def _read_line(line: bytes, limits: Mapping[str, str]) -> schema.Event:
     if len(line) > MAX_EVENT_BYTES:
         raise ValueError(f"it is longer than {MAX_EVENT_BYTES} bytes")
-    return read_event(line, limits)
+    return schema.read_event(line, limits)
 
 
 def _no_event(where: str, number: int, line: bytes, error: ValueError) -> StateError:
     place, start = f"{where}, line {number}", repr(line[:60].decode(errors="replace"))
     if line.startswith(CONFLICT_MARKERS):
         return StateError(f"{place} is not a valid event: {start} is a merge conflict marker", hint=repair_hint(where))
-    if kind := unknown_kind(error):
-        return StateError(f"{place} is an unknown event, {kind}", hint=UPGRADE)
+    if kind := schema.unknown_kind(error):
+        return StateError(f"{place} is an unknown event, {kind}", hint=schema.UPGRADE)
     hint = f"restore the line (git log -p -- {where}), or delete it; then: {repair_hint(where)}"
-    return StateError(f"{place} is not a valid event: {start}; {describe_invalid_event(error)}", hint=hint)
+    return StateError(f"{place} is not a valid event: {start}; {schema.describe_invalid_event(error)}", hint=hint)
 
 
-def event_line(event: Event) -> str:
+def event_line(event: schema.Event) -> str:
     """Return an event as a line of a history, without its end."""
     return json.dumps(event, sort_keys=True, ensure_ascii=False)
 
 
-def append(file: Path, events: Sequence[Event], where: str) -> tuple[int, int]:
+def append(file: Path, events: Sequence[schema.Event], where: str) -> tuple[int, int]:
     """Append events durably, and return their start and end in the file; on failure, restore the file.
 
     The caller holds the state lock.
     """
     data = "".join(f"{event_line(event)}\n" for event in events).encode()
     for event in events:
-        check_event(event, where)
+        schema.check_event(event, where)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)

@@ -10,22 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from pydantic_core import SchemaValidator, ValidationError
-from pydantic_core.core_schema import (
-    CoreSchema,
-    any_schema,
-    bool_schema,
-    dict_schema,
-    float_schema,
-    int_schema,
-    list_schema,
-    literal_schema,
-    str_schema,
-    tagged_union_schema,
-    typed_dict_field,
-    typed_dict_schema,
-    union_schema,
-)
+from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, last_id, utc_now
@@ -34,26 +19,28 @@ UPGRADE: Final = "update mcpfactory: a newer version wrote this"
 _AHEAD: Final = timedelta(minutes=5)  # maximum clock difference between machines that share a history
 
 Event = Mapping[str, Any]
-Members = Mapping[str, CoreSchema]
+Members = Mapping[str, core_schema.CoreSchema]
 
-_TEXT: Final = str_schema(strict=True)
-_COUNT: Final = int_schema(strict=True)
-_NUMBER: Final = union_schema([_COUNT, float_schema(strict=True)], mode="left_to_right")  # integers first: 1 stays 1
-_TEXTS: Final = list_schema(_TEXT, strict=True)
-_TEXT_BY_NAME: Final = dict_schema(_TEXT, _TEXT, strict=True)
-_ANYTHING: Final = dict_schema(_TEXT, any_schema(), strict=True)
-_ID: Final = str_schema(strict=True, pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$")
-_MOMENT: Final = str_schema(
+_TEXT: Final = core_schema.str_schema(strict=True)
+_COUNT: Final = core_schema.int_schema(strict=True)
+_NUMBER: Final = core_schema.union_schema(
+    [_COUNT, core_schema.float_schema(strict=True)], mode="left_to_right"
+)  # integers first: 1 stays 1
+_TEXTS: Final = core_schema.list_schema(_TEXT, strict=True)
+_TEXT_BY_NAME: Final = core_schema.dict_schema(_TEXT, _TEXT, strict=True)
+_ANYTHING: Final = core_schema.dict_schema(_TEXT, core_schema.any_schema(), strict=True)
+_ID: Final = core_schema.str_schema(strict=True, pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$")
+_MOMENT: Final = core_schema.str_schema(
     strict=True,
     pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$",
 )
-_OUTCOME: Final = literal_schema(["passed", "failed", "errored", "interrupted", "inconclusive"])
+_OUTCOME: Final = core_schema.literal_schema(["passed", "failed", "errored", "interrupted", "inconclusive"])
 
 
-def _record(needed: Members, optional: Members) -> CoreSchema:
-    fields = {name: typed_dict_field(member, required=False) for name, member in optional.items()}
-    fields |= {name: typed_dict_field(member) for name, member in needed.items()}
-    return typed_dict_schema(fields, strict=True, extra_behavior="allow")
+def _record(needed: Members, optional: Members) -> core_schema.CoreSchema:
+    fields = {name: core_schema.typed_dict_field(member, required=False) for name, member in optional.items()}
+    fields |= {name: core_schema.typed_dict_field(member) for name, member in needed.items()}
+    return core_schema.typed_dict_schema(fields, strict=True, extra_behavior="allow")
 
 
 _COVERAGE: Final = _record(
@@ -69,7 +56,7 @@ _SUMMARY: Final = _record(
         "gates": _TEXTS,
         "waived_rules": _TEXTS,
         "coverage": _COVERAGE,
-        "lost": dict_schema(_TEXT, _COUNT, strict=True),
+        "lost": core_schema.dict_schema(_TEXT, _COUNT, strict=True),
     },
 )
 _BUILT: Final = _record({"version": _TEXT, "files": _TEXT_BY_NAME}, {"facts": _ANYTHING})
@@ -103,7 +90,7 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "rejected": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, **_REASON}),
     "held": ({"channel": _TEXT}, {"stage": _TEXT, **_REASON}),
     "released": ({"channel": _TEXT}, _REASON),
-    "retired": ({}, {"channel": _TEXT, "gone": _TEXT, "kept": bool_schema(strict=True), **_REASON}),
+    "retired": ({}, {"channel": _TEXT, "gone": _TEXT, "kept": core_schema.bool_schema(strict=True), **_REASON}),
     "revived": ({}, _REASON),
     "renamed": ({"previous": _TEXT}, _REASON),
     "waived": ({"rule": _TEXT}, {**dict.fromkeys(("until", "person", "tool", "offer"), _TEXT), **_REASON}),
@@ -119,11 +106,12 @@ _ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "c
 def _events() -> SchemaValidator:
     kinds = {
         kind: _record(
-            {**_COMMON, "event": literal_schema([kind]), **needed}, {"confirmed": _TEXT, **_ABOUT, **optional}
+            {**_COMMON, "event": core_schema.literal_schema([kind]), **needed},
+            {"confirmed": _TEXT, **_ABOUT, **optional},
         )
         for kind, (needed, optional) in EVENT_KINDS.items()
     }
-    return SchemaValidator(tagged_union_schema(kinds, "event"))
+    return SchemaValidator(core_schema.tagged_union_schema(kinds, "event"))
 
 
 def latest() -> Mapping[str, str]:

@@ -209,10 +209,6 @@ def apply(state: ServerState, event: Event) -> ServerState:
         ) from error
 
 
-def _unchanged(state: ServerState, _event: Event) -> ServerState:
-    return state
-
-
 def _with_record(state: ServerState, event: Event, record: StageRecord) -> ServerState:
     return replace(state, stages={**state.stages, str(event["stage"]): record})
 
@@ -297,10 +293,6 @@ def _retired(state: ServerState, event: Event) -> ServerState:
     return _pruned(_held(replace(state, channels=left), event))
 
 
-def _revived(state: ServerState, _event: Event) -> ServerState:
-    return replace(state, retired=None)
-
-
 def _publishing(state: ServerState, event: Event) -> ServerState:
     return replace(state, publishing={**state.publishing, str(event["target"]): _publication(event)})
 
@@ -328,7 +320,7 @@ def _who(event: Event) -> dict[str, str]:
 
 
 EVENT_HANDLERS: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
-    "stage.started": _unchanged,  # half of all events, so they must not copy the state
+    "stage.started": lambda state, _: state,  # half of all events, so they must not copy the state
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
     "promoted": _promoted,
@@ -338,9 +330,9 @@ EVENT_HANDLERS: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]]
     "held": _held,
     "released": _released,
     "retired": _retired,
-    "revived": _revived,
-    "renamed": _revived,
-    "waived": _unchanged,  # waivers are stored in a separate file, waivers.toml
+    "revived": lambda state, _: replace(state, retired=None),
+    "renamed": lambda state, _: replace(state, retired=None),
+    "waived": lambda state, _: state,  # waivers are stored in a separate file, waivers.toml
     "publish.started": _publishing,
     "published": _published,
 }

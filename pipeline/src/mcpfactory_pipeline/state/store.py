@@ -329,7 +329,6 @@ class Store:
             return
         file = self.state_file(server)
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
             temporary = write_temporary(file, text.encode())
         except OSError as error:
             raise self._unwritable(server, error) from error

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.files import read_json
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
-from mcpfactory_pipeline.decisions.drift import Drift, is_of_other_offer, way_to_offer
+from mcpfactory_pipeline.decisions.drift import is_of_other_offer, way_to_offer
 from mcpfactory_pipeline.decisions.integrity import state_faults
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
-from mcpfactory_pipeline.workspace.adopted import read_known_drift
+from mcpfactory_pipeline.workspace.adopted import Drift, read_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
 
 _LOCK: Final = Path(".mcpfactory", "lock.json")
@@ -88,7 +88,7 @@ def refresh_adopted_drift(server: WorkspaceServer) -> list[Drift]:
     seen = check_drift(server)
     with suppress(OSError):  # readers without write permission still get the result
         record_known_drift(server, seen)
-    return [Drift(one.kind, one.message, one.means, one.command) for one in seen]
+    return seen
 
 
 def _document(case: _DriftInputs) -> Iterator[Drift]:
@@ -120,13 +120,9 @@ def _edited(case: _DriftInputs) -> Iterator[Drift]:
         yield Drift("edited", message, means, f"git diff -- servers/{case.server.name}")
 
 
-def _lock(case: _DriftInputs) -> dict[str, Any]:
+def _lock(case: _DriftInputs) -> Mapping[str, Any]:
     """Return the server's lock; empty if it is missing or unreadable, which the stage `generate` reports."""
-    try:
-        data = json.loads((case.server.folder / _LOCK).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
+    return read_json(case.server.folder / _LOCK)
 
 
 def _readme(case: _DriftInputs) -> Iterator[Drift]:
@@ -245,11 +241,6 @@ def _upstream(case: _DriftInputs) -> Iterator[Drift]:
             yield from _refreshed(case, document)
 
 
-def _adopted(case: _DriftInputs) -> Iterator[Drift]:
-    for one in read_known_drift(case.server.folder, case.server.adopted):
-        yield Drift(one.kind, one.message, one.means, one.command)
-
-
 def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drift]:
     from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy
     from mcpfactory_codegen.servers.documents import document_files  # noqa: PLC0415 - heavy; only for --refresh
@@ -267,8 +258,9 @@ def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drif
         yield Drift("source", message, "the API moved on, and the tools did not", update)
 
 
-_FINDERS: Final[tuple[Callable[[_DriftInputs], Iterator[Drift]], ...]] = (
-    _document, _edited, _readme, _template, _moved, _behind, _channel, _live, _adopted,
+_FINDERS: Final[tuple[Callable[[_DriftInputs], Iterable[Drift]], ...]] = (
+    _document, _edited, _readme, _template, _moved, _behind, _channel, _live,
+    lambda case: read_known_drift(case.server.folder, case.server.adopted),
 )  # fmt: skip
 KINDS: Final = (
     "document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source", "gone",

@@ -110,7 +110,6 @@ def notify_inbox_items(
     now = {one: {name for name in sent[one] if names or name in ids} | delivered[one] for one in wanting}
     if now != sent:
         with suppress(OSError):  # for example on a full disk: it is sent again
-            file.parent.mkdir(parents=True, exist_ok=True)
             replace_file(file, json.dumps({receiver: sorted(some) for receiver, some in now.items()}).encode())
     return [item for name, item in ids.items() if name in fresh]
 

@@ -15,7 +15,6 @@ from mcpfactory_pipeline.base.files import open_below
 from mcpfactory_pipeline.base.locks import running_stages
 from mcpfactory_pipeline.decisions.channel_review import pending_candidate
 from mcpfactory_pipeline.decisions.decision import choose_candidate
-from mcpfactory_pipeline.decisions.drift import Drift
 from mcpfactory_pipeline.decisions.precondition import channel_facts
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
@@ -26,6 +25,7 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState, StageRecord, extend
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import find_drift, refresh_adopted_drift
+from mcpfactory_pipeline.workspace.adopted import Drift
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, isolate_server_errors

@@ -11,7 +11,7 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,21 +74,29 @@ _SAYS: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, ...]]]] = 
 
 
 @dataclass(frozen=True, slots=True)
-class KnownDrift:
-    """One difference that stops a server: its kind (of `STOPPING`), what it is, what it means for callers, and what to type next.
+class Drift:
+    """One difference: its kind, what it is, its effect on callers (`means`), and the next command.
 
-    `offer` is the hash of all that is there instead, `seen` the day (YYYY-MM-DD) on which that was found first.
+    `server` is set for a server whose folder is gone. Of a difference that stops an adopted server (`STOPPING`),
+    `offer` is the hash of all that is there instead, and `seen` the day (YYYY-MM-DD) on which that was found first.
+    `unanswered`: its source did not answer, so the difference is unknown.
     """
 
     kind: str
     message: str
     means: str
     command: str
-    offer: str
-    seen: str = ""
+    server: str = ""
+    offer: str = field(default="", compare=False)
+    seen: str = field(default="", compare=False)
+    unanswered: bool = field(default=False, compare=False)
+
+    def to_json(self) -> dict[str, str]:
+        """Return plain data."""
+        return {name: getattr(self, name) for name in ("kind", "message", "means", "command")}
 
 
-def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[KnownDrift, ...]:
+def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[Drift, ...]:
     """Return the known drift in a server's folder; empty if it is not adopted, or was adopted again since.
 
     Raises:
@@ -100,7 +108,8 @@ def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[KnownDrift,
             return ()
         if data["drift"] != _SCHEMA:
             raise ValueError("it has another format")
-        return tuple(KnownDrift(**{name: str(value) for name, value in one.items()}) for one in data["found"])
+        found: list[dict[str, Any]] = [{name: str(value) for name, value in one.items()} for one in data["found"]]
+        return tuple(Drift(**one) for one in found)
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -110,7 +119,7 @@ def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[KnownDrift,
         ) from error
 
 
-def offered_now(known: Sequence[KnownDrift]) -> str:
+def offered_now(known: Sequence[Drift]) -> str:
     """Return one hash of everything that replaced the adopted version; "" if nothing did."""
     return known[0].offer if len(known) == 1 else hash_record({one.kind: one.offer for one in known}) if known else ""
 
@@ -120,7 +129,7 @@ def offer_words(offer: str, seen: str) -> str:
     return f"what was offered on {seen}, sha256 {offer.removeprefix('sha256:')[:_SHORT]}"
 
 
-def write_known_drift(folder: Path, adopted: Adopted, found: Sequence[KnownDrift], *, clock: Clock = utc_now) -> None:
+def write_known_drift(folder: Path, adopted: Adopted, found: Sequence[Drift], *, clock: Clock = utc_now) -> None:
     """Write the known drift of a server, or delete the file without drift.
 
     Drift that was known before keeps its discovery date.
@@ -136,8 +145,8 @@ def write_known_drift(folder: Path, adopted: Adopted, found: Sequence[KnownDrift
     with suppress(ConfigError):  # an unreadable file is overwritten
         days = {(one.kind, one.offer): one.seen for one in read_known_drift(folder, adopted)}
     today = clock().date().isoformat()
-    dated = [replace(one, seen=days.get((one.kind, one.offer), today)) for one in found]
-    data = {"drift": _SCHEMA, "of": _pinned(folder, adopted), "found": [asdict(one) for one in dated]}
+    dated = [{**one.to_json(), "offer": one.offer, "seen": days.get((one.kind, one.offer), today)} for one in found]
+    data = {"drift": _SCHEMA, "of": _pinned(folder, adopted), "found": dated}
     replace_file(file, (json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode())
 
 

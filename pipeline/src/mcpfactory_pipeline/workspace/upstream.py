@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, Final
 from mcpfactory_codegen.naming.variables import variable_prefix
 from mcpfactory_codegen.servers.report import read_published_names
 from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.files import read_json
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.oauth.model import OAuthError
 from mcpfactory_runtime.server.errors import ToolError
@@ -233,10 +233,10 @@ def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...]
 def reported_variables(server: WorkspaceServer) -> Iterator[str]:
     """Yield the names of the variables that a server reads, by its report: credentials, and addresses of its APIs."""
     try:
-        report = json.loads((server.folder / ".mcpfactory/report.json").read_bytes())
+        report = read_json(server.report)
         yield from (str(row["name"]) for row in report["environment"])
         yield from (str(row["variable"]) for row in report.get("address", {}).get("servers", ()))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return
     if server.document is not None:
         yield address_variable(server)

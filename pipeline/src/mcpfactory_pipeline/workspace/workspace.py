@@ -108,6 +108,11 @@ class WorkspaceServer:
         """Calls with their expected upstream requests, made by code generation; the file need not exist."""
         return self.folder / CASES
 
+    @property
+    def report(self) -> Path:
+        """The report of code generation; the file need not exist."""
+        return self.folder / ".mcpfactory" / "report.json"
+
 
 @dataclass(frozen=True)  # no slots: cached properties
 class Workspace:

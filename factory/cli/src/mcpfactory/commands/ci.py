@@ -56,12 +56,10 @@ def ci(
 
     check_provider(provider)
     if check and factory:
-        output.fail("--check writes nothing and cannot be combined with --factory", "leave one of them out", Exit.USAGE)
+        output.usage_error("--check writes nothing and cannot be combined with --factory", "leave one of them out")
     if (against and not check) or (pushed and not against):
-        output.fail(
-            "--against requires --check, and --pushed requires --against",
-            "mcpfactory ci --check --against BASE",
-            Exit.USAGE,
+        output.usage_error(
+            "--against requires --check, and --pushed requires --against", "mcpfactory ci --check --against BASE"
         )
     workspace, written = workspace_in(), PROVIDERS[provider][release]
     again = f"mcpfactory ci{'' if provider == 'github' else f' --provider {provider}'}{' --release' if release else ''}"
@@ -264,10 +262,9 @@ def fold(
     from mcpfactory_pipeline.delivery.ci.fold import assigned_results, named_results, read_run
 
     if not run_id or bool(assigned) == bool(server):
-        output.fail(
+        output.usage_error(
             "the run ID or the assignment of the jobs is missing",
             "set --run ID, and either --assigned MATRIX or --server NAME",
-            Exit.USAGE,
         )
     workspace, run = workspace_in(), read_run(run_id)
     shard_results = assigned_results(folders, assigned) if assigned else named_results(folders, [server])

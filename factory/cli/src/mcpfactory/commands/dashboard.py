@@ -61,7 +61,7 @@ def dashboard(
         return
     if (token_file or proxy_header) and not allow_actions:
         option = "--token-file" if token_file else "--proxy-header"
-        output.fail(f"{option} requires --allow-actions", "mcpfactory dashboard --allow-actions", Exit.USAGE)
+        output.usage_error(f"{option} requires --allow-actions", "mcpfactory dashboard --allow-actions")
     from mcpfactory_pipeline.dashboard.access import public_origin
     from mcpfactory_runtime.transports.http.serve import listen, listening_hint
 
@@ -131,10 +131,9 @@ def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, st
     from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_people
 
     if host not in _LOOPBACK:
-        output.fail(
+        output.usage_error(
             f"--allow-actions requires a loopback address, not {host}: tokens would be sent unencrypted",
             "leave out --host, and connect through a tunnel: ssh -L 8765:127.0.0.1:8765 HOST",
-            Exit.USAGE,
         )
     people = read_people(os.environ, token_file, actor(), needed=needed)
     os.environ.pop(TOKEN_VARIABLE, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -207,10 +206,9 @@ def show_worth(
     from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
 
     if request.model and (request.modes != ["full"] or len(request.profiles) > 1):
-        output.fail(
+        output.usage_error(
             "--check-cases cannot be combined with --mode or a second --profile",
             "leave out --mode, and give one --profile",
-            Exit.USAGE,
         )
     report = None
     if request.model:
@@ -266,7 +264,7 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
 
 def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
     """Write proposed cases to a separate file next to the evaluated ones, and print its path."""
-    from mcpfactory_pipeline.base.files import replace_file
+    from mcpfactory_pipeline.base.files import read_json, replace_file
     from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import PROPOSALS, read_reports
     from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
@@ -278,13 +276,11 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
     found = propose_cases(
         tools,
         read_cases(server.folder),
-        examples=example_calls(_json(server.cases)),
-        workflows=[str(one["name"]) for one in _json(server.folder / ".mcpfactory/report.json").get("workflows", ())],
+        examples=example_calls(read_json(server.cases)),
+        workflows=[str(one["name"]) for one in read_json(server.report).get("workflows", ())],
         reports=read_reports(server.folder),
     )
-    file = server.folder / PROPOSALS
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, proposals_text(found).encode())
+    replace_file(server.folder / PROPOSALS, proposals_text(found).encode())
     if as_json:
         output.data({"file": PROPOSALS.as_posix(), "proposals": [asdict(one) for one in found]})
         return
@@ -293,10 +289,6 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
         f"move accepted cases from {PROPOSALS} of {server.name} to `cases:` of a file in evals/; proposals are "
         "not evaluated"
     )
-
-
-def _json(file: Path) -> Any:
-    return json.loads(file.read_bytes()) if file.is_file() else {}
 
 
 def evaluate(**values: Any) -> None:
@@ -308,12 +300,11 @@ def evaluate(**values: Any) -> None:
     request = EvaluationRequest(**values)
     for one in request.modes:
         if one not in MODES:
-            output.fail(f"unknown value {one!r} for --mode", f"use one of {', '.join(MODES)}", Exit.USAGE)
+            output.usage_error(f"unknown value {one!r} for --mode", f"use one of {', '.join(MODES)}")
     if not request.model and (request.baseline or len(request.profiles) > 1 or request.mode):
-        output.fail(
+        output.usage_error(
             "--baseline, --mode and a second --profile have no effect without --model",
             "add --model openai:NAME or anthropic:NAME",
-            Exit.USAGE,
         )
     workspace = workspace_in()
     server = workspace.server(request.name)

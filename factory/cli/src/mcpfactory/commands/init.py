@@ -73,10 +73,9 @@ def _confirm_setup(setup: WorkspaceSetup, *, as_json: bool) -> None:
     """Show the planned changes to a folder with unrelated files, and continue only if the user confirms."""
     shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        output.fail(
+        output.usage_error(
             f"{setup.folder} contains unrelated files: {shown}",
             "mcpfactory init --dry-run previews the changes, --yes makes them",
-            Exit.USAGE,
         )
     _show_setup(setup, as_json=False)
     if not typer.confirm(f"{setup.folder} contains unrelated files, which are not changed. Continue?"):

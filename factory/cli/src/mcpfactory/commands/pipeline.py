@@ -183,9 +183,9 @@ def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
     from mcpfactory_pipeline.views.status import status as read_status
 
     if form not in (*FORMATS, "svg"):
-        output.fail(f"unknown format {form!r}", f"formats: {', '.join((*FORMATS, 'svg'))}", Exit.USAGE)
+        output.usage_error(f"unknown format {form!r}", f"formats: {', '.join((*FORMATS, 'svg'))}")
     if len(names) > 1:
-        output.fail("--graph accepts at most one server", f"mcpfactory pipeline status --graph {form}", Exit.USAGE)
+        output.usage_error("--graph accepts at most one server", f"mcpfactory pipeline status --graph {form}")
     if form == "svg":
         output.document(read_picture(workspace, "".join(names)))
         return
@@ -296,7 +296,7 @@ def restore(
     workspace = workspace_in()
     if candidate:
         if len(names or ()) != 1:
-            output.fail("--candidate needs one NAME", "mcpfactory pipeline history NAME", Exit.USAGE)
+            output.usage_error("--candidate needs one NAME", "mcpfactory pipeline history NAME")
         found = [restore_candidate(workspace, (names or [""])[0], candidate)]
     else:
         found = restore_channels(workspace, names or None)

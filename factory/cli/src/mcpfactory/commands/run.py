@@ -70,10 +70,9 @@ def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, option
     from mcpfactory_pipeline.launch.adopted import channel_command
 
     if server.adopted is None or options:
-        output.fail(
+        output.usage_error(
             "--channel requires an adopted server and cannot be combined with other options",
             f"mcpfactory run {server.name}, or mcpfactory install {server.name} --from {channel} --client CLIENT",
-            Exit.USAGE,
         )
     return channel_command(workspace, server, channel)
 
@@ -141,7 +140,7 @@ def call(
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
     if mode not in MODES:
-        output.fail(f"unknown mode {mode!r}", "use --mode full or --mode search", Exit.USAGE)
+        output.usage_error(f"unknown mode {mode!r}", "use --mode full or --mode search")
     typed = _parse_arguments(arg or [], args)
     space = workspace_in()
     server = space.server(name)
@@ -176,7 +175,7 @@ def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
         output.fail("--args must be a JSON object", """--args '{"name": "value"}'""")
     for pair in pairs:
         if "=" not in pair:
-            output.fail(f"--arg {pair!r} has no value", "--arg NAME=VALUE", Exit.USAGE)
+            output.usage_error(f"--arg {pair!r} has no value", "--arg NAME=VALUE")
     return _TypedArguments(arguments, [(name, text) for name, _, text in (pair.partition("=") for pair in pairs)])
 
 

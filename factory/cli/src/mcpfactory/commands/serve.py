@@ -7,7 +7,6 @@ import typer
 
 from mcpfactory import completion, output
 from mcpfactory.options import Host, Http, Port, Root, workspace_in
-from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.serve.factory import HttpAddress
@@ -57,15 +56,15 @@ def serve(
     """
     names, gateway = [name.strip() for name in ",".join(server or ()).split(",") if name.strip()], bool(server) or all_
     if server and not names:  # a gateway treats no names as all servers
-        output.fail("--server is empty", "mcpfactory serve --server NAME --server NAME, or --all", Exit.USAGE)
+        output.usage_error("--server is empty", "mcpfactory serve --server NAME --server NAME, or --all")
     if (server and all_) or (search and not gateway):
-        output.fail(
-            "this combination of --server, --all and --search is invalid", "mcpfactory serve --all --search", Exit.USAGE
+        output.usage_error(
+            "this combination of --server, --all and --search is invalid", "mcpfactory serve --all --search"
         )
     if not http and (token or public_url):
-        output.fail("--token and --public-url require --http", "mcpfactory serve --http --token env:NAME", Exit.USAGE)
+        output.usage_error("--token and --public-url require --http", "mcpfactory serve --http --token env:NAME")
     if documents and gateway:
-        output.fail("--documents cannot be combined with --server or --all", "leave out --server and --all", Exit.USAGE)
+        output.usage_error("--documents cannot be combined with --server or --all", "leave out --server and --all")
     from mcpfactory_pipeline.serve.factory import HttpAddress, listen, secret_variables
 
     found = workspace_in(workspace)

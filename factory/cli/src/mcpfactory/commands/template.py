@@ -120,7 +120,7 @@ def new(
     from mcpfactory_codegen.servers.scaffold import new_template
 
     if not NAME.match(name):
-        output.fail(f"{name!r} is not a valid template name", "use a name that matches [a-z][a-z0-9-]*", Exit.USAGE)
+        output.usage_error(f"{name!r} is not a valid template name", "use a name that matches [a-z][a-z0-9-]*")
     folder = workspace_in().root / "templates" / name
     files = new_template(folder)
     if as_json:

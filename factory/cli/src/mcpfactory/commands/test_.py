@@ -37,7 +37,7 @@ def run_declared(
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
     if record and live:
-        output.fail("--record and --live cannot be combined", "mcpfactory test NAME --live", Exit.USAGE)
+        output.usage_error("--record and --live cannot be combined", "mcpfactory test NAME --live")
     workspace = workspace_in()
     server = workspace.server(name)
     if live:

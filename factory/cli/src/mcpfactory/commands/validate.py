@@ -112,10 +112,8 @@ def validate(
         _explain(explain, as_json=as_json)
         return
     if sum(map(bool, (name, command, url))) != 1:
-        output.fail(
-            "give exactly one of NAME, --command and --url",
-            "mcpfactory validate --command 'python -m my_server'",
-            Exit.USAGE,
+        output.usage_error(
+            "give exactly one of NAME, --command and --url", "mcpfactory validate --command 'python -m my_server'"
         )
     _check_words(name, policy, foreign=bool(cases or env or allow_calls))
     limits = _limits(limit or [])
@@ -133,24 +131,23 @@ def validate(
 
 def _check_words(name: str, policy: str, *, foreign: bool) -> None:
     if policy not in _POLICIES:
-        output.fail(f"unknown policy {policy!r}", f"--policy {' or --policy '.join(_POLICIES)}", Exit.USAGE)
+        output.usage_error(f"unknown policy {policy!r}", f"--policy {' or --policy '.join(_POLICIES)}")
     if name and foreign:
-        output.fail(
+        output.usage_error(
             "--cases, --env and --allow-calls cannot be used with a server in this workspace",
             "set the cases and variables of a workspace server in its folder",
-            Exit.USAGE,
         )
 
 
 def _variables(words: Sequence[str], url: str) -> dict[str, str]:
     if words and url:
-        output.fail("--env cannot be combined with --url", "use --command instead of --url", Exit.USAGE)
+        output.usage_error("--env cannot be combined with --url", "use --command instead of --url")
     pairs = {
         name: value if equals else os.environ.get(name) for name, equals, value in (w.partition("=") for w in words)
     }
     found = {name: value for name, value in pairs.items() if name and value is not None}
     if lost := [name for name in pairs if name not in found]:
-        output.fail(f"--env {lost[0]!r} has no value in this shell", "--env API_URL=http://127.0.0.1:8000", Exit.USAGE)
+        output.usage_error(f"--env {lost[0]!r} has no value in this shell", "--env API_URL=http://127.0.0.1:8000")
     return found
 
 
@@ -185,10 +182,9 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
         except ValueError:
             found[name] = -1
         if name not in COST_GATES or not 0 <= found[name] < float("inf"):
-            output.fail(
+            output.usage_error(
                 f"--limit {word} is invalid: give one of {', '.join(COST_GATES)} with a number",
                 "--limit max_start_ms=500",
-                Exit.USAGE,
             )
     return found
 
@@ -222,10 +218,9 @@ def _words(command: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(command))
     except ValueError as error:
-        output.fail(
+        output.usage_error(
             f"--command {command!r} is not a valid command line: {str(error).lower()}",
             "close every quote: --command 'python -m my_server --name \"two words\"'",
-            Exit.USAGE,
         )
 
 
@@ -235,12 +230,12 @@ def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: b
     from mcpfactory_pipeline.checks.formats import format_of
 
     if unknown := [name for name in formats if name not in KNOWN]:
-        output.fail(f"unknown format {unknown[0]!r}", f"formats: {', '.join(KNOWN)}", Exit.USAGE)
+        output.usage_error(f"unknown format {unknown[0]!r}", f"formats: {', '.join(KNOWN)}")
     if not formats:
         named = [(format_of(path.name), path) for path in outputs]
         if nameless := [path for name, path in named if name is None]:
-            output.fail(
-                f"cannot derive the format from the file name {nameless[0]}", f"--format {'|'.join(KNOWN)}", Exit.USAGE
+            output.usage_error(
+                f"cannot derive the format from the file name {nameless[0]}", f"--format {'|'.join(KNOWN)}"
             )
         found: _Destinations = [(name, path) for name, path in named if name is not None]
     elif not outputs and len(formats) == 1 and not as_json:
@@ -250,10 +245,9 @@ def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: b
     elif len(outputs) == len(formats):
         found = list(zip(formats, outputs, strict=True))
     else:
-        output.fail(
+        output.usage_error(
             f"{len(formats)} formats and {len(outputs)} outputs",
             "give one --output for each --format in the same order, or one folder for all",
-            Exit.USAGE,
         )
     return [*found, ("json" if as_json else "text", None)]
 

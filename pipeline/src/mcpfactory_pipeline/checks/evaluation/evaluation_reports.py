@@ -240,7 +240,6 @@ def report_file(folder: Path, model: str) -> Path:
 def write_report(folder: Path, report: ModelReport) -> Path:
     """Write the report and its page, and return the file of the report."""
     file = report_file(folder, report.model)
-    file.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file, (json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n").encode())
     replace_file(file.with_suffix(".md"), model_page(report).encode())
     return file

@@ -85,16 +85,8 @@ def rules_reference() -> str:
 
 def rule_to_json(rule: Rule) -> dict[str, object]:
     """Return the requirement of a rule as JSON."""
-    return {
-        "rule": rule.id,
-        "statement": rule.statement,
-        "severity": rule.severity,
-        "gate": rule.gate,
-        "since": rule.since,
-        "until": rule.until,
-        "source": rule.source,
-        "hint": rule.hint,
-    }
+    names = ("statement", "severity", "gate", "since", "until", "source", "hint")
+    return {"rule": rule.id, **{name: getattr(rule, name) for name in names}}
 
 
 def find_rule(name: str) -> Rule:

@@ -98,11 +98,7 @@ def _result_type(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"resultType is {kind!r}", exchange.method, exchange)
 
 
-def _is_cacheable(exchange: WireExchange) -> bool:
-    return exchange.result is not None and exchange.method in CACHEABLE
-
-
-@rule("modern.cacheable", 3, over=_answers(_is_cacheable, by_method=True),
+@rule("modern.cacheable", 3, over=_answers(lambda one: one.result is not None and one.method in CACHEABLE, by_method=True),
       statement="Results of discover, lists and resources/read have ttlMs and cacheScope.",
       source="MCP server/utilities/caching",
       hint='add "ttlMs": 0 and "cacheScope": "private" if the result must not be cached')  # fmt: skip
@@ -160,11 +156,9 @@ def _known_types(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"resultType is {kind!r}", exchange.method, exchange)
 
 
-def _asks(exchange: WireExchange) -> bool:
-    return (exchange.result or {}).get("resultType") == "input_required"
-
-
-@rule("modern.input-required", 3, gate=True, over=_answers(_asks, by_method=True, none="no result asked for input"),
+@rule("modern.input-required", 3, gate=True,
+      over=_answers(lambda one: (one.result or {}).get("resultType") == "input_required", by_method=True,
+                    none="no result asked for input"),
       statement=("Only tools/call, prompts/get and resources/read ask for input, and only for kinds that the client "
                  "declared."),
       source="MCP basic/patterns/mrtr",

@@ -49,11 +49,8 @@ _OUTPUTS: Final = _each_schema("outputSchema")
 _SCHEMAS: Final = _each_schema("inputSchema", "outputSchema")
 
 
-def _entries(evidence: Evidence) -> RuleSubjects[tuple[int, Any]] | RuleOutcome:
-    return tools_or_reason(evidence) or RuleSubjects(list(enumerate(evidence.tools)))
-
-
-@rule("schemas.tool-shape", 5, gate=True, over=_entries,
+@rule("schemas.tool-shape", 5, gate=True,
+      over=lambda evidence: tools_or_reason(evidence) or RuleSubjects(list(enumerate(evidence.tools))),
       statement=("Every entry of tools/list is an object with a name and an inputSchema; title and description are "
                  "strings."),
       source="MCP server/tools, Data Types: Tool",

@@ -156,11 +156,8 @@ def _case(call: RecordedCall) -> Iterator[Fault]:
         yield _fault(call, f"{call.title or 'a correct call'}: returned an error: {_said(call, 200)}")
 
 
-def _with_cases(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    return cases_or_reason(evidence) or RuleSubjects(evidence.calls, _called(evidence))
-
-
-@rule("tool-calls.api-requests", 5, gate=True, over=_with_cases,
+@rule("tool-calls.api-requests", 5, gate=True,
+      over=lambda evidence: cases_or_reason(evidence) or RuleSubjects(evidence.calls, _called(evidence)),
       statement="The requests that tools send upstream match the API document.",
       source="the API document: method, path, parameters, headers, body",
       hint="compare the operation record with the document")  # fmt: skip
@@ -225,11 +222,9 @@ def _argument_error(call: RecordedCall) -> Iterator[Fault]:
         yield from _help_faults(call)
 
 
-def _protocol_errors(evidence: Evidence) -> list[RecordedCall]:
-    return [call for call in evidence.calls if call.exchange.error is not None]
-
-
-@rule("tool-calls.error-in-result", 2, over=_calls(_protocol_errors, "no call was answered with a protocol error"),
+@rule("tool-calls.error-in-result", 2,
+      over=_calls(lambda evidence: (call for call in evidence.calls if call.exchange.error is not None),
+                  none="no call was answered with a protocol error"),
       statement="A tool that fails reports it by isError in its result, not by a protocol error.",
       source=("MCP schema, CallToolResult: errors that originate from the tool should be reported inside the result, "
               "or the model does not see them"),
@@ -387,11 +382,9 @@ def _result(call: RecordedCall) -> Iterator[Fault]:
         yield _fault(call, "a text block has no text")
 
 
-def _tool_errors(evidence: Evidence) -> list[RecordedCall]:
-    return [call for call in evidence.calls if call.failed and call.exchange.result is not None]
-
-
-@rule("tool-calls.error-text", 2, over=_calls(_tool_errors, "no call was answered with isError"),
+@rule("tool-calls.error-text", 2,
+      over=_calls(lambda evidence: (call for call in evidence.calls if call.failed and call.exchange.result is not None),
+                  none="no call was answered with isError"),
       statement="A tool error tells the model what went wrong, without a stack trace.",
       source="MCP server/tools, Error Handling: tool execution errors are for the model to act on",
       hint="name the wrong argument, the problem, and what to try")  # fmt: skip

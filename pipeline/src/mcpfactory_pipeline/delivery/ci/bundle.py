@@ -151,7 +151,6 @@ def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
 def write_files(files: Mapping[Path, bytes]) -> None:
     """Write unpacked files, each atomically."""
     for place, data in files.items():
-        place.parent.mkdir(parents=True, exist_ok=True)
         replace_file(place, data)
 
 

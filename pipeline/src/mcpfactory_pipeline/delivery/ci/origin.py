@@ -34,7 +34,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, StageError
-from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.files import has_content, update_file
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, RUNTIME, distribution_wheel
 from mcpfactory_pipeline.build.wheels import read_wheel
@@ -81,13 +81,7 @@ def refresh(folder: Path) -> list[str]:
                 hint=f"{error.hint}; or use a repository: --factory git+https://…@REF",
             ) from error
         wanted = {wheel.name: wheel.read_bytes() for wheel in built}
-    folder.mkdir(parents=True, exist_ok=True)
-    changed = []
-    for name, data in wanted.items():
-        file = folder / name
-        if not file.is_file() or file.read_bytes() != data:
-            replace_file(file, data)
-            changed.append(name)
+    changed = [name for name, data in wanted.items() if update_file(folder / name, data)]
     for wheel in factory_wheels(folder):
         if wheel.name not in wanted:
             wheel.unlink()
@@ -132,14 +126,10 @@ def _same(name: str, files: Mapping[str, bytes]) -> bool:
     root = Path(spec.origin).parent.parent
     code = {path: data for path, data in files.items() if path.startswith(f"{package}/")}
     modules = {file.relative_to(root).as_posix() for file in (root / package).rglob("*.py")}
-    if modules - set(code) or not all(_is(root / path, data) for path, data in code.items()):
+    if modules - set(code) or not all(has_content(root / path, data) for path, data in code.items()):
         return False
     metadata = next(data.decode() for path, data in files.items() if path.endswith(".dist-info/METADATA"))
     return _requirements(metadata) == _requirements(_metadata(name))
-
-
-def _is(file: Path, data: bytes) -> bool:
-    return file.is_file() and file.read_bytes() == data
 
 
 def _metadata(name: str) -> str:
@@ -361,7 +351,7 @@ def record_origin(config: Path, origin: Origin) -> bool:
     Raises:
         ConfigError: the file has no table `[workspace]`.
     """
-    return _rewrite(config, with_origin(_read(config), origin))
+    return update_file(config, with_origin(_read(config), origin).encode())
 
 
 def apply_origin(root: Path, origin: Origin) -> list[str]:
@@ -378,7 +368,7 @@ def apply_origin(root: Path, origin: Origin) -> list[str]:
         changed += [f"{origin.place}{name}" for name in refresh(folder)]
     project = root / _PROJECT
     try:
-        if project.is_file() and _rewrite(project, with_uv_tables(_read(project), origin)):
+        if project.is_file() and update_file(project, with_uv_tables(_read(project), origin).encode()):
             changed.append(_PROJECT)
     except ConfigError:
         pass  # `unconfigured_project` reports what to add
@@ -415,13 +405,6 @@ def _read(file: Path) -> str:
         return file.read_bytes().decode("utf-8")  # keep the owner's line ends
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint="make it readable") from error
-
-
-def _rewrite(file: Path, text: str) -> bool:
-    if text == _read(file):
-        return False
-    replace_file(file, text.encode())
-    return True
 
 
 _BEGIN: Final = "# Where uv finds the runtime of servers. Written by `mcpfactory ci`:"
@@ -476,7 +459,9 @@ def with_uv_tables(text: str, origin: Origin) -> str:
         changed = True
     if changed:
         remedy = (
-            f"add to them: {_one_line(tables)}" if tables else f"take the line of {RUNTIME} out of [tool.uv.sources]"
+            f"add to them: {'; '.join(filter(None, tables.splitlines()))}"
+            if tables
+            else f"take the line of {RUNTIME} out of [tool.uv.sources]"
         )
         raise ConfigError("pyproject.toml already has other tables for uv", hint=remedy)
     return edited
@@ -494,7 +479,3 @@ def _without_runtime(data: dict[str, Any]) -> dict[str, Any]:
     uv = tool.get("uv", {})
     sources = {name: value for name, value in uv.get("sources", {}).items() if name != RUNTIME}
     return {**data, "tool": {**tool, "uv": {**uv, "sources": sources}}}
-
-
-def _one_line(tables: str) -> str:
-    return "; ".join(line for line in tables.splitlines() if line)

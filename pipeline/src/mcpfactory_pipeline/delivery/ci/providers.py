@@ -68,7 +68,5 @@ def change_origin(workspace: Workspace, origin: Origin) -> list[str]:
 def _update(workspace: Workspace, written: CiFile) -> list[str]:
     if is_fresh(workspace, written):
         return []
-    file: Path = workspace.root / written.place
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, written.text(read_ci(workspace.settings)).encode())
+    replace_file(workspace.root / written.place, written.text(read_ci(workspace.settings)).encode())
     return [written.place.as_posix()]

@@ -139,7 +139,6 @@ def _replace_unchanged(file: Path, before: str | None, after: str | None, *, pri
     if after is None:
         file.unlink()
         return
-    file.parent.mkdir(parents=True, exist_ok=True)
     mode = stat.S_IMODE(file.stat().st_mode) if before is not None else None
     replace_file(file, after.encode("utf-8"), mode=mode if not private else 0o600 if mode is None else mode & 0o600)
 

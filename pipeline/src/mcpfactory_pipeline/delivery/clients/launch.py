@@ -333,7 +333,7 @@ def _from_channel(
 
 def _report(server: WorkspaceServer) -> Mapping[str, Any]:
     try:
-        found = json.loads((server.folder / ".mcpfactory" / "report.json").read_bytes())
+        found = json.loads(server.report.read_bytes())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

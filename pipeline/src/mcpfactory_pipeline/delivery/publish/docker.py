@@ -8,16 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mcpfactory_pipeline.build.distributions import RUNTIME
-from mcpfactory_pipeline.delivery.publish.program import (
-    EVERY,
-    LIBRARY,
-    Platform,
-    launcher,
-    lock_requirements,
-    on_runtime,
-    unusable,
-    wheels,
-)
+from mcpfactory_pipeline.delivery.publish import program
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
 from mcpfactory_pipeline.workspace.settings import DockerOptions
@@ -58,7 +49,7 @@ def dockerfile(release: CandidateRelease, base: str) -> bytes:
         version=release.version,
         candidate=release.candidate,
         base=base,
-        library=LIBRARY,
+        library=program.LIBRARY,
         labels="\n".join(rows),
         user=USER,
     ).encode()
@@ -88,19 +79,21 @@ def _quoted(text: str) -> str:
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the `Dockerfile` and the files that it copies."""
     found = _LEAST.search(release.metadata.requires_python)
-    http = (f"{RUNTIME}[http]",) if on_runtime(release) else ()  # an image serves HTTP as well as stdio
-    text = lock_requirements(release, Platform(EVERY, found[1] if found else "3.11"), settings.folder, http)
+    http = (f"{RUNTIME}[http]",) if program.on_runtime(release) else ()  # an image serves HTTP as well as stdio
+    text = program.lock_requirements(
+        release, program.Platform(program.EVERY, found[1] if found else "3.11"), settings.folder, http
+    )
     return {
         "Dockerfile": dockerfile(release, settings["base"]),
-        "main.py": launcher(release),
+        "main.py": program.launcher(release),
         "requirements.lock": text.encode(),
-        **{f"wheels/{name}": data for name, data in wheels(release).items()},
+        **{f"wheels/{name}": data for name, data in program.wheels(release).items()},
     }
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Return problems that would make the image unusable or not reproducible."""
-    problems = [*unusable(release, "docker")]
+    problems = [*program.unusable(release, "docker")]
     if not _PINNED.fullmatch(settings["base"]):
         message = "the base image is not named by its hash, and would be another one tomorrow"
         hint = 'base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.docker]'

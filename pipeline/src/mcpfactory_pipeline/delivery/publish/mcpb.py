@@ -69,7 +69,8 @@ def manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str
         "icon": "icon.png" if icon(release) else "",
         "server": {"type": kind, "entry_point": _ENTRY, "mcp_config": _launch(release, kind)},
         "tools": [_tool(tool) for tool in release.tools],
-        "tools_generated": not release.tools or _searched(release),
+        # In search mode, the tools differ from the tool list.
+        "tools_generated": not release.tools or release.config.server.mode == "search",
         "license": about.license,
         "privacy_policies": [url for label, url in about.urls.items() if label.lower().startswith("privacy")],
         "compatibility": _compatibility(release, settings),
@@ -92,11 +93,6 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, str]:
     text = " ".join(str(tool.get("description", "")).strip().partition("\n\n")[0].split())
     short = text if len(text) <= _DESCRIPTION else f"{text[: _DESCRIPTION - 1].rstrip()}…"
     return {"name": str(tool["name"]), **({"description": short} if short else {})}
-
-
-def _searched(release: CandidateRelease) -> bool:
-    """Return True if the server runs in search mode, so that its tools differ from its tool list."""
-    return release.config.server.mode == "search"
 
 
 def _compatibility(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:

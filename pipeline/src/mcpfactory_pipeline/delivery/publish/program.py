@@ -156,7 +156,6 @@ def lock_requirements(release: CandidateRelease, platform: Platform, folder: Pat
             cwd=work,
         )
         text = first + (work / "locked.txt").read_text(encoding="utf-8")
-    folder.mkdir(parents=True, exist_ok=True)
     replace_file(kept, text.encode())
     return text
 

@@ -21,7 +21,7 @@ from mcpfactory_codegen.settings import Settings
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.adoption.candidate import KINDS
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, PublishError, StateError
-from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.files import update_file
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
@@ -369,8 +369,5 @@ def _write_files(delivery: _Delivery) -> Path:
     """Write the files for a target into its folder; the release's own files stay in the candidate's folder."""
     folder = delivery.settings.folder
     for name, data in delivery.files.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if not file.is_file() or file.read_bytes() != data:
-            replace_file(file, data)
+        update_file(folder / name, data)
     return folder

@@ -24,17 +24,7 @@ from mcpfactory_pipeline.base.errors import PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.programs import last_lines, uv_environ
-from mcpfactory_pipeline.delivery.publish.http import (
-    HttpClient,
-    HttpResponse,
-    exchange_token,
-    job_identity,
-    open_client,
-    read_json,
-    require_url,
-    summary,
-    text_field,
-)
+from mcpfactory_pipeline.delivery.publish import http
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import (
     PublishEvidence,
@@ -131,7 +121,7 @@ class _IndexFile:
 
 def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
     """Return the state of this version in the index, including an installable runtime for the server."""
-    with open_client() as wire:
+    with http.open_client() as wire:
         index = _Index(wire, settings)
         there = index.files(release.metadata.project)
         others = [name for name in there if _version(name) == release.version and name not in release.files]
@@ -158,7 +148,7 @@ def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
 
 def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mapping[str, _IndexFile]) -> PublishEvidence:
     """Return the evidence; `newest` is set if installers get a newer version, as after a rollback without a yank."""
-    page = f"{require_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
+    page = f"{http.require_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
     versions = [found for name, file in there.items() if not file.yanked and (found := _parsed(_version(name)))]
     newest = max((one for one in versions if not one.is_prerelease), default=None)
     mine = _parsed(release.version)
@@ -169,11 +159,11 @@ def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mappin
 class _Index:
     """The simple index of a target, read with the token if required."""
 
-    def __init__(self, wire: HttpClient, settings: TargetSettings) -> None:
+    def __init__(self, wire: http.HttpClient, settings: TargetSettings) -> None:
         self._wire, self._settings = wire, settings
-        self._url = require_url(settings["index"], "publish.pypi.index")
+        self._url = http.require_url(settings["index"], "publish.pypi.index")
         # Scheme and host that may receive the token.
-        self._home = urlsplit(require_url(settings["url"], "publish.pypi.url"))[:2]
+        self._home = urlsplit(http.require_url(settings["url"], "publish.pypi.url"))[:2]
 
     def files(self, project: str) -> Mapping[str, _IndexFile]:
         """Return the files of a project by name; empty if the index does not have it, or redirects to another host."""
@@ -183,7 +173,7 @@ class _Index:
             return {}
         if answer.status_code != 200:
             raise TargetError(
-                f"{page} cannot be read: {summary(answer)}", hint="set publish.pypi.index to the simple index"
+                f"{page} cannot be read: {http.summary(answer)}", hint="set publish.pypi.index to the simple index"
             )
         is_json = "json" in answer.headers.get("content-type", "")
         try:
@@ -199,10 +189,10 @@ class _Index:
             return file.digest
         answer = self._get(file.url, {})
         if answer.status_code != 200:
-            raise TargetError(f"{file.url} cannot be read: {summary(answer)}", hint="publish again to check again")
+            raise TargetError(f"{file.url} cannot be read: {http.summary(answer)}", hint="publish again to check again")
         return hash_bytes(answer.content)
 
-    def _get(self, url: str, headers: Mapping[str, str]) -> HttpResponse:
+    def _get(self, url: str, headers: Mapping[str, str]) -> http.HttpResponse:
         answer = self._wire.request("GET", url, headers=headers)
         token = self._settings.environ.get(self._settings["token_variable"], "")
         if answer.status_code in {401, 403} and token and urlsplit(url)[:2] == self._home:
@@ -210,15 +200,15 @@ class _Index:
         return answer
 
 
-def _json_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
-    data = read_json(answer)
+def _json_files(answer: http.HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
+    data = http.read_json(answer)
     for entry in data.get("files", []) if isinstance(data, dict) else []:
         digest = entry.get("hashes", {}).get("sha256", "")
         found = f"sha256:{digest}" if digest else ""
         yield str(entry["filename"]), _IndexFile(urljoin(page, entry["url"]), found, bool(entry.get("yanked")))
 
 
-def _html_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
+def _html_files(answer: http.HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
     links = _Links()
     links.feed(answer.text)
     links.close()
@@ -306,7 +296,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
     So an installer finds a version only when it is complete.
     """
     missing = inspect(release, settings).missing
-    with open_client() as client:
+    with http.open_client() as client:
         token = _token(client, settings)
         for name in sorted(missing, key=lambda name: (name in release.files, name.endswith(".whl"))):
             _upload_file(name, release.files.get(name) or release.companions[name], settings, token)
@@ -319,7 +309,7 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)
         command = [uv.find_uv_bin(), "publish", "--no-config", "--color", "never", "--trusted-publishing", "never"]
-        where = ["--publish-url", f"{require_url(url, 'publish.pypi.url')}/", "--username", settings["user"]]
+        where = ["--publish-url", f"{http.require_url(url, 'publish.pypi.url')}/", "--username", settings["user"]]
         done = subprocess.run(
             [*command, *where, name],
             cwd=folder,
@@ -349,15 +339,15 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
     )
 
 
-def _token(wire: HttpClient, settings: TargetSettings) -> str:
+def _token(wire: http.HttpClient, settings: TargetSettings) -> str:
     """Return the upload token: from the variable, or for trusted publishing one for this job's identity."""
     if settings["auth"] == "token":
         return settings.secret("token_variable")
     parts = urlsplit(settings["url"])
     base = f"{parts.scheme}://{parts.netloc.removeprefix('upload.')}"
-    audience = text_field(wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience")
-    identity = job_identity(wire, audience, settings.environ, "PYPI_ID_TOKEN")
-    return exchange_token(wire, f"{base}/_/oidc/mint-token", {"token": identity}, "token")
+    audience = http.text_field(wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience")
+    identity = http.job_identity(wire, audience, settings.environ, "PYPI_ID_TOKEN")
+    return http.exchange_token(wire, f"{base}/_/oidc/mint-token", {"token": identity}, "token")
 
 
 TARGET: Final = PublishTarget(

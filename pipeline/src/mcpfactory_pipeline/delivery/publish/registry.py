@@ -14,16 +14,7 @@ from urllib.parse import quote
 
 from mcpfactory_pipeline.base.errors import PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.delivery.publish.http import (
-    JSON,
-    HttpClient,
-    exchange_token,
-    job_identity,
-    open_client,
-    read_json,
-    require_url,
-    summary,
-)
+from mcpfactory_pipeline.delivery.publish import http
 from mcpfactory_pipeline.delivery.publish.pypi import has_marker, marker
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable
 from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, SCHEMA, find_violations
@@ -62,20 +53,20 @@ def needs(release: CandidateRelease) -> Sequence[str]:
 
 def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
     """Return the state of this version in the registry."""
-    with open_client() as wire:
+    with http.open_client() as wire:
         return _inspect(wire, release, settings)
 
 
-def _inspect(wire: HttpClient, release: CandidateRelease, settings: TargetSettings) -> RemoteState:
+def _inspect(wire: http.HttpClient, release: CandidateRelease, settings: TargetSettings) -> RemoteState:
     document, url = server_json(release, _bundle(settings)), _version_url(release, settings)
     answer = wire.request("GET", url, headers={"Accept": "application/json"})
     if answer.status_code == 404:
         return RemoteState(missing=(_FILE,))
     if answer.status_code != 200:
         raise TargetError(
-            f"{url} cannot be read: {summary(answer)}", hint="set publish.registry.url to the URL of the registry"
+            f"{url} cannot be read: {http.summary(answer)}", hint="set publish.registry.url to the URL of the registry"
         )
-    there = read_json(answer)
+    there = http.read_json(answer)
     there = there.get("server", there) if isinstance(there, dict) else there
     if _without_empty(there) != _without_empty(document):
         differing = [
@@ -94,30 +85,31 @@ def _inspect(wire: HttpClient, release: CandidateRelease, settings: TargetSettin
 
 def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
     """Publish the document, and read it back."""
-    base = require_url(settings["url"], "publish.registry.url")
-    with open_client() as wire:
+    base = http.require_url(settings["url"], "publish.registry.url")
+    with http.open_client() as wire:
         token = _token(wire, base, settings)
         answer = wire.request(
             "POST",
             f"{base}/v0.1/publish",
-            headers={**JSON, "Authorization": f"Bearer {token}"},
+            headers={**http.JSON, "Authorization": f"Bearer {token}"},
             content=json.dumps(server_json(release, _bundle(settings))).encode(),
         )
         if answer.status_code >= 500 or answer.status_code == 429:
             raise TargetError(
-                f"{base} failed: {summary(answer)}", hint="publish again to check whether it was published"
+                f"{base} failed: {http.summary(answer)}", hint="publish again to check whether it was published"
             )
         if answer.status_code in {401, 403}:
             raise PublishError(
-                f"{base} does not permit this token to publish {server_json(release)['name']}: {summary(answer)}",
+                f"{base} does not permit this token to publish {server_json(release)['name']}: {http.summary(answer)}",
                 hint=(
                     "log in as the owner: for io.github.OWNER/* that is the GitHub user OWNER, for other names "
                     "the owner of the domain"
                 ),
             )
-        if answer.status_code >= 300 and "duplicate version" not in summary(answer):
+        if answer.status_code >= 300 and "duplicate version" not in http.summary(answer):
             raise PublishError(
-                f"{base} refused server.json: {summary(answer)}", hint="correct the fields that the registry rejected"
+                f"{base} refused server.json: {http.summary(answer)}",
+                hint="correct the fields that the registry rejected",
             )
         found = _inspect(wire, release, settings)
     if found.same is None:
@@ -129,7 +121,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
 
 
 def _version_url(release: CandidateRelease, settings: TargetSettings) -> str:
-    base = require_url(settings["url"], "publish.registry.url")
+    base = http.require_url(settings["url"], "publish.registry.url")
     name = quote(server_json(release)["name"], safe="")
     return f"{base}/v0.1/servers/{name}/versions/{quote(release.version, safe='')}"
 
@@ -146,17 +138,17 @@ def _without_empty(value: Any) -> Any:
 # --- the token ---
 
 
-def _token(wire: HttpClient, base: str, settings: TargetSettings) -> str:
+def _token(wire: http.HttpClient, base: str, settings: TargetSettings) -> str:
     how = settings["auth"]
     if how == "token":
         return settings.secret("token_variable")
     if how == "github":
         body = {"github_token": settings.secret("token_variable")}
-        return exchange_token(wire, f"{base}/v0/auth/github-at", body, "registry_token")
+        return http.exchange_token(wire, f"{base}/v0/auth/github-at", body, "registry_token")
     if how == "github-oidc":
-        identity = job_identity(wire, settings["audience"] or base, settings.environ)
-        return exchange_token(wire, f"{base}/v0/auth/github-oidc", {"oidc_token": identity}, "registry_token")
-    return exchange_token(wire, f"{base}/v0/auth/none", None, "registry_token")
+        identity = http.job_identity(wire, settings["audience"] or base, settings.environ)
+        return http.exchange_token(wire, f"{base}/v0/auth/github-oidc", {"oidc_token": identity}, "registry_token")
+    return http.exchange_token(wire, f"{base}/v0/auth/none", None, "registry_token")
 
 
 TARGET: Final = PublishTarget(

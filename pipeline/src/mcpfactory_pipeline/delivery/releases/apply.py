@@ -8,7 +8,6 @@ later process, here or in another clone, can create a tag that is missing becaus
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import Final
 
 from mcpfactory_codegen.servers.server_files import LOCK
 from mcpfactory_pipeline.base.errors import JsonRecord, ReleaseError
-from mcpfactory_pipeline.base.files import remove_temporaries, replace_file
+from mcpfactory_pipeline.base.files import copy_files, remove_temporaries, replace_file
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file, source_files
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
@@ -148,9 +147,7 @@ def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _F
 
     with tempfile.TemporaryDirectory(prefix="mcpfactory-release-") as work:
         copy = Path(work) / server.name
-        for path in source_files(server.folder):
-            (copy / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(server.folder / path, copy / path)
+        copy_files(server.folder, source_files(server.folder), copy)
         for path, data in files.items():
             if data is not None:
                 (copy / path).parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +172,8 @@ def _commit(
     files = {path: data for one in work.values() for path, data in one.items()}
     head = repository.head()
     try:
-        _begin_journal(workspace, head, files)
+        hashes = {path: ABSENT if data is None else hash_bytes(data) for path, data in files.items()}
+        replace_file(_journal_file(workspace), json.dumps({"head": head, "files": hashes}).encode())
         _write_files(workspace.root, files)
         commit = repository.commit(sorted(files), _message(due))
     except BaseException:
@@ -205,11 +203,6 @@ _Files = Mapping[str, bytes | None]
 """New contents of files, by path below the workspace; None: removed."""
 
 
-def _begin_journal(workspace: Workspace, head: str, files: _Files) -> None:
-    hashes = {path: ABSENT if data is None else hash_bytes(data) for path, data in files.items()}
-    replace_file(_journal_file(workspace), json.dumps({"head": head, "files": hashes}).encode())
-
-
 def _end_journal(workspace: Workspace) -> None:
     _journal_file(workspace).unlink(missing_ok=True)
 
@@ -237,7 +230,6 @@ def _write_files(root: Path, files: _Files) -> None:
         if data is None:
             file.unlink(missing_ok=True)
         else:
-            file.parent.mkdir(parents=True, exist_ok=True)
             replace_file(file, data)
 
 
