@@ -262,9 +262,8 @@ def _hosts(api: Api) -> tuple[str, ...]:
 def _credential_names(holders: Mapping[_Identity, Sequence[str]]) -> dict[_Identity, str]:
     """Return the name of each scheme.
 
-    A scheme keeps its own name if the document without a label has it, if the user declared it shared, or if all
-    documents have it. Otherwise the prefix is the label of the first document with the scheme, so that later
-    documents change no name.
+    A scheme keeps its name if it is in the document without a label, shared by the user, or in all documents. Otherwise
+    the label of the first document with the scheme is the prefix, so that later documents change no name.
     """
     everyone = {label for labels in holders.values() for label in labels}
     plain = [

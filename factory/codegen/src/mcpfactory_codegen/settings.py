@@ -164,7 +164,7 @@ def find_line(text: str, keys: Keys) -> int:
             for end, name in enumerate(names, 1):
                 table = (*table, name, counts[names[:end]]) if names[:end] in counts else (*table, name)
         place = table if content.startswith("[") else (*table, *names)
-        for one in (place[:-1], place):  # the first table of a list also stands for the list
+        for one in (place[:-1], place):  # the line of a list is that of its first table
             if len(one) > best and one == keys[: len(one)]:
                 best, line = len(one), number
     return line

@@ -182,7 +182,7 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
 
 
 def _sendable(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body whose media type can carry its value: JSON for a probably wrong type, or one text argument."""
+    """Return a body whose value its media type can encode. A wrong media type becomes JSON, others one text argument."""
     kind = media_type(body.content_type)
     if is_json(kind) or not has_structure(schema):
         return body

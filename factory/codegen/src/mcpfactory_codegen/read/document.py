@@ -77,8 +77,8 @@ def public_only(besides: Collection[str] = ()) -> Iterator[None]:
 def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[bytes, str]:
     """Return the body of `url` and the final URL after redirects.
 
-    Redirects must stay on http or https, must not downgrade from https to http, and must point to one of
-    `allowed_hosts` (`host` or `host:port`), so that a remote server cannot redirect to internal addresses.
+    Redirects must point to one of `allowed_hosts` (`host` or `host:port`), so that a remote server cannot redirect to
+    internal addresses. They must not downgrade from https to http, or use other schemes.
 
     Raises:
         FetchError: refused, unreachable, a status other than 200, or larger than `max_bytes`.
