@@ -82,7 +82,7 @@ def test_one_document_is_replaced_and_the_others_stay(acme: Path, tmp_path: Path
             ("tool-added", "list_racks"),
             ("origin-changed", ""),
         }
-    with pytest.raises(CreateError, match=r"leads to https://stock2\.acme\.test:443 now") as refused:
+    with pytest.raises(CreateError, match=r"is now at https://stock2\.acme\.test:443") as refused:
         update_server(acme, source=f"stock={path}")
     assert (refused.value.code, read(acme, "api/stock/openapi.json")) == ("origin", STOCK)
     update_server(acme, source=f"stock={path}", accept_origin=True)

@@ -178,7 +178,7 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
     **dict.fromkeys(("x-mcp-enabled", "x-mcp-include", "x-mcp-expose"), _plain),
     **dict.fromkeys((f"x-mcp-{word}" for word in ("disabled", "exclude", "ignore", "skip", "hidden")), _reverse),
 }
-"""Functions that read the value of an extension: True includes the operation, False excludes it, None is no mark."""
+"""Functions that read the value of an extension: True includes the operation, False excludes it, None does neither."""
 
 
 def marked(extensions: Mapping[str, Any]) -> Mark:
