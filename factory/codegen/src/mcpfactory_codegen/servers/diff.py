@@ -64,7 +64,7 @@ def diff(
     for name, tool in before.items():
         target = name if name in after and name not in same else same.get(name, "")
         if not target:
-            found.append(_change("tool-removed", name, "", f"{name} was removed"))
+            found.append(_change("tool-removed", name, "", f"{name} is gone"))
             continue
         if target != name:
             found.append(_change("tool-renamed", name, "", f"{name} is now called {target}"))
