@@ -210,7 +210,7 @@ def _used(at: InstallationScenario, services: _Services) -> Iterator[tuple[str, 
         yield "pypi", _answers(at, "uvx", "--index-url", f"{services.index}/simple/", "bookshop-mcp")
     made = json.loads(
         at.type("mcpfactory", "publish", "bookshop", "--target", "mcpb", "--channel", "staging", "--json", cwd=space)
-    )[0]
+    )["outcomes"][0]
     (name,) = made["files"]
     bundle = Path(made["folder"]) / name
     yield "bundle", hash_file(bundle).removeprefix("sha256:")[:8]

@@ -37,7 +37,7 @@ def _loopback(url: str, server: str) -> str:
 def _inside(url: str) -> str:
     async def fetch() -> None:
         channel = HttpChannel("https://mcp.example.com/mcp")
-        await channel._checked(Fetch("GET", url).url)
+        await channel._permitted_urls(Fetch("GET", url).url)
 
     try:
         asyncio.run(fetch())

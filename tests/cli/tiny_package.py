@@ -6,6 +6,8 @@ import shutil
 import zipfile
 from pathlib import Path
 
+from mcpfactory_codegen.servers.scaffold import runtime_range
+
 NAME = "mcpfactory-test-fruit"  # imported as `fruit_of_tests`, so that a test sees whether the two are told apart
 
 
@@ -63,6 +65,6 @@ def declare(folder: Path, *dependencies: str) -> None:
     """Writes the dependencies of a server, beside the runtime."""
     file = folder / "pyproject.toml"
     lines = file.read_text(encoding="utf-8").splitlines()
-    mine = ", ".join(f'"{one}"' for one in ("mcpfactory-runtime>=0.1,<0.2", *dependencies))
+    mine = ", ".join(f'"{one}"' for one in (f"mcpfactory-runtime{runtime_range()}", *dependencies))
     lines = [f"dependencies = [{mine}]" if line.startswith("dependencies =") else line for line in lines]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")

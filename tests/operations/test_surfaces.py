@@ -52,6 +52,22 @@ def test_help_texts_list_commands_by_the_first_sentence_of_their_help():
             assert len(place.summary) <= 60, name
 
 
+def test_help_has_sections_and_names_no_python_types():
+    help_of = {}
+    groups = [(build_command(), "")]
+    for group, path in groups:
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                groups.append((command, f"{path}{name} "))
+            help_of[path + name] = command.get_help(command.make_context(name, [], resilient_parsing=True))
+    assert len(help_of) > 40
+    words = ("<str>", "<int>", "<float", "<list", "<path>")
+    assert [(name, word) for name, text in help_of.items() for word in words if word in text] == []
+    text = help_of["new"]
+    at = [text.index(f"\n{name}") for name in ("Options:", "Selection:", "  --include-tag", "Output:", "  --json")]
+    assert at == sorted(at)
+
+
 @parametrize_subtests("operation", OPERATIONS)
 def test_the_command_has_an_option_for_each_field(operation):
     command = command_of(operation)

@@ -56,17 +56,17 @@ def test_a_request_goes_nowhere_twice_and_ends_after_a_few_hops() -> None:
             301,
             "https://user:pw@new.test:8443/api/v2/books/7?token=1",
             "to new.test:8443, which is another origin and not followed.\n"
-            "hint: the person who runs this server sets SHOP_BASE_URL to https://new.test:8443/api/v2, if that is to be trusted.",
+            "hint: the person who runs this server sets SHOP_BASE_URL to https://new.test:8443/api/v2, if it is trusted.",
         ),
-        ("GET", 302, "https://files.test/3f2", "sets SHOP_BASE_URL to the address that answers, if that is to be trusted."),
-        ("GET", 302, "https://accounts.test/signin?next=1", "checks its credentials: that looks like a page to log in."),
-        ("GET", 302, "https://login.test/", "checks its credentials: that looks like a page to log in."),
+        ("GET", 302, "https://files.test/3f2", "sets SHOP_BASE_URL to the address that answers, if it is trusted."),
+        ("GET", 302, "https://accounts.test/signin?next=1", "checks its credentials: the target looks like a login page."),
+        ("GET", 302, "https://login.test/", "checks its credentials: the target looks like a login page."),
         ("GET", 302, "https://blogin.test/catalogin", "sets SHOP_BASE_URL"),
-        ("POST", 301, "/v1/books/7/", "corrects the path in the API document: the API wants it with a slash at its end."),
-        ("POST", 302, "/v2/books/7", "to /v2/books/7 of the same host, by a status that does not say to repeat POST there"),
+        ("POST", 301, "/v1/books/7/", "corrects the path in the API document: the API expects a trailing slash."),
+        ("POST", 302, "/v2/books/7", "to /v2/books/7 of the same host, with a status that does not repeat POST"),
         ("POST", 302, "/v2/books/7", "sets SHOP_BASE_URL to https://api.test/v2, if"),
         ("GET", 301, "http://api.test/v1/books/7", "to http://api.test, which is not encrypted"),
-        ("GET", 302, "", "a redirect that says no address to go to"),
+        ("GET", 302, "", "a redirect without a valid target"),
     ])  # fmt: skip
 def test_the_hint_fits_the_case(method: str, status: int, location: str, words: str) -> None:
     url = "https://api.test/v1/books/7"

@@ -1,7 +1,7 @@
-"""The bookshop: a small real HTTP service for the example API document beside it.
+"""Bookshop service: a small HTTP API that implements the example document.
 
-Run it with `python service.py [--port 8642]`; port 0 takes a free one. The first line on stdout is the base URL.
-Books live in memory and are gone when it stops.
+Run it with `python service.py [--port 8642]`; port 0 selects a free port. The first line on stdout is the base URL.
+Books are kept in memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GENRES = ("novel", "crime", "science-fiction", "poetry", "science")
 
 @dataclass
 class Book:
-    """A book of the catalogue; its reviews stay with it."""
+    """A book of the catalog with its reviews."""
 
     isbn: str
     title: str
@@ -35,7 +35,7 @@ class Book:
     reviews: list[dict[str, Any]] = field(default_factory=list)
 
     def public(self) -> dict[str, Any]:
-        """The book as the API shows it."""
+        """Return the book in its API form."""
         shown = asdict(self)
         stars = [review["stars"] for review in shown.pop("reviews")]
         return {**shown, "rating": round(sum(stars) / len(stars), 1) if stars else None}
@@ -43,27 +43,27 @@ class Book:
 
 @dataclass
 class Shop:
-    """All that the service knows."""
+    """State of the service."""
 
     books: dict[str, Book]
     orders: dict[int, dict[str, Any]] = field(default_factory=dict)
     orders_by_key: dict[str, int] = field(default_factory=dict)
 
     def book(self, isbn: str) -> Book:
-        """The book with this ISBN, or a 404 answer."""
+        """Return a book, or raise HTTP 404."""
         if isbn not in self.books:
             raise HTTPException(404, f"no book has the ISBN {isbn}")
         return self.books[isbn]
 
     def order(self, order_id: int) -> dict[str, Any]:
-        """The order with this number, or a 404 answer."""
+        """Return an order, or raise HTTP 404."""
         if order_id not in self.orders:
             raise HTTPException(404, f"there is no order {order_id}")
         return self.orders[order_id]
 
 
 def stocked() -> Shop:
-    """A shop with a few books in it."""
+    """Return a shop with a few books."""
     rows = [
         Book("9780141439518", "Pride and Prejudice", "Jane Austen", "novel", 7.5, 4),
         Book("9780140449136", "Crime and Punishment", "Fyodor Dostoevsky", "novel", 9.9, 2),
@@ -79,13 +79,13 @@ def stocked() -> Shop:
 
 
 def needs_key(request: Request) -> None:
-    """Refuses the request unless it carries the key."""
+    """Raise HTTP 401 unless the request has the API key."""
     if request.headers.get("x-api-key") != KEY:
         raise HTTPException(401, "send the API key in the header X-Api-Key")
 
 
 async def body(request: Request, *required: str) -> dict[str, Any]:
-    """The JSON object of the request; 400 when it is none or lacks a required field."""
+    """Return the JSON object of a request; raise HTTP 400 if it is invalid or lacks a required field."""
     try:
         data = await request.json()
     except ValueError:
@@ -98,7 +98,7 @@ async def body(request: Request, *required: str) -> dict[str, Any]:
 
 
 def shop_of(request: Request) -> Shop:
-    """The shop that this request is for."""
+    """Return the shop of the application."""
     shop: Shop = request.app.state.shop
     return shop
 
@@ -214,7 +214,7 @@ async def cancel_order(request: Request) -> Response:
 
 
 async def problem(request: Request, error: Exception) -> Response:
-    """Every refusal as problem details (RFC 9457)."""
+    """Return an error as problem details (RFC 9457)."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     detail = error.detail if isinstance(error, HTTPException) else "the bookshop made a mistake"
     title = {400: "Bad request", 401: "Key needed", 404: "Not found", 409: "Not possible now"}.get(status, "Refused")
@@ -223,7 +223,7 @@ async def problem(request: Request, error: Exception) -> Response:
 
 
 def bookshop() -> Starlette:
-    """The service as an ASGI application."""
+    """Return the service as an ASGI application."""
     app = Starlette(
         routes=[
             Route("/v1/books", list_books, methods=["GET"]),
@@ -245,12 +245,12 @@ def bookshop() -> Starlette:
 
 
 def main() -> None:
-    """Serves on loopback until it is stopped."""
+    """Serve on loopback until the process is stopped."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--port", type=int, default=8642, help="0 takes a free port")
     wish = parser.parse_args().port
     listener = socket.create_server(("127.0.0.1", wish))
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # inherited by accepted sockets
     print(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", flush=True)
     uvicorn.Server(uvicorn.Config(bookshop(), log_level="warning")).run(sockets=[listener])
 

@@ -1,4 +1,4 @@
-"""Tests of what is yours; `_generated/` tests every operation of the API."""
+"""Tests of your own tools; `_generated/` tests every operation of the API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bookshop_mcp.server import server
 
 
 def test_the_tools_of_the_api_are_listed() -> None:
-    server.offer(mode="full", profile="full")  # whatever clients are offered
+    server.offer(mode="full", profile="full")  # list all tools, whatever mcpfactory.toml selects
 
     async def names() -> list[str]:
         async with connect(server) as client:

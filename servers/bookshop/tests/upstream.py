@@ -1,6 +1,6 @@
-"""The example service of this repository as the API behind the server, for `mcpfactory evaluate` and the stage `validate`.
+"""The bookshop service as upstream API for `mcpfactory evaluate` and the stage `validate`.
 
-Prints one line of JSON with the environment that the server needs, and serves until its input ends.
+Prints the server's environment as one line of JSON, and serves until stdin is closed.
 """
 
 from __future__ import annotations

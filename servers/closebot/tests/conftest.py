@@ -1,4 +1,4 @@
-"""The server as a process of its own, with the modelled API behind it."""
+"""Fixtures that run the server as a separate process, with a mock API as upstream."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def _served(model: Model) -> AsyncIterator[str]:
 
 @pytest.fixture(scope="session")
 def with_server() -> Callable[..., Any]:
-    """Run a function of a client and the model, with the server between them; options are the client's."""
+    """Return a runner for functions of a client and the mock API. Options are passed to the client."""
 
     def run(work: Work, extra: dict[str, str] | None = None, **options: Any) -> Any:
         async def whole() -> Any:

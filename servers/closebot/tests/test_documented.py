@@ -1,8 +1,8 @@
-"""Calls of the tools beside the examples of CloseBot's reference: what the API is asked, and what the model of it answers.
+"""Comparison of requests and mock responses with the examples of CloseBot's reference.
 
-Each row is a page of developers.closebot.com, named by its title: the request must arrive as documented, and the model's answer must have
-every member that the page's example has, of the same JSON type and form. The pages give no values: a text is "<string>", a number 123; what
-may be null has type `string | null` there.
+Each row is a page of developers.closebot.com, named by its title. The request must be as documented, and the mock response must
+have every member of the page's example, with the same JSON type and format. The pages have placeholders as values: "<string>", 123;
+nullable members have type `string | null`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TEXT = "<string>"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A documented request and its answer, and the call of a tool that makes it."""
+    """A tool call, and the documented request and response that belong to it."""
 
     where: str
     tool: str
@@ -164,7 +164,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a call came to: the requests that arrived, the result, and the tool as it is listed."""
+    """Outcome of a call: the received requests, the result, and the tool definition."""
 
     seen: list[Seen]
     result: Json
@@ -173,7 +173,7 @@ class Done:
 
 @pytest.fixture(scope="module")
 def done(with_server: Callable[..., Any]) -> dict[str, Done]:
-    """Each example called once, on a model that nothing was changed in before."""
+    """Call each example once, with a fresh mock API."""
 
     async def work(client: Client, model: Model) -> dict[str, Done]:
         tools = {tool["name"]: tool for tool in await client.list_tools()}
@@ -213,7 +213,7 @@ def test_the_model_answers_as_documented(example: Example, done: dict[str, Done]
 @each
 def test_the_documented_answer_is_what_the_tool_says_that_it_gives(example: Example, done: dict[str, Done]) -> None:
     (seen,), result, tool = done[example.where].seen, done[example.where].result, done[example.where].tool
-    shown = json.loads(json.dumps(seen.answer).replace(SECRET, "(hidden)"))  # credentials of CRMs do not reach a model
+    shown = json.loads(json.dumps(seen.answer).replace(SECRET, "(hidden)"))  # CRM credentials must not reach a model
     shown = shown if isinstance(shown, dict) else {"result": shown}
     assert result["structuredContent"] == shown
     compile_schema(tool["outputSchema"]).validate(shown)

@@ -1,4 +1,4 @@
-"""The tools of ours against the modelled API: what is said in short, who is asked, and what never reaches a model."""
+"""Tests of the hand-written tools against the mock API: summaries, consent, and hidden credentials."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
 
 
 def changes(model: Model) -> list[tuple[str, str]]:
-    """Return what was changed; searching is a POST, and changes nothing."""
+    """Return the requests that changed something; a search is a POST, but changes nothing."""
     return [(method, path) for method, path, _ in model.asked if method != "GET" and not path.endswith("/search")]
 
 
@@ -373,7 +373,7 @@ def test_what_only_sounds_like_a_credential_stays(text: str) -> None:
 
 
 def test_what_a_lead_writes_is_read_in_one_pass() -> None:
-    for text in ("\\" * 300_000, '\\"' * 100_000):  # hours, where a run is read again from each of its characters
+    for text in ("\\" * 300_000, '\\"' * 100_000):  # takes hours if the time is quadratic
         assert hidden_text(text) == text
     many = 100_000
     for text in ("a-" * many, 'token:"' * many, "token:[" * many, 'token:"' + "\\" * many, "token:{" + '\\\\"' * many):

@@ -1,6 +1,6 @@
-"""A model of CloseBot's API on loopback: bots, test conversations, personas, sources, leads, figures and the bill, as its reference describes them.
+"""Mock of CloseBot's API on loopback: bots, test conversations, personas, sources, leads, metrics and billing.
 
-`python upstream.py` prints one line of JSON with the environment that the server needs, and serves until its input ends.
+`python upstream.py` prints the server's environment as one line of JSON, and serves until stdin is closed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SERIES = {"responses": 10, "contacts": 4, "bookings": 1, "revenue": 50}
 
 
 def ago(hours: float) -> str:
-    """Return a time in the past as the API writes it."""
+    """Return a past time in the API's format."""
     return (datetime.now(UTC) - timedelta(hours=hours)).isoformat().replace("+00:00", "Z")
 
 
 def bot(name: str, title: str, published: bool, sources: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a bot as the API shows it."""
+    """Return a bot in its API form."""
     day = "2026-11-01T10:00:00Z"
     version = {"version": "3", "name": None, "published": published, "modifiedAt": day, "modifiedBy": "Sam"}
     sequences = [{"order": 1, "duration": 2, "unit": "hours"}]
@@ -60,7 +60,7 @@ def bot(name: str, title: str, published: bool, sources: list[dict[str, Any]]) -
 
 
 def attached(source: str, name: str, enabled: bool) -> dict[str, Any]:
-    """Return how a bot is attached to a source."""
+    """Return the attachment of a bot to a source."""
     tags = [{"name": "lead-ad", "approveDeny": True, "id": "t1"}]
     return {
         "id": source,
@@ -77,7 +77,7 @@ def attached(source: str, name: str, enabled: bool) -> dict[str, Any]:
 
 
 def lead(name: str, title: str, hours: float, direction: str, why: str | None = None) -> dict[str, Any]:
-    """Return a lead as the API shows it."""
+    """Return a lead in its API form."""
     return {
         "id": name,
         "name": title,
@@ -110,7 +110,7 @@ def lead(name: str, title: str, hours: float, direction: str, why: str | None = 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A request as it arrived, and what it was answered with."""
+    """A received request with its response."""
 
     method: str
     path: str
@@ -123,7 +123,7 @@ class Seen:
 
 @dataclass
 class Model:
-    """What the agency has; a test conversation is answered at the second look."""
+    """State of the agency; the bot of a test conversation answers at the second poll."""
 
     bots: dict[str, dict[str, Any]] = field(
         default_factory=lambda: {
@@ -145,18 +145,18 @@ class Model:
     )
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
-    # Method and end of the path → another answer than the usual one.
+    # Responses that replace the usual ones, by method and end of the path.
     instead: dict[tuple[str, str], Response] = field(default_factory=dict)
     credits: bool = True
     answers: bool = True
 
     @property
     def asked(self) -> list[tuple[str, str, Any]]:
-        """Method and path of each request, with its body, or else its query."""
+        """Method, path, and body or query of each request."""
         return [(one.method, one.path, one.query if one.body is None else one.body) for one in self.seen]
 
     async def answer(self, request: Request) -> Response:
-        """Answer one request."""
+        """Handle one request."""
         raw = await request.body()
         body = json.loads(raw) if raw else None
         parts = request.url.path.strip("/").split("/")
@@ -337,7 +337,7 @@ class Model:
 
 
 def source(name: str, title: str) -> dict[str, Any]:
-    """Return a source as the API shows it, with the credentials that it sends along."""
+    """Return a source in its API form, with CRM credentials."""
     attached_bot = {
         "id": BOT,
         "botName": "Front desk",
@@ -381,7 +381,7 @@ def source(name: str, title: str) -> dict[str, Any]:
 
 
 def persona(name: str) -> dict[str, Any]:
-    """Return a persona as the API shows it."""
+    """Return a persona in its API form."""
     day = "2026-11-01T10:00:00Z"
     return {
         "id": name,
@@ -408,7 +408,7 @@ def persona(name: str) -> dict[str, Any]:
 
 
 def message(number: int, direction: str, text: str, activities: list[Any], who: str) -> dict[str, Any]:
-    """Return a message of a conversation as the API shows it."""
+    """Return a message in its API form."""
     return {
         "messageId": f"m{number}",
         "sourceId": SOURCE,
@@ -426,7 +426,7 @@ def message(number: int, direction: str, text: str, activities: list[Any], who: 
 
 
 def usage() -> dict[str, Any]:
-    """Return what was used in a month, and what it cost."""
+    """Return usage and cost of a month."""
     month = {"startTime": "2026-11-01T00:00:00Z", "endTime": "2026-12-01T00:00:00Z"}
     return {
         **month,
@@ -440,22 +440,22 @@ def usage() -> dict[str, Any]:
 
 
 def missing() -> JSONResponse:
-    """Return the answer about what is not there."""
+    """Return an HTTP 404 response."""
     return JSONResponse({"error": "Not found"}, 404)
 
 
 def environment(url: str) -> dict[str, str]:
-    """Return what a server needs that asks the model at this address."""
+    """Return the environment of a server that uses the mock API at `url`."""
     return {"CLOSEBOT_BASE_URL": url, "CLOSEBOT_API_KEY": KEY, "CLOSEBOT_ALLOW_PRIVATE": "1"}
 
 
 def application(model: Model) -> Starlette:
-    """Return the model as an application."""
+    """Return the mock API as an ASGI application."""
     return Starlette(routes=[Route("/{path:path}", model.answer, methods=["GET", "POST", "PUT", "DELETE"])])
 
 
 async def main() -> None:
-    """Serve until the input ends."""
+    """Serve until stdin is closed."""
     server = uvicorn.Server(uvicorn.Config(application(Model()), port=0, log_level="warning"))
     serving = asyncio.create_task(server.serve())
     while not server.started:

@@ -25,7 +25,7 @@ def globex() -> Iterator[upstream.Site]:
 
 
 class Tools:
-    """Calls tools as a client does: each call list in one session, on one database."""
+    """Helper that calls tools through a client: each list of calls in one session, on one database."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, *sites: upstream.Site) -> None:
         self.environment = upstream.environment(folder / "research.sqlite", *sites)

@@ -1,4 +1,4 @@
-"""What counts as a change of a page, and what is noise."""
+"""Tests of changes between snapshots, and of ignored noise."""
 
 from __future__ import annotations
 

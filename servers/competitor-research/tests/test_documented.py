@@ -1,7 +1,7 @@
-"""The tools beside the examples of the standards that they follow: robots rules, sitemaps, feeds, and structured data about prices.
+"""Tests of the tools with examples of standards: robots.txt, sitemaps, feeds, and structured data about prices.
 
-Each row is an example of a standard, with names and values of ours, served by a site on loopback and read by a tool as a client calls it.
-`where` names the standard and its section.
+Each row is an example of a standard, with other names and values, served on loopback and read by a tool. `where` has the standard
+and its section.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 import upstream
 from upstream import Answer
 
-ME = "competitor-research-mcp"  # the product token of this server, where the standard's examples have ExampleBot or foobot
+ME = "competitor-research-mcp"  # product token of this server, instead of ExampleBot or foobot in the standard
 XML = {"Content-Type": "application/xml"}
 
 
@@ -27,7 +27,7 @@ def site() -> Iterator[upstream.Site]:
 
 @pytest.fixture
 def ask(site: upstream.Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
-    """Serve these pages, and call a tool with a path of the site as its url."""
+    """Return a function that serves pages, and calls a tool with a path of the site as `url`."""
     from conftest import Tools
 
     tools = Tools(monkeypatch, tmp_path, site)
@@ -65,7 +65,7 @@ BETWEEN = f"User-agent: {ME}\nSitemap: https://a.test/sitemap.xml\nUser-agent: o
 
 
 def simple(**named: str) -> str:
-    """The simple example, in which the server is one of the programs."""
+    """Return the simple example with this server as one of the programs."""
     return SIMPLE.format(**{**OTHERS, **named})
 
 
@@ -128,7 +128,7 @@ def test_a_robots_file_that_cannot_be_had(where: str, status: int, allowed: bool
 def test_five_redirects_of_a_robots_file_are_followed_and_the_agent_has_its_token(
     ask: Any, site: upstream.Site
 ) -> None:
-    """RFC 9309 §2.3.1.2, and §2.2.1: the token is a part of what the program calls itself."""
+    """RFC 9309 §2.3.1.2, and §2.2.1: the user agent contains the token."""
     ways = {f"/{number}": Answer(status=301, headers={"Location": f"/{number + 1}"}) for number in range(1, 5)}
     first = {"/robots.txt": Answer(status=301, headers={"Location": "/1"})}
     last = {"/5": Answer(f"User-agent: {ME}\nDisallow: /x\n", headers={"Content-Type": "text/plain"})}

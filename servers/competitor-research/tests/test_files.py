@@ -1,4 +1,4 @@
-"""Sitemaps and feeds."""
+"""Tests of sitemaps and feeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Price texts as pages write them: which amounts are prices, in which currency, and which are none."""
+"""Tests of price texts: amounts, currencies, and amounts that are not prices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from competitor_research_mcp.structured import read_structured
 Row = tuple[str, list[tuple[float, float | None, str]]]
 
 TEXTS: tuple[Row, ...] = (
-    # how numbers are written
+    # number formats
     ("₹1,29,999", [(129999, None, "INR")]),
     ("₹ 1,00,000.00 per year", [(100000, None, "INR")]),
     ("₹999", [(999, None, "INR")]),
@@ -32,7 +32,7 @@ TEXTS: tuple[Row, ...] = (
     ("US$ 49.90", [(49.9, None, "USD")]),
     ("99 SEK", [(99, None, "SEK")]),
     ("49 €/Monat", [(49, None, "EUR")]),
-    # thousands in short
+    # abbreviated thousands
     ("$1.5k/mo", [(1500, None, "$")]),
     ("from €20k a year", [(20000, None, "EUR")]),
     ("₹1.5 lakh", [(150000, None, "INR")]),
@@ -43,7 +43,7 @@ TEXTS: tuple[Row, ...] = (
     ("$10-20", [(10, 20, "$")]),
     ("$29 – 5 users", [(29, None, "$")]),
     ("since 2024 - 20 EUR", [(20, None, "EUR")]),
-    # sums that are no price
+    # amounts that are not prices
     ("$10M raised", []),
     ("$4 million in revenue", []),
     ("Save $50 today", []),
@@ -52,11 +52,11 @@ TEXTS: tuple[Row, ...] = (
     ("Spend $200 and get a mug", []),
     ("$50 credit for new teams", []),
     ("Raised $900,000 from friends", []),
-    # what it cost before
+    # former prices
     ("~~$99~~ $79/mo", [(79, None, "$")]),
     ("Original price was: $99. Current price is: $79.", [(79, None, "$")]),
     ("UVP 59,99 € 39,99 €", [(39.99, None, "EUR")]),
-    # several
+    # several prices
     ("$29 monthly or $290 yearly", [(29, None, "$"), (290, None, "$")]),
     ("Buy 10 $20 cards", [(20, None, "$")]),
     ("3 seats, 12 € each", [(12, None, "EUR")]),
@@ -64,7 +64,7 @@ TEXTS: tuple[Row, ...] = (
     ("call 030 1234", []),
     ("MSRP $99", [(99, None, "$")]),
     ("Regular $29 a month", [(29, None, "$")]),
-    # written before the code was, and tried once it was done
+    # written before the code, as an independent sample
     ("₹12,34,567.50", [(1234567.5, None, "INR")]),
     ("Rs. 4,999 per year", [(4999, None, "INR")]),
     ("2 499 kr/mån", [(2499, None, "kr")]),
@@ -127,7 +127,7 @@ def test_a_price_that_a_style_strikes_out_alone_is_left_out() -> None:
         ({"price": "1.299,00", "priceCurrency": "EUR"}, 1299, "EUR"),
         ({"price": "$1,299"}, 1299, "$"),
         ({"price": "1,299.00 EUR"}, 1299, "EUR"),
-        ({"price": "1.299", "priceCurrency": "EUR"}, 1.299, "EUR"),  # schema.org: the point stands before decimals
+        ({"price": "1.299", "priceCurrency": "EUR"}, 1.299, "EUR"),  # schema.org: the point is the decimal separator
         ({"price": "1299,5", "priceCurrency": "EUR"}, 1299.5, "EUR"),
         ({"price": "1,29,999", "priceCurrency": "INR"}, 129999, "INR"),
         ({"price": 1299, "priceCurrency": "EUR"}, 1299, "EUR"),

@@ -1,4 +1,4 @@
-"""What is read from the markup of a page."""
+"""Tests of text, metadata, structured data and prices of a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""robots.txt by RFC 9309."""
+"""Tests of robots.txt (RFC 9309)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools, as a client calls them, against two companies' sites."""
+"""Tests of the tools through a client, with two sample sites."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_long_page_is_read_in_parts(tools: Tools, acme: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "says"), [("/nothing", "status 404"), ("/admin/x", "robots.txt"), ("/feed.xml", "no web page")]
+    ("path", "says"), [("/nothing", "HTTP 404"), ("/admin/x", "robots.txt"), ("/feed.xml", "not a web page")]
 )
 def test_what_cannot_be_read_says_why_and_what_to_do(tools: Tools, acme: Site, path: str, says: str) -> None:
     said = tools.error("read_page", url=acme.url + path)
@@ -88,7 +88,7 @@ def test_pages_of_a_site_by_its_index_in_gzip(tools: Tools, acme: Site) -> None:
 
 
 def test_a_site_whose_robots_txt_names_no_sitemap(tools: Tools, globex: Site) -> None:
-    assert "no sitemap" in tools.error("list_site_pages", url=globex.url)
+    assert "no readable sitemap" in tools.error("list_site_pages", url=globex.url)
     globex.pages["/sitemap.xml"] = Answer("<sitemapindex><sitemap><loc>/deep.xml</loc></sitemap></sitemapindex>")
     globex.pages["/deep.xml"] = Answer("<urlset><url><loc>/preise</loc></url></urlset>")
     found = tools("list_site_pages", url=globex.url)
@@ -124,14 +124,14 @@ def test_a_feed_is_found_by_the_page_that_names_it(tools: Tools, acme: Site) -> 
         assert [entry["title"] for entry in found["entries"]] == ["Phone support is here", "We raised a round"]
     found = tools("read_feed", url=f"{acme.url}/feed.xml", since="2026-10-01")
     assert (found["total"], found["entries"][0]["summary"]) == (1, "Calls in the same inbox.")
-    assert "names none" in tools.error("read_feed", url=f"{acme.url}/about")
+    assert "does not link to one" in tools.error("read_feed", url=f"{acme.url}/about")
 
 
 @pytest.mark.parametrize("tool", ["read_feed", "list_site_pages"])
 @pytest.mark.parametrize("day", ["next week", "2026-13-01", "2026", "31 Feb 2026"])
 def test_a_day_that_is_none_is_refused(tools: Tools, acme: Site, tool: str, day: str) -> None:
     name = {"read_feed": "since", "list_site_pages": "modified_since"}[tool]
-    assert f"{name} is '{day}', which is no day" in tools.error(tool, url=f"{acme.url}/feed.xml", **{name: day})
+    assert f"{name} is '{day}', which is not" in tools.error(tool, url=f"{acme.url}/feed.xml", **{name: day})
 
 
 def test_entries_without_a_date_that_can_be_read_are_counted_and_not_new(tools: Tools, acme: Site) -> None:
@@ -232,7 +232,7 @@ def test_a_page_that_cannot_be_read_is_a_problem_and_no_change(tools: Tools, acm
     acme.pages["/about"] = Answer(status=500)
     found = tools("check_changes")
     assert (found["changed"], len(found["problems"])) == ([], 1)
-    assert "status 500" in tools("list_watched")["pages"][0]["problem"]
+    assert "HTTP 500" in tools("list_watched")["pages"][0]["problem"]
 
 
 def test_a_long_look_may_be_a_task(tools: Tools, acme: Site) -> None:
@@ -257,10 +257,10 @@ def test_history_is_deleted_only_with_consent(tools: Tools, acme: Site) -> None:
         return {"elicitation": answer}
 
     refusal = tools.calls(stop)[0]["content"][0]["text"]
-    assert refusal.startswith("Nothing was deleted, and all is watched as before: a person must agree")
+    assert refusal.startswith("Nothing was deleted, and the watch list is unchanged: a person must agree")
     code = refusal.partition('confirm="')[2].partition('"')[0]
     for action, delete in (("decline", False), ("cancel", False), ("accept", False)):
-        for confirm in ("", code):  # what the person says counts more than what a model says of them
+        for confirm in ("", code):  # the user's answer overrides the model's code
             call = (stop[0], {**stop[1], "confirm": confirm})
             assert tools.calls(call, **answering(action, delete))[0].get("isError"), (action, confirm)
     assert len(tools("list_watched")["pages"]) == 1
@@ -284,9 +284,9 @@ def test_what_was_seen_stays_when_watching_ends(tools: Tools, acme: Site) -> Non
 
 
 def test_who_is_not_watched_is_told_who_is(tools: Tools, acme: Site) -> None:
-    assert "watch_competitor puts one on the list" in tools.error("check_changes")
+    assert "add one with watch_competitor" in tools.error("check_changes")
     tools("watch_competitor", competitor="Acme", url=f"{acme.url}/about", pages=0)
-    assert "watched are Acme" in tools.error("competitor_report", competitor="Globex")
+    assert "watched competitors are Acme" in tools.error("competitor_report", competitor="Globex")
 
 
 def test_a_database_that_cannot_be_written_is_said_and_the_rest_works(

@@ -1,4 +1,4 @@
-"""How pages are fetched: what is asked of other people's hosts, and what is refused."""
+"""Tests of fetching: robots.txt, rate limits, cache, redirects and refusals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from competitor_research_mcp.web import Web, checked_url
 
 
 class Clock:
-    """A time that passes when somebody waits for it."""
+    """A clock that advances only when somebody sleeps."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
@@ -32,7 +32,7 @@ class Clock:
 
 
 def fetching(folder: Path, site: upstream.Site, do: Callable[[Web, Clock], Awaitable[Any]], **changes: Any) -> Any:
-    """Run `do` with a `Web` that may read the site, and a clock of its own."""
+    """Run `do` with a `Web` that may read the site, and a fake clock."""
     place = site.url.removeprefix("http://")
     settings = Settings(folder / "db.sqlite", **{"delay": 0, "private": frozenset({place}), **changes})
 
@@ -169,9 +169,9 @@ def test_a_host_that_asks_to_wait_is_left_alone_until_then(tmp_path: Path, acme:
     acme.pages["/busy"] = Answer(status=429, headers={"Retry-After": "120"})
 
     async def do(web: Web, clock: Clock) -> str:
-        with pytest.raises(ToolError, match="status 429"):
+        with pytest.raises(ToolError, match="HTTP 429"):
             await web.get(f"{acme.url}/busy")
-        with pytest.raises(ToolError, match="left alone for 120"):
+        with pytest.raises(ToolError, match="requires a pause of 120"):
             await web.get(f"{acme.url}/about")
         clock.now += 121
         return (await web.get(f"{acme.url}/about")).answer.url
@@ -215,7 +215,7 @@ def test_a_host_that_never_answers_is_given_up(tmp_path: Path, acme: upstream.Si
 
     acme.pages["/silent"] = silent
     try:
-        assert "within 0.2 seconds" in refused(tmp_path, acme, f"{acme.url}/silent", timeout=0.2)
+        assert "timed out after 0.2 seconds" in refused(tmp_path, acme, f"{acme.url}/silent", timeout=0.2)
     finally:
         over.set()
 
@@ -299,8 +299,8 @@ def test_redirects_are_followed_one_by_one_and_not_for_ever(tmp_path: Path, acme
         f"/hop{number}": Answer(status=302, headers={"Location": f"/hop{number + 1}"}) for number in range(9)
     }
     acme.pages["/round"] = Answer(status=302, headers={"Location": "/round"})
-    assert "without an end" in refused(tmp_path, acme, f"{acme.url}/hop0")
-    assert "without an end" in refused(tmp_path, acme, f"{acme.url}/round")
+    assert "too many redirects" in refused(tmp_path, acme, f"{acme.url}/hop0")
+    assert "too many redirects" in refused(tmp_path, acme, f"{acme.url}/round")
 
     async def do(web: Web, clock: Clock) -> tuple[str, ...]:
         return (await web.get(f"{acme.url}/old")).redirects

@@ -1,6 +1,6 @@
-"""Two companies' sites on loopback, as the tests and the evaluation cases meet them.
+"""Sites of two sample companies on loopback, for tests and evaluation cases.
 
-`python upstream.py` serves both on free ports, prints one line of JSON with the environment of a server that may read them, and ends when stdin closes.
+`python upstream.py` serves both on free ports, prints the server's environment as one line of JSON, and stops when stdin is closed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 @dataclass
 class Answer:
-    """What a path is answered with."""
+    """A response for a path."""
 
     body: bytes | str = b""
     status: int = 200
@@ -31,14 +31,14 @@ Page = Answer | Callable[["Asked"], Answer]
 
 @dataclass
 class Asked:
-    """A request."""
+    """A received request."""
 
     path: str
     headers: Mapping[str, str]
 
 
 class Site:
-    """A site: answers by path, which tests may change while it runs; `asked` are the requests so far."""
+    """A site with responses by path, which tests may change; `asked` lists its requests."""
 
     def __init__(self, pages: dict[str, Page]) -> None:
         self.pages = pages
@@ -68,18 +68,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value.replace("${site}", self.site.url))
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        with suppress(ConnectionError):  # a client that has read enough goes away
+        with suppress(ConnectionError):  # the client may close the connection early
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Suppress the request log."""
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of clients that went away."""
+        """Ignore closed connections."""
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def served(pages: dict[str, Page]) -> Iterator[Site]:
 
 
 def page(title: str, body: str, head: str = "") -> str:
-    """Return a page as companies have them: navigation and footer around the main part."""
+    """Return a typical page with navigation and footer."""
     return f"""<!doctype html><html lang="en-US"><head><meta charset="utf-8"><title>{title}</title>{head}</head><body>
 <nav><ul><li><a href="/">Home</a><li><a href="/pricing">Pricing</a><li><a href="/about">About us</a>
 <li><a href="/customers">Customers</a><li><a href="/blog/">Blog</a><li><a href="https://www.linkedin.com/company/acme">LinkedIn</a></ul></nav>
@@ -143,7 +143,7 @@ GLOBEX_SHOP = """<html lang="de"><head><title>Globex Kasse</title></head><body><
 
 
 def conditional(body: str, tag: str) -> Page:
-    """Return a page that is answered with 304 where the client has it already."""
+    """Return a page that supports conditional requests."""
 
     def answer(asked: Asked) -> Answer:
         known = asked.headers.get("if-none-match") == tag
@@ -153,7 +153,7 @@ def conditional(body: str, tag: str) -> Page:
 
 
 def acme() -> dict[str, Page]:
-    """Return the pages of a company with everything that good sites have."""
+    """Return the pages of a site with robots.txt, sitemap, feed and structured data."""
     robots = "User-agent: *\nDisallow: /admin/\nAllow: /admin/open$\n\nSitemap: ${site}/sitemap_index.xml\n"
     index = "<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><sitemap><loc>${site}/pages.xml.gz</loc></sitemap></sitemapindex>"
     entries = "".join(
@@ -185,13 +185,13 @@ def acme() -> dict[str, Page]:
 
 
 def globex() -> dict[str, Page]:
-    """Return the pages of a company with little: no robots.txt, no sitemap, another language, microdata."""
+    """Return the pages of a minimal site: no robots.txt, no sitemap, another language, microdata."""
     prices = "<html lang=de><title>Preise</title><h1>Preise</h1><h2>Kasse One</h2><p>1.299,00 € einmalig</p><h2>Wartung</h2><p>19,90 € pro Monat</p></html>"
     return {"/": Answer(GLOBEX_SHOP), "/preise": Answer(prices)}
 
 
 def environment(database: Path, *sites: Site) -> dict[str, str]:
-    """Return the variables of a server that may read the sites."""
+    """Return the environment of a server that may read the sites."""
     return {
         "COMPETITOR_RESEARCH_ALLOW_PRIVATE": ",".join(site.url.removeprefix("http://") for site in sites),
         "COMPETITOR_RESEARCH_DB": str(database),
@@ -200,7 +200,7 @@ def environment(database: Path, *sites: Site) -> dict[str, str]:
 
 
 def main() -> None:
-    """Serve both sites until stdin closes."""
+    """Serve both sites until stdin is closed."""
     with served(acme()) as first, served(globex()) as second, tempfile.TemporaryDirectory() as folder:
         variables = environment(Path(folder, "research.sqlite"), first, second)
         print(json.dumps({"environment": variables, "values": {"acme": first.url, "globex": second.url}}), flush=True)

@@ -1,4 +1,4 @@
-"""The fixtures that the conformance suite relies on, called in memory in every revision."""
+"""Tests of the fixtures for the conformance suite, in memory, in every revision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 
 def use(task: Callable[[Client], Awaitable[Value]], revision: str = "", **options: Any) -> Value:
-    """Run `task` with a client of the server."""
+    """Run `task` with a connected client."""
 
     async def run() -> Value:
         async with connect(server, revision=revision, **options) as client:
@@ -29,7 +29,7 @@ def use(task: Callable[[Client], Awaitable[Value]], revision: str = "", **option
 
 
 def answer(params: dict[str, Any]) -> dict[str, Any]:
-    """Accept every form with a text for each text field, and leave the rest to its defaults."""
+    """Accept a form with a text in each text field, and defaults elsewhere."""
     fields = params["requestedSchema"]["properties"]
     texts = {name: "Ann" for name, field in fields.items() if field == {"type": "string"}}
     return {"action": "accept", "content": texts}

@@ -1,9 +1,8 @@
-"""Calls of the tools beside the examples of Google's reference: what the API is asked, and what the model of it answers.
+"""Comparison of requests and mock responses with the examples of Google's reference.
 
-Each row is a call that the reference or a sample of Google's client library shows, with values of ours: the request must arrive as
-documented, and the model's answer must have every member that the documented one has, of the same JSON type and form. Methods, paths,
-members and their types are those of Google's discovery document (searchconsole v1, revision 20240608); it spells enumerations in capitals
-(BY_PAGE), the reference and the answers as here (byPage).
+Each row is a call of the reference or of a sample of Google's client library, with other values. The request must be as documented, and
+the mock response must have every documented member, with the same JSON type and format. Methods, paths, members and types are from
+Google's discovery document (searchconsole v1, revision 20240608), which spells enumerations in capitals (BY_PAGE) instead of byPage.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ VERDICT = {"VERDICT_UNSPECIFIED", "PASS", "PARTIAL", "FAIL", "NEUTRAL"}
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A documented request and its answer, and the call of a tool that makes it."""
+    """A tool call, and the documented request and response that belong to it."""
 
     where: str
     tool: str
@@ -46,7 +45,7 @@ class Example:
 
 
 def rows(kind: str, *keys: str) -> Json:
-    """An answer of Search Analytics; keys are there only when dimensions were asked for."""
+    """Return a Search Analytics response; rows have keys only if dimensions were requested."""
     figures = {"clicks": 1.0, "impressions": 1.0, "ctr": 1.0, "position": 1.0}
     return {"rows": [({"keys": list(keys)} if keys else {}) | figures], "responseAggregationType": {kind}}
 
@@ -85,7 +84,7 @@ REFUSED = {
 
 
 def asked(where: str, answer: Json, **body: Any) -> Example:
-    """A query of Search Analytics."""
+    """Return an example of a Search Analytics query."""
     body = {**DAYS, **body}
     return Example(
         where,
@@ -99,7 +98,7 @@ def asked(where: str, answer: Json, **body: Any) -> Example:
 
 
 def inspected(where: str, page: str, answer: Json, **more: str) -> Example:
-    """An inspection of one page."""
+    """Return an example of a URL inspection."""
     body = {"inspectionUrl": f"https://www.example.com{page}", "siteUrl": SITE, **more}
     found = {"inspectionResult": {"inspectionResultLink": LINK, "mobileUsabilityResult": MOBILE, **answer}}
     return Example(where, "inspect_url", body, "POST", "/v1/urlInspection/index:inspect", body, found)
@@ -143,7 +142,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a call came to: the requests that arrived, the result, and the tool as it is listed."""
+    """Outcome of a call: the received requests, the result, and the tool definition."""
 
     seen: list[Seen]
     result: Json
@@ -152,7 +151,7 @@ class Done:
 
 @pytest.fixture(scope="module")
 def done(with_server: Callable[..., Any]) -> dict[str, Done]:
-    """Each example called once, on a model that nothing was changed in before."""
+    """Call each example once, with a fresh mock API."""
 
     async def work(client: Client, model: Model) -> dict[str, Done]:
         tools = {tool["name"]: tool for tool in await client.list_tools()}

@@ -1,4 +1,4 @@
-"""Sums, changes, opportunities and competing pages, from figures that can be added by hand."""
+"""Tests of totals, changes, opportunities and competing pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of ours against the modelled API: what they ask, what they answer, and what they say when it cannot be."""
+"""Tests of the hand-written tools against the mock API: requests, results and errors."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_more_rows_than_one_answer_has_are_read_page_by_page(with_server: Callab
     with_server(work)
 
 
-# --- answers of another form, quotas, days ---
+# --- invalid responses, quotas, days ---
 
 PAGE = Response("<!doctype html><html><title>Sign in</title></html>", media_type="text/html")
 OTHERS = [PAGE, JSONResponse(None), JSONResponse([]), JSONResponse({"rows_": []})]
@@ -176,7 +176,8 @@ def test_an_answer_of_another_form_is_no_zero_clicks(
 ) -> None:
     async def work(client: Client, model: Model) -> None:
         model.instead = {"searchAnalytics": other, "sitemaps": other}
-        assert "was answered" in await refused(client, tool)
+        said = await refused(client, tool)
+        assert "expected an object" in said or "was answered by a page" in said
 
     with_server(work)
 
@@ -192,7 +193,7 @@ def test_one_odd_answer_loses_no_other_page(with_server: Callable[..., Any], oth
             pages[0]: "PASS",
             pages[1]: "NEUTRAL",
         }
-        assert len(model.requests) == 3  # what is given twice is inspected once
+        assert len(model.requests) == 3  # duplicates are inspected once
 
     with_server(work)
 
@@ -214,9 +215,9 @@ def test_a_sitemap_with_an_odd_date_is_listed_with_it(with_server: Callable[...,
     async def work(client: Client, model: Model) -> None:
         model.sitemaps["https://www.example.com/a.xml"] = {"lastDownloaded": "yesterday", "errors": None}
         found = {one["path"][24:]: one["problems"] for one in (await told(client, "check_sitemaps"))["result"]}
-        assert found["a.xml"] == ["when Google read it last cannot be understood: yesterday"]
+        assert found["a.xml"] == ["invalid time of the last read by Google: yesterday"]
         model.instead = {"sitemaps": JSONResponse({})}
-        assert (await told(client, "check_sitemaps"))["result"] == []  # Google's own way to say that there are none
+        assert (await told(client, "check_sitemaps"))["result"] == []  # an empty object means no sitemaps
 
     with_server(work)
 
@@ -229,7 +230,7 @@ def test_days_that_are_none_or_too_long_ago_are_refused(with_server: Callable[..
         assert "16 months" in await refused(client, "find_competing_pages", **old)
         await refused(client, "compare_periods", startDate="2026-13-01", endDate="2026-13-02")
         ask = "query_search_analytics"
-        assert "no day" in await refused(client, ask, startDate="2026-13-01", endDate="2026-10-02")
+        assert "not a valid day" in await refused(client, ask, startDate="2026-13-01", endDate="2026-10-02")
         assert "before it begins" in await refused(client, ask, startDate="2026-10-03", endDate="2026-10-02")
         assert "swap" in await refused(client, "find_near_first_page", fromPosition=20, toPosition=4)
         assert model.requests == []

@@ -1,4 +1,4 @@
-"""What the server offers besides the tools of the API."""
+"""Tests of the hand-written tools and prompts that the server lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from google_search_console_mcp.server import server
 
 
 def test_tools_of_ours_stand_beside_those_of_the_api() -> None:
-    server.offer(mode="full", profile="full")  # whatever clients are offered
+    server.offer(mode="full", profile="full")  # list all tools, whatever mcpfactory.toml selects
 
     async def look() -> None:
         async with connect(server) as client:

@@ -1,6 +1,6 @@
-"""A model of the Search Console API on loopback: properties, figures, sitemaps and inspections, as Google documents them.
+"""Mock of the Search Console API on loopback: properties, analytics, sitemaps and inspections.
 
-`python upstream.py` prints one line of JSON with the environment that the server needs, and serves until its input ends.
+`python upstream.py` prints the server's environment as one line of JSON, and serves until stdin is closed.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ PAGES = {
 
 
 class Refused(Exception):
-    """An answer that is an error, in Google's form."""
+    """An error response in Google's form."""
 
     def __init__(self, code: int, status: str, message: str) -> None:
         super().__init__(message)
@@ -84,7 +84,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A request as it arrived, its path as it was encoded; and what it was answered with."""
+    """A received request with its encoded path, and its response."""
 
     method: str
     path: str
@@ -97,7 +97,7 @@ class Seen:
 
 @dataclass
 class Model:
-    """What the account has; `inspections` is what is left of the day's quota."""
+    """State of the account; `inspections` is the rest of the daily quota."""
 
     sites: dict[str, str] = field(
         default_factory=lambda: {
@@ -122,9 +122,9 @@ class Model:
         }
     )
     inspections: int = 2000
-    quota: int = 429  # the status of an inspection beyond the quota; Google also says 403
-    instead: dict[str, Response] = field(default_factory=dict)  # by part of a path: what is answered in its place
-    last: str = ""  # the page whose inspection is answered by `instead`
+    quota: int = 429  # status of an inspection above the quota; Google also returns 403
+    instead: dict[str, Response] = field(default_factory=dict)  # replacements of responses, by part of a path
+    last: str = ""  # the page whose inspection `instead` replaces
     seen: list[Seen] = field(default_factory=list)
 
     @property
@@ -133,7 +133,7 @@ class Model:
         return [(one.method, one.path, one.body) for one in self.seen]
 
     async def answer(self, request: Request) -> Response:
-        """Answer one request."""
+        """Handle one request."""
         path = request.scope["raw_path"].decode().partition("?")[0]
         body = json.loads(await request.body() or b"null")
         query, headers = dict(request.query_params), dict(request.headers)
@@ -209,7 +209,7 @@ class Model:
 
 
 def submitted() -> dict[str, Any]:
-    """Return a sitemap that was not read yet."""
+    """Return a sitemap that Google has not read yet."""
     return {
         "lastSubmitted": "2026-11-23T10:00:00.000Z",
         "isPending": True,
@@ -221,7 +221,7 @@ def submitted() -> dict[str, Any]:
 
 
 def queried(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the rows of a query: sums over the days, most clicks first, a page of them."""
+    """Return a page of rows of a query: sums over the days, most clicks first."""
     first, last = (date.fromisoformat(body[name]) for name in ("startDate", "endDate"))
     if last < first:
         raise Refused(400, "INVALID_ARGUMENT", "startDate must be before endDate.")
@@ -252,7 +252,7 @@ def queried(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def passes(known: dict[str, str], body: dict[str, Any]) -> bool:
-    """Whether a row passes the filters of a query; small and capital letters are the same to them."""
+    """Return True if a row matches the filters of a query, ignoring case."""
     filters = [one for group in body.get("dimensionFilterGroups", ()) for one in group["filters"]]
     compare = {
         "equals": str.__eq__,
@@ -267,13 +267,13 @@ def passes(known: dict[str, str], body: dict[str, Any]) -> bool:
 
 
 def application(model: Model) -> Starlette:
-    """Return the model as an application."""
+    """Return the mock API as an ASGI application."""
     methods = ["GET", "POST", "PUT", "DELETE"]
     return Starlette(routes=[Route("/{path:path}", model.answer, methods=methods)])
 
 
 async def main() -> None:
-    """Serve until the input ends."""
+    """Serve until stdin is closed."""
     server = uvicorn.Server(uvicorn.Config(application(Model()), port=0, log_level="warning"))
     serving = asyncio.create_task(server.serve())
     while not server.started:

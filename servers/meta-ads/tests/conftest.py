@@ -1,4 +1,4 @@
-"""The modelled API, once for all tests, and a client of the server that talks to it."""
+"""Fixtures: a mock API for all tests, and a client of the server that uses it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 def _loaded() -> ModuleType:
-    """The file beside this one, under a name that no other server's tests have."""
+    """Load upstream.py under a name that is unique among all servers' tests."""
     spec = importlib.util.spec_from_file_location("meta_ads_upstream", Path(__file__).with_name("upstream.py"))
     assert spec is not None and spec.loader is not None
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
@@ -29,7 +29,7 @@ model = _loaded()
 
 
 class Bench:
-    """Calls of the server's tools, and what the modelled API saw of them."""
+    """Helper that calls tools, and gives access to the requests that the mock API received."""
 
     def __init__(self, meta: Any, runner: asyncio.Runner) -> None:
         self.meta = meta
@@ -38,7 +38,7 @@ class Bench:
         self.progress: list[Any] = []
 
     def result(self, tool: str, *, agree: bool | str | None = None, revision: str = "", **arguments: Any) -> Json:
-        """The result of a call; `agree` is what the person answers ("unticked": sends the form as it is, "text": a text in place of a boolean), None for a client that cannot ask."""
+        """Call a tool. `agree` is the user's answer ("unticked": the unchanged form, "text": a string instead of a boolean), None without elicitation."""
         from meta_ads_mcp.server import server
 
         async def answered(params: Json) -> Json:
@@ -55,20 +55,20 @@ class Bench:
         return self._runner.run(call())
 
     def done(self, tool: str, **arguments: Any) -> Json:
-        """The structured content of a call that succeeds."""
+        """Call a tool that must succeed, and return its structured content."""
         result = self.result(tool, **arguments)
         assert not result.get("isError"), result["content"]
         found: Json = result["structuredContent"]
         return found
 
     def refused(self, tool: str, **arguments: Any) -> str:
-        """The text of a call that fails."""
+        """Call a tool that must fail, and return its error message."""
         result = self.result(tool, **arguments)
         assert result.get("isError"), result
         return str(result["content"][0]["text"])
 
     def writes(self) -> list[Any]:
-        """The requests that were no GET."""
+        """Return the requests with other methods than GET."""
         return [one for one in self.meta.seen if one.method != "GET"]
 
 
@@ -80,7 +80,7 @@ def api() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def runner() -> Iterator[asyncio.Runner]:
-    """One event loop for all tests: connections belong to a loop."""
+    """Provide one event loop for all tests, because connections are bound to a loop."""
     from meta_ads_mcp import graph
 
     with asyncio.Runner() as one:

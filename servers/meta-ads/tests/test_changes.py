@@ -1,4 +1,4 @@
-"""What changes money and states: what is asked of the person first, and what is sent then."""
+"""Tests of consent and requests of the tools that change budgets and states."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_form_that_is_sent_unticked_is_no_consent(bench: Any, ids: Any) -> Non
 
 
 def code_of(text: str) -> str:
-    """The code that a refusal gives for `confirm`."""
+    """Return the confirmation code in a refusal."""
     return text.split('confirm="')[1].partition('"')[0]
 
 
@@ -65,11 +65,11 @@ def test_a_client_that_cannot_ask_needs_a_code(bench: Any, ids: Any) -> None:
     assert bench.writes() == []
     assert bench.done("change_budget", object_id=ids.SALE, amount=80, confirm=code_of(text))["changed"]
     bench.done("change_budget", object_id=ids.SALE, amount=50)
-    bench.refused("change_budget", object_id=ids.SALE, amount=80, confirm=code_of(text))  # it serves once
+    bench.refused("change_budget", object_id=ids.SALE, amount=80, confirm=code_of(text))  # valid only once
 
 
 def test_a_yes_is_for_the_objects_of_its_question(bench: Any, ids: Any) -> None:
-    """Names need not tell objects apart."""
+    """Objects may have the same name."""
     bench.meta.objects[ids.AD_B]["name"] = bench.meta.objects[ids.AD_A]["name"]
     code = code_of(bench.refused("set_status", kind="ad", ids=[ids.AD_A], status="ARCHIVED"))
     bench.refused("set_status", kind="ad", ids=[ids.AD_B], status="ARCHIVED", confirm=code)
@@ -174,7 +174,7 @@ def test_switching_on_says_what_it_may_cost_and_asks(bench: Any, ids: Any) -> No
 
 def test_what_runs_already_is_not_switched_on_again(bench: Any, ids: Any) -> None:
     assert bench.done("set_status", kind="campaign", ids=[ids.SALE], status="ACTIVE")["changed"] == 0
-    assert len(bench.writes()) == 1  # the batch that read
+    assert len(bench.writes()) == 1  # the batch of reads
 
 
 def test_archiving_and_deleting_ask(bench: Any, ids: Any) -> None:

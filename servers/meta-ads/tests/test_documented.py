@@ -1,9 +1,8 @@
-"""Calls of the tools beside the examples of Meta's reference: what the API is asked, and what the model of it answers.
+"""Comparison of requests and mock responses with the examples of Meta's reference.
 
-Each row is a call that the reference or an example of Meta's business SDK shows, with values of ours: the request must arrive as
-documented, and the model's answer must have every member that the documented one has, of the same JSON type and form. Types of members are
-those of the specifications that Meta makes its SDKs from (facebook-business-sdk-codegen, api_specs), examples those of
-facebook-python-business-sdk, both of June 2026.
+Each row is a call of the reference or of an example of Meta's business SDK, with other values. The request must be as documented,
+and the mock response must have every documented member, with the same JSON type and format. Types are from the specifications of
+Meta's SDKs (facebook-business-sdk-codegen, api_specs), examples from facebook-python-business-sdk, both of June 2026.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from mcpfactory_runtime.testing import differences
 
 Json = dict[str, Any]
 
-model: Any = import_module("meta_ads_upstream")  # as conftest.py loads it
+model: Any = import_module("meta_ads_upstream")  # the name under which conftest.py loads it
 
 FORM = "application/x-www-form-urlencoded"
 EUR, SALE, SALE_DE, AD_A, CREATIVE = model.EUR, model.SALE, model.SALE_DE, model.AD_A, model.CREATIVE
-ID, MINOR = "23842600000000001", "5000"  # ids are digits in texts, budgets minor units in texts
+ID, MINOR = "23842600000000001", "5000"  # IDs and budgets (minor units) are strings of digits
 STATES = {"ACTIVE", "PAUSED", "DELETED", "ARCHIVED"}
 EFFECTIVE = STATES | {
     *(
@@ -40,9 +39,9 @@ EFFECTIVE = STATES | {
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A documented request and its answer, and the call of a tool that makes it.
+    """A tool call, and the documented request and response that belong to it.
 
-    `query` and `form` have what arrives; a value that is no text arrives as JSON in a text.
+    `query` and `form` are the expected values; a value that is not a string is sent as JSON.
     """
 
     where: str
@@ -54,11 +53,11 @@ class Example:
     form: Json = field(default_factory=dict)
     answer: Any = None
     status: int = 200
-    before: tuple[tuple[str, Json], ...] = ()  # calls that must come first
+    before: tuple[tuple[str, Json], ...] = ()  # calls to make first
 
 
 def page(*rows: Json) -> Json:
-    """A page of an edge, with its cursors (Graph API, Paginated Results)."""
+    """Return a page of an edge with cursors (Graph API, Paginated Results)."""
     return {"data": list(rows), "paging": {"cursors": {"before": "", "after": ""}}}
 
 
@@ -244,12 +243,12 @@ def test_a_call_is_made_and_answered_as_documented(example: Example, bench: Any)
 
 
 def _read(given: dict[str, str], documented: Json) -> Json:
-    """What arrived; where no text is documented, what the JSON in the text says."""
+    """Return the received values; parse JSON where the documented value is not a string."""
     return {
         name: text if isinstance(documented.get(name, ""), str) else json.loads(text) for name, text in given.items()
     }
 
 
 def _hidden(answer: Any) -> Any:
-    """The answer without the token, which Meta puts into the URLs of pages."""
+    """Return a response without the token, which is part of page URLs."""
     return json.loads(json.dumps(answer).replace(model.TOKEN, "[redacted]"))

@@ -133,7 +133,7 @@ def test_a_throttled_account_is_left_alone_until_meta_takes_requests_again(bench
     assert "code 80004" in text
     assert "again in 7 minutes" in text
     before = len(bench.meta.seen)
-    assert "Not sent: Meta takes ads_management requests" in bench.refused("list_campaigns", ad_account_id=ids.EUR)
+    assert "Not sent: Meta accepts ads_management requests" in bench.refused("list_campaigns", ad_account_id=ids.EUR)
     assert len(bench.meta.seen) == before
     bench.meta.usage = {}
     assert bench.done("list_campaigns", ad_account_id=ids.JPY)["data"]  # another account goes on

@@ -1,4 +1,4 @@
-"""What a careless or hostile caller tries, and answers that have not the form of the reference."""
+"""Tests of invalid or hostile calls, and of undocumented responses."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import pytest
 def test_an_object_of_another_kind_is_neither_deleted_nor_switched(bench: Any, ids: Any, kind: str, other: str) -> None:
     node = getattr(ids, other)
     text = bench.refused("delete_object", kind=kind, object_id=node, agree=True)
-    assert f"{node} is no {kind.replace('_', ' ')}" in text
+    assert f"{node} is not of kind {kind.replace('_', ' ')}" in text
     text = bench.refused("set_status", kind=kind, ids=[node], status="ARCHIVED", agree=True)
-    assert f"{node} is no {kind.replace('_', ' ')}" in text
+    assert f"{node} is not of kind {kind.replace('_', ' ')}" in text
     assert bench.asked == []
     assert bench.meta.objects[node]["status"] == "ACTIVE"
     assert [one for one in bench.meta.seen if one.method == "DELETE"] == []
@@ -34,7 +34,7 @@ def test_only_ids_of_digits_are_sent(bench: Any, node: str) -> None:
 
 def test_an_object_that_does_not_say_its_kind_is_not_deleted(bench: Any, ids: Any) -> None:
     bench.meta.instead[ids.AD_A] = {"id": ids.AD_A, "name": "Autumn tea A"}
-    assert "is no ad" in bench.refused("delete_object", kind="ad", object_id=ids.AD_A, agree=True)
+    assert "is not of kind ad" in bench.refused("delete_object", kind="ad", object_id=ids.AD_A, agree=True)
 
 
 # --- budgets ---
@@ -56,7 +56,7 @@ def test_small_raises_add_up_to_a_question(bench: Any, ids: Any) -> None:
     text = bench.refused("change_budget", object_id=ids.SALE, percent=1)
     assert "50.00 EUR" in text
     assert bench.done("change_budget", object_id=ids.SALE, percent=20, agree=True)["after"] == "72.00 EUR"
-    assert bench.done("change_budget", object_id=ids.SALE, percent=20)["after"] == "86.40 EUR"  # of what was agreed to
+    assert bench.done("change_budget", object_id=ids.SALE, percent=20)["after"] == "86.40 EUR"  # from the agreed one
     bench.refused("change_budget", object_id=ids.SALE, percent=1)
 
 
@@ -92,7 +92,7 @@ def test_a_person_who_answers_a_text_has_not_agreed(bench: Any, ids: Any) -> Non
     assert bench.writes() == []
 
 
-# --- answers ---
+# --- responses ---
 
 ODD = (None, [], 3, {}, {"data": None}, {"data": {}}, {"data": [None]}, {"data": "x"})
 
@@ -154,8 +154,8 @@ def test_a_plan_begins_and_ends_at_a_full_hour_to_come(bench: Any, ids: Any) -> 
     for start, says in (
         (f"{day}T23:30:00+01:00", "full hour"),
         (f"{day}T23:00:01+01:00", "full hour"),
-        ("0001-01-01T00:00:00+01:00", "over"),
-        ("2020-01-01T00:00:00+01:00", "over"),
+        ("0001-01-01T00:00:00+01:00", "in the past"),
+        ("2020-01-01T00:00:00+01:00", "in the past"),
     ):
         given = {"campaign_id": ids.SALE, "amount": 30, "start": start, "end": end}
         assert says in bench.refused("plan_budget_increase", **given, agree=True)

@@ -1,4 +1,4 @@
-"""Money, errors and limits: what needs no API."""
+"""Tests of money, errors and rate limits, without an API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from meta_ads_mcp.usage import Place, Usage, place_of
         (5000, "JPY", 5000, "5,000 JPY"),
         ("1250.5", "GBP", 125050, "1,250.50 GBP"),
         (9000, "HUF", 9000, "9,000 HUF"),
-        (3, "BHD", 300, "3.00 BHD"),  # three digits elsewhere; Meta's offset is 100
+        (3, "BHD", 300, "3.00 BHD"),  # three decimal places in ISO 4217, but Meta's offset is 100
     ],
 )
 def test_amounts_become_minor_units_and_back(amount: float | str, currency: str, minor: int, text: str) -> None:
@@ -62,7 +62,7 @@ def test_an_error_is_told_in_metas_words_with_a_next_step() -> None:
         "Meta says: Cannot set budget: The campaign has one.",
         "It concerns: daily_budget",
         "fbtrace_id: Abc",
-        "hint: the budget is on the campaign: leave daily_budget and lifetime_budget of the ad set out.",
+        "hint: the budget is on the campaign: omit daily_budget and lifetime_budget of the ad set.",
     ]
 
 
@@ -129,7 +129,9 @@ def test_a_blocked_account_is_free_again_when_meta_said() -> None:
     assert usage.blocked(place_of("/act_123/campaigns")) == 0  # another limit
     assert usage.blocked(place_of("/act_999/insights")) == 0  # another account
     clock.now += 18 * 60 + 1
-    assert usage.waiting(place_of("/act_123/insights")) == "Meta takes ads_insights requests of 123 again in 1 minute."
+    assert (
+        usage.waiting(place_of("/act_123/insights")) == "Meta accepts ads_insights requests of 123 again in 1 minute."
+    )
     clock.now += 60
     assert usage.waiting(place_of("/act_123/insights")) == ""
 

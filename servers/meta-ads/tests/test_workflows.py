@@ -1,4 +1,4 @@
-"""Profiles, reports, looks, ads and pages against a modelled Marketing API; `_generated/` tests every operation of the document."""
+"""Tests of profiles, reports, overviews, ads and resources against the mock API; `_generated/` tests every operation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OWN = {
 
 
 def _names(*options: str, **environ: str) -> set[str]:
-    """The tools of a process that is started with options and variables."""
+    """Return the tools of a server process with these options and variables."""
 
     async def names() -> set[str]:
         command = [sys.executable, "-m", "meta_ads_mcp", *options]
@@ -83,7 +83,7 @@ def test_a_report_is_started_polled_and_read(bench: Any, ids: Any) -> None:
     rows = [
         (one["ad_name"], one["date_start"], one["age"], one["country"]) for answer in answers for one in answer["rows"]
     ]
-    assert len(rows) == len(set(rows)) == 3 * 92 * 6  # of 3 ads, 92 days, 6 splits: none left out, none twice
+    assert len(rows) == len(set(rows)) == 3 * 92 * 6  # 3 ads, 92 days, 6 splits, without gaps and duplicates
     assert [one["progress"] for one in bench.progress][:2] == [50, 100]
 
 
@@ -106,7 +106,7 @@ def test_a_job_that_fails_says_why(bench: Any, ids: Any) -> None:
 def test_a_report_is_a_task_where_the_client_knows_them(bench: Any, ids: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from meta_ads_mcp.server import server
 
-    monkeypatch.setenv("META_ADS_WAIT_SECONDS", "0")  # holds for ordinary calls only
+    monkeypatch.setenv("META_ADS_WAIT_SECONDS", "0")  # applies only to calls that are not tasks
     bench.meta.polls = 4
 
     async def run() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -135,13 +135,13 @@ def test_a_large_synchronous_request_leads_to_the_report(bench: Any, ids: Any) -
 
 
 def test_wrong_periods_are_refused_before_a_job_is_made(bench: Any, ids: Any) -> None:
-    assert "go together" in bench.refused("run_report", object_id=ids.EUR, since="2026-01-01")
+    assert "must be given together" in bench.refused("run_report", object_id=ids.EUR, since="2026-01-01")
     assert "1 to 1000" in bench.refused("run_report", object_id=ids.EUR, max_rows=1001)
     assert "1 to 1000" in bench.refused("read_report", report_run_id="6023920149000", max_rows=0)
     assert bench.writes() == []
 
 
-# --- looks ---
+# --- overviews ---
 
 
 def test_an_overview_has_state_budgets_and_spend_by_one_batch(bench: Any, ids: Any) -> None:
@@ -168,7 +168,7 @@ def test_a_nearly_reached_limit_of_the_account_is_a_finding(bench: Any, ids: Any
 def test_periods_are_compared_by_one_request_for_insights(bench: Any, ids: Any) -> None:
     told = bench.done("compare_periods", ad_account_id=ids.EUR, level="ad")
     total = told["total"]
-    # 7 days of 3 shares at 8.00 each, which the model doubles for days of late
+    # 7 days of 3 shares at 8.00 each, which the mock doubles for recent days
     assert total["spend"] == {"before": 168.0, "after": 336.0, "change": "+100.0 %"}
     assert total["roas"]["after"] == 3.75
     assert told["rows"][0]["name"] == "Autumn tea A"
@@ -195,7 +195,7 @@ def test_an_ad_is_explained_by_what_it_is_in(bench: Any, ids: Any) -> None:
     assert ("ad set Everybody", "The lifetime budget of 300.00 EUR is spent.") in found
     assert ("ad set Everybody", "It ended on 2026-10-31T23:59:59+0100.") in found
     assert ("campaign Brand", "PAUSED: it is paused.") in found
-    assert not any(where.startswith("ad Brand film") for where, _ in found)  # its own state is right
+    assert not any(where.startswith("ad Brand film") for where, _ in found)  # its own state is active
 
 
 def test_campaigns_and_ad_sets_are_explained_too(bench: Any, ids: Any) -> None:
@@ -246,7 +246,7 @@ def test_a_link_ad_is_made_paused_with_image_and_creative(bench: Any, ids: Any) 
 
 def test_what_was_made_is_said_when_the_rest_fails(bench: Any, ids: Any) -> None:
     text = bench.refused("create_link_ad", **_link_ad(ids, ad_set_id="1", image_url="https://teahouse.example/tea.png"))
-    assert "The creative 23842600000000101 was made, the ad was not" in text
+    assert "The creative 23842600000000101 was created, but not the ad" in text
     assert "one image" in bench.refused("create_link_ad", **_link_ad(ids))
     assert "Image Not Valid" in bench.refused("create_link_ad", **_link_ad(ids, image_base64="no image!"))
 

@@ -1,7 +1,7 @@
-"""A model of Meta's Marketing API on loopback: two ad accounts with state, paging, jobs, batches, errors and limits.
+"""Mock of Meta's Marketing API on loopback: two ad accounts with state, paging, jobs, batches, errors and rate limits.
 
-It answers as the reference says: only `id` unless fields are named, cursors, errors with code, error_subcode and fbtrace_id, budgets in
-minor units as texts. `python upstream.py` serves it until stdin closes, and prints one line of JSON with the variables of a server.
+It follows the reference: only `id` unless fields are given, cursors, errors with code, error_subcode and fbtrace_id, budgets as strings of
+minor units. `python upstream.py` prints the server's environment as one line of JSON, and serves until stdin is closed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _unknown(node: str) -> Refusal:
 
 @dataclass
 class Seen:
-    """One request as it arrived, `form` and `query` decoded, `body` as bytes; and what it was answered with."""
+    """A received request with decoded `form` and `query` and raw `body`, and its response."""
 
     method: str
     path: str
@@ -144,7 +144,7 @@ def _objects() -> dict[str, Json]:
 
 @dataclass
 class Meta:
-    """The state of the modelled API; `reset` begins anew. Tests set `usage`, `refuse`, `polls`, and by path `instead`, what is answered there."""
+    """State of the mock API. Tests set `usage`, `refuse`, `polls`, and `instead`, which replaces responses by path."""
 
     objects: dict[str, Json] = field(default_factory=_objects)
     images: dict[str, Json] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class Meta:
     made: int = 0
 
     def reset(self) -> None:
-        """Forget all that was done."""
+        """Restore the initial state."""
         self.__dict__.update(Meta().__dict__)
 
     def new_id(self) -> str:
@@ -254,7 +254,7 @@ class Meta:
         raise Refusal(f"(#100) Tried accessing nonexisting field ({edge})", 100)
 
     def _whole(self, one: Json) -> Json:
-        """Return an object with its effective state, which follows those above it."""
+        """Return an object with its effective state, which depends on its parents."""
         if one["kind"] not in _AD_LEVELS or "effective_status" in one:
             return one
         state = one["status"]
@@ -463,7 +463,7 @@ class Meta:
 
 
 def seen_range(given: Json) -> Json:
-    """The period of a request that names its days."""
+    """Return the period of a request with explicit days."""
     found = json.loads(given.get("time_range", "{}"))
     return found if isinstance(found, dict) else {}
 
@@ -496,7 +496,7 @@ def _decoded(text: str) -> Any:
 
 
 def _parsed(fields: str) -> Iterable[tuple[str, str | None]]:
-    """Yield the names of `a,b{c,d}`, with what stands in braces."""
+    """Yield the names in `a,b{c,d}`, each with the content of its braces."""
     for found in re.finditer(r"(\w+)(?:\{((?:[^{}]|\{[^{}]*\})*)\})?", fields):
         yield found[1], found[2]
 
@@ -529,7 +529,7 @@ def _offset(cursor: str) -> int:
 
 
 class Upstream:
-    """The model behind a port of loopback. `environment` is what a server needs to use it."""
+    """Server of the mock API on loopback. `environment` configures an MCP server for it."""
 
     def __init__(self) -> None:
         self.meta = Meta()
@@ -552,7 +552,7 @@ class Upstream:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = 65536  # head and body of an answer leave together
+            wbufsize = 65536  # send head and body of a response in one packet
 
             def _serve(self) -> None:
                 url = urlsplit(self.path)
@@ -580,7 +580,7 @@ class Upstream:
             do_GET = do_POST = do_DELETE = _serve
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Suppress the request log."""
 
         return Handler
 

@@ -1,4 +1,4 @@
-"""The server as a process of its own, with the modelled API behind it."""
+"""Fixtures that run the server as a separate process, with a mock API as upstream."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Work = Callable[[Client, Model], Awaitable[Any]]
 
 
 def agrees(_: Any) -> dict[str, Any]:
-    """Answer a question with yes."""
+    """Agree to any question."""
     return {"action": "accept", "content": {"go_ahead": True}}
 
 
@@ -41,7 +41,7 @@ async def _served(model: Model) -> AsyncIterator[str]:
 
 @pytest.fixture
 def with_server() -> Callable[..., Any]:
-    """Run a function of a client and the model, with the server between them; `token` is the key that the server sends, `person` answers questions (None: the client cannot ask)."""
+    """Return a runner for functions of a client and the mock API. `token` is the API key, `person` answers questions (None: no elicitation)."""
 
     def run(work: Work, token: str = KEY, person: Any = agrees) -> Any:
         async def whole() -> Any:

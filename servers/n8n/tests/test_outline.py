@@ -1,4 +1,4 @@
-"""Outlines, changes of one node, and failures by cause, from data that can be read by hand."""
+"""Tests of summaries, changes to one node, and grouping of failures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_parameters_are_merged_and_null_takes_one_away() -> None:
     assert shop["disabled"] is True
     assert set(body) == {"name", "nodes", "connections", "settings"}
     assert IMPORT["nodes"][1]["parameters"]["options"] == {"timeout": 1000}
-    with pytest.raises(KeyError, match="There are Every hour, Shop"):
+    with pytest.raises(KeyError, match="Nodes: Every hour, Shop"):
         changed(IMPORT, "shop", {}, disabled=None)
 
 

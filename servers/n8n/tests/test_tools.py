@@ -1,4 +1,4 @@
-"""The tools of ours against the modelled API."""
+"""Tests of the hand-written tools against the mock API."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_refusals_come_in_the_words_of_n8n(with_server: Run) -> None:
     with_server(stranger, token="wrong")
 
 
-# --- what n8n, or what stands in front of it, answers otherwise ---
+# --- unexpected responses of n8n or a proxy ---
 
 PAGE = Response("<!doctype html><html><title>Sign in</title></html>", media_type="text/html")
 
@@ -109,7 +109,7 @@ def test_an_answer_of_another_form_is_an_error_that_says_so(with_server: Run, to
     async def work(client: Client, model: Model) -> None:
         model.instead = {"workflows/1000": other, "executions": other}
         said = await refused(client, tool, **arguments.get(tool, {"id": "1000"}))
-        assert "was answered" in said
+        assert "expected an object" in said or "was answered by a page" in said
         assert "hint: " in said
 
     with_server(work)
@@ -124,7 +124,7 @@ def test_pages_that_never_end_are_left_and_nothing_is_counted_twice(with_server:
         model.instead = {"executions": page}
         found = await told(client, "explain_failures")
         assert (found["looked_at"], [one["times"] for one in found["failures"]]) == (read, [1] * read)
-        assert "nothing new" in found["note"]
+        assert "without new executions" in found["note"]
 
     with_server(work)
 
@@ -171,7 +171,7 @@ def test_a_plan_without_variables_is_told_in_the_words_of_n8n(with_server: Run) 
     with_server(work)
 
 
-# --- what a person is asked ---
+# --- consent ---
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_what_was_changed_while_it_was_off_asks_before_it_runs(with_server: Run)
         await told(client, "activate_workflow", id="1000")
         assert model.workflows["1000"]["active"]
         await told(client, "deactivate_workflow", id="1000")
-        await told(client, "activate_workflow", id="1000")  # nothing new
+        await told(client, "activate_workflow", id="1000")  # no new change, so no question
 
     with_server(work, person=person)
     assert len(questions) == 2

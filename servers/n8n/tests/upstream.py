@@ -1,6 +1,6 @@
-"""A model of n8n's public API on loopback: workflows, executions, tags, variables, as its reference describes them.
+"""Mock of n8n's public API on loopback: workflows, executions, tags and variables.
 
-`python upstream.py` prints one line of JSON with the environment that the server needs, and serves until its input ends.
+`python upstream.py` prints the server's environment as one line of JSON, and serves until stdin is closed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ IMPORT: dict[str, Any] = {
         "Every hour": {"main": [[{"node": "Shop", "type": "main", "index": 0}]]},
         "Shop": {"main": [[{"node": "Sheet", "type": "main", "index": 0}]]},
     },
-    # As the editor leaves them: more than the API takes back, and words in the place of what is no choice.
+    # As saved by the editor: more settings than the API accepts, and "DEFAULT" for unset ones.
     "settings": {
         "executionOrder": "v1",
         "saveExecutionProgress": "DEFAULT",
@@ -109,7 +109,7 @@ def failed(number: int, workflow: str, node: str, message: str) -> dict[str, Any
 
 @dataclass
 class Model:
-    """What the instance has; `between` is called before each PUT of a workflow, as another person's change."""
+    """State of the instance; `between` is called before each PUT of a workflow, as a concurrent change."""
 
     workflows: dict[str, dict[str, Any]] = field(
         default_factory=lambda: {
@@ -137,14 +137,14 @@ class Model:
     variables: dict[str, dict[str, str]] = field(
         default_factory=lambda: {"5": {"key": "SHOP_URL", "value": "https://shop.example.com"}}
     )
-    instead: dict[str, Any] = field(default_factory=dict)  # by path: a body that is answered in place of the right one
+    instead: dict[str, Any] = field(default_factory=dict)  # by path: a body that replaces the usual one
     licensed: bool = True
     reads: int = 0
     meddle_after: int = 0
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
 
     async def answer(self, request: Request) -> Response:
-        """Answer one request."""
+        """Handle one request."""
         body = json.loads(await request.body() or b"null")
         parts = request.url.path.removeprefix("/api/v1/").split("/")
         self.requests.append((request.method, "/".join(parts), body))
@@ -202,7 +202,7 @@ class Model:
     def _read(self, number: str) -> dict[str, Any]:
         self.reads += 1
         found = deepcopy(self.workflows[number])
-        if self.reads == self.meddle_after:  # somebody else saves the workflow just after it was read
+        if self.reads == self.meddle_after:  # a concurrent change just after a read
             self.workflows[number] |= {"versionId": "v9", "updatedAt": "2026-11-20T08:00:00.000Z"}
         return found
 
@@ -230,19 +230,19 @@ class Model:
 
 
 def page(rows: list[Any], query: dict[str, str]) -> dict[str, Any]:
-    """Return a page of rows; the cursor is the place of the next one."""
+    """Return a page of rows; the cursor is the index of the next row."""
     start, limit = int(query.get("cursor", "0")), int(query.get("limit", "100"))
     more = start + limit < len(rows)
     return {"data": rows[start : start + limit], "nextCursor": str(start + limit) if more else None}
 
 
 def application(model: Model) -> Starlette:
-    """Return the model as an application."""
+    """Return the mock API as an ASGI application."""
     return Starlette(routes=[Route("/{path:path}", model.answer, methods=["GET", "POST", "PUT", "DELETE"])])
 
 
 async def main() -> None:
-    """Serve until the input ends."""
+    """Serve until stdin is closed."""
     server = uvicorn.Server(uvicorn.Config(application(Model()), port=0, log_level="warning"))
     serving = asyncio.create_task(server.serve())
     while not server.started:

@@ -1,4 +1,4 @@
-"""Answers that are not what Reonomy's reference says: a clear error, or what can be read of them; never a made-up result."""
+"""Tests of undocumented responses: a clear error or a partial result, never an invented one."""
 
 from __future__ import annotations
 

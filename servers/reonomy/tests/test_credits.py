@@ -1,4 +1,4 @@
-"""What is billed: who is asked, what a yes is good for, and what is told when Reonomy fails in the middle."""
+"""Tests of consent before billing, the validity of a consent, and failures halfway."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def idents(first: int, last: int) -> list[str]:
 
 
 async def called(client: Client, tool: str, **arguments: Any) -> tuple[bool, str, Any]:
-    """Return whether a call was refused, its text, and its structured content."""
+    """Call a tool; return (is error, text, structured content)."""
     result = await client.call_tool(tool, arguments)
     return bool(result.get("isError")), result["content"][0]["text"], result.get("structuredContent")
 
 
 def code_of(text: str) -> str:
-    """Return the code that a refusal names."""
+    """Return the confirmation code in a refusal."""
     found = re.search(r'confirm="([0-9a-z]+)"', text)
     assert found, text
     return found[1]
@@ -110,7 +110,7 @@ def test_small_calls_add_up_to_a_question(with_server: Run) -> None:
         assert (wrong, model.billed) == (True, 50)
         wrong, _, _ = await called(client, "look_up_address", **at, confirm=code_of(text))
         assert (wrong, model.billed) == (False, 51)
-        wrong, _, _ = await called(client, "who_owns", ids=idents(101, 150))  # after a yes the count begins anew
+        wrong, _, _ = await called(client, "who_owns", ids=idents(101, 150))  # consent resets the count
         assert (wrong, model.billed) == (False, 101)
 
     with_server(work)
@@ -181,7 +181,7 @@ def test_what_reonomys_own_tools_read_is_counted_and_asked_for_too(with_server: 
             wrong, text, _ = await called(client, tool, **given)
             assert (wrong, model.billed) == (True, 50)
             assert "Nothing was read: a person must agree" in text
-        assert "take who_owns" in (await called(client, "get_property", **one))[1]
+        assert "use who_owns" in (await called(client, "get_property", **one))[1]
 
     with_server(work)
 
@@ -249,7 +249,7 @@ def test_a_no_is_a_no_though_the_hour_is_over_when_it_comes(monkeypatch: pytest.
         return "read"
 
     def elicit(_: Any) -> dict[str, Any]:
-        credits._unasked.clear()  # the hour is over
+        credits._unasked.clear()  # as if an hour had passed
         return {"action": "decline"}
 
     async def work() -> None:

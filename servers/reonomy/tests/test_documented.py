@@ -1,7 +1,7 @@
-"""Calls of the tools beside the examples of Reonomy's guides and reference: what the API is asked, and what the model of it answers.
+"""Comparison of requests and mock responses with the examples of Reonomy's guides and reference.
 
-Each row is an example of a page of api.reonomy.com/v2/docs, named by its title, with values of ours. What the pages that could be read do not
-say is None here and not compared: bodies of `/resolve/property` and `/search/property-shapes`, and answers of searches.
+Each row is an example of a page of api.reonomy.com/v2/docs, named by its title, with other values. Parts that the accessible pages do
+not document are None and not compared: bodies of `/resolve/property` and `/search/property-shapes`, and responses of searches.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A documented request and its answer, and the call of a tool that makes it."""
+    """A tool call, and the documented request and response that belong to it."""
 
     where: str
     tool: str
@@ -69,7 +69,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a call came to: the requests that arrived, the result, and the tool as it is listed."""
+    """Outcome of a call: the received requests, the result, and the tool definition."""
 
     seen: list[Seen]
     result: Json
@@ -78,13 +78,13 @@ class Done:
 
 @pytest.fixture(scope="module")
 def done(with_server: Callable[..., Any]) -> dict[str, Done]:
-    """Each example called once, on a model that nothing was changed in before."""
+    """Call each example once, with a fresh mock API."""
 
     async def work(client: Client, model: Model) -> dict[str, Done]:
         tools = {tool["name"]: tool for tool in await client.list_tools()}
         found = {}
         for example in EXAMPLES:
-            model.__dict__.update(Model().__dict__)  # limits begin anew, too
+            model.__dict__.update(Model().__dict__)  # this also resets the rate limits
             result = await client.call_tool(example.tool, example.arguments)
             found[example.where] = Done(model.seen, result, tools[example.tool])
         return found
@@ -112,7 +112,7 @@ def test_the_documented_answer_is_given_and_is_what_the_tool_says(example: Examp
     assert seen.status == 200
     assert differences(example.answer, seen.answer) == []
     assert json.loads(result["content"][0]["text"]) == seen.answer
-    if "outputSchema" in tool:  # details have no bounds, and none
+    if "outputSchema" in tool:  # details are free-form, without a schema
         assert result["structuredContent"] == seen.answer
         compile_schema(tool["outputSchema"]).validate(seen.answer)
 
@@ -129,6 +129,6 @@ def test_a_wrong_token_is_an_authorization_exception(with_server: Callable[..., 
 
 
 def test_the_model_has_the_documented_limits() -> None:
-    """Searching for properties, and Getting property details: Rate limiting. test_properties.py shows that the server keeps to the model's."""
+    """Searching for properties, and Getting property details: Rate limiting. test_properties.py tests that the server respects them."""
     second, minute = 1.0, 60.0
     assert LIMITS == {"search": [(5, second)], "single": [(5, second)], "many": [(2, second), (20, minute)]}

@@ -1,4 +1,4 @@
-"""The tools of ours against the modelled API: what is found, what is billed, who is asked."""
+"""Tests of the hand-written tools against the mock API: results, billing and consent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pace of calls, by a clock of the test."""
+"""Tests of the rate limiter with a fake clock."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def test_a_call_counts_from_its_answer() -> None:
         first, second = object(), object()
         await pace.wait(first)
         await pace.wait(second)
-        now = 0.75  # the first requests of a process come late
+        now = 0.75  # the first requests of a process arrive late
         pace.ended(first)
         await pace.wait(object())
-        assert now == 1.0  # the second one is not answered, and counts from its beginning
+        assert now == 1.0  # the second has no response, so it counts from its start
         pace.ended(second)
         await pace.wait(object())
         assert now == 2.0
@@ -88,14 +88,14 @@ def test_a_client_is_told_that_its_call_waits(monkeypatch: pytest.MonkeyPatch) -
     told: list[dict[str, Any]] = []
 
     async def sleep(_: float) -> None:
-        while len(told) < 2:  # the clock stands still until two reports have come
+        while len(told) < 2:  # the fake clock waits for two progress reports
             await asyncio.sleep(0)
 
     monkeypatch.setitem(
         rates._OF, "get_property", Pace((1, 60.0), clock=lambda: 99.0 if len(told) > 1 else 0.0, sleep=sleep)
     )
     monkeypatch.setattr(rates, "_EVERY", 0.001)
-    monkeypatch.setenv("REONOMY_BASE_URL", "http://127.0.0.1:9")  # nobody is there: it is the waiting that matters
+    monkeypatch.setenv("REONOMY_BASE_URL", "http://127.0.0.1:9")  # nothing listens: only the waiting matters
     monkeypatch.setenv("REONOMY_ALLOW_PRIVATE", "1")
     monkeypatch.setenv("REONOMY_USERNAME", "x")
     monkeypatch.setenv("REONOMY_PASSWORD", "y")

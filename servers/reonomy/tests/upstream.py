@@ -1,6 +1,6 @@
-"""A model of Reonomy's API on loopback: search, resolving, parcels and details, with its limits, as its reference describes them.
+"""Mock of Reonomy's API on loopback: search, address resolution, parcels and details, with its rate limits.
 
-`python upstream.py` prints one line of JSON with the environment that the server needs, and serves until its input ends.
+`python upstream.py` prints the server's environment as one line of JSON, and serves until stdin is closed.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ OF_TYPE = {
 
 
 def ident(number: int) -> str:
-    """Return the id of a property by its number."""
+    """Return the ID of the property with this number."""
     return f"0a1b2c3d-0000-4000-8000-{number:012d}"
 
 
 def day(months: int) -> str:
-    """Return a day so many months from now."""
+    """Return the date some months from now."""
     return str((datetime.now(UTC) + timedelta(days=30 * months)).date())
 
 
 def building(number: int) -> dict[str, Any]:
-    """Return a property; every third one is in Albany, owners have two each."""
+    """Return a property; every third one is in Albany, and each owner has two."""
     area = 1000.0 * number
     return {
         "id": ident(number),
@@ -76,14 +76,14 @@ def building(number: int) -> dict[str, Any]:
 
 
 def alternative(number: int) -> dict[str, str]:
-    """Return another address of a property, in its parts."""
+    """Return an alternative address of a property."""
     parts = {"house_nbr": str(number), "direction_left": "W", "street": "Side", "mode": "St", "direction_right": ""}
     return {**parts, "address_line1": f"{number} W Side St", "city": "New York", "state": "NY", "zip5": "10001"}
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A request as it arrived, its query with all values of each name; and what it was answered with."""
+    """A received request, its query with all values by name, and its response."""
 
     method: str
     path: str
@@ -96,10 +96,10 @@ class Seen:
 
 @dataclass
 class Model:
-    """What there is; `refused` counts requests that came too fast.
+    """State of the API; `refused` counts requests above the rate limits.
 
-    `instead` has, by path, what the next requests get in place of an answer: JSON, text (sent as HTML), a response, HELD (nothing until
-    `released` is set), or None for an ordinary answer. The last one is kept.
+    `instead` replaces the next responses by path: JSON, text (sent as HTML), a response, HELD (none until `released` is set),
+    or None for the usual response. The last one is kept.
     """
 
     properties: dict[str, dict[str, Any]] = field(
@@ -119,7 +119,7 @@ class Model:
         return [(one.method, one.path.removeprefix("/v2"), one.body or one.query) for one in self.seen]
 
     async def answer(self, request: Request) -> Response:
-        """Answer one request."""
+        """Handle one request."""
         raw = await request.body()
         body = json.loads(raw) if raw else {}
         found = await self._instead(request) or self._answered(request, body)
@@ -130,7 +130,7 @@ class Model:
         return found
 
     async def _instead(self, request: Request) -> Response | None:
-        """Return what a request gets in place of an answer; None when it gets one."""
+        """Return the replacement of a response, or None."""
         queue = self.instead.get(request.url.path.removeprefix("/v2"))
         other = None if not queue else queue.pop(0) if len(queue) > 1 else queue[0]
         if other is HELD:
@@ -205,28 +205,28 @@ class Model:
 
 
 def brief(one: dict[str, Any]) -> dict[str, Any]:
-    """Return a property as a search shows it."""
+    """Return a property in the form of search results."""
     return {"id": one["id"], "lat": 40.7, "lon": -74.0}
 
 
 def within(value: Any, limits: dict[str, Any]) -> bool:
-    """Return whether a value is in a range."""
+    """Return True if a value is within the limits."""
     return value is not None and limits.get("min", value) <= value <= limits.get("max", value)
 
 
 def environment(url: str) -> dict[str, str]:
-    """Return what a server needs that asks the model at this address."""
+    """Return the environment of a server that uses the mock API at `url`."""
     keys = {"REONOMY_USERNAME": ACCESS, "REONOMY_PASSWORD": SECRET}
     return {**keys, "REONOMY_BASE_URL": f"{url}/v2", "REONOMY_ALLOW_PRIVATE": "1"}
 
 
 def application(model: Model) -> Starlette:
-    """Return the model as an application."""
+    """Return the mock API as an ASGI application."""
     return Starlette(routes=[Route("/{path:path}", model.answer, methods=["GET", "POST"])])
 
 
 async def main() -> None:
-    """Serve until the input ends."""
+    """Serve until stdin is closed."""
     server = uvicorn.Server(uvicorn.Config(application(Model()), port=0, log_level="warning"))
     serving = asyncio.create_task(server.serve())
     while not server.started:

@@ -1,4 +1,4 @@
-"""What Twilio's APIs answer, as JSON: each resource with all members that its reference shows, and pages of them."""
+"""JSON resources of Twilio's APIs, with all documented members, and pages of them."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ _UNKNOWN = ("identity_match", "reassigned_number", "phone_number_quality_score",
 
 
 def sid(lead: str, number: int) -> str:
-    """Return the sid of a thing by its number."""
+    """Return the SID with a prefix and number."""
     return f"{lead}{number:032x}"
 
 
 def camel(name: str) -> str:
-    """Return a name as it stands in paths."""
+    """Return a name in the CamelCase of paths."""
     return "".join(word.title() for word in name.split("_"))
 
 
 def message(number: int, to: str, status: str, code: int | None = None, account: str = ACCOUNT) -> Json:
-    """Return a message; one that is over has the time when it was sent, and its price."""
+    """Return a message; a final one has a sending time and price."""
     name = sid("SM", number)
     uri = f"/2010-04-01/Accounts/{account}/Messages/{name}"
     over = status in {"delivered", "undelivered", "failed"}
@@ -75,7 +75,7 @@ def message(number: int, to: str, status: str, code: int | None = None, account:
 
 
 def call(account: str, to: str, sender: str, status: str = "queued") -> Json:
-    """Return a call; one that is over has its times, length and price."""
+    """Return a call; a completed one has times, duration and price."""
     name, over = sid("CA", 1), status == "completed"
     uri = f"/2010-04-01/Accounts/{account}/Calls/{name}"
     return {
@@ -90,7 +90,7 @@ def call(account: str, to: str, sender: str, status: str = "queued") -> Json:
 
 
 def account(name: str, friendly_name: str) -> Json:
-    """Return an account, or a subaccount of the other."""
+    """Return the main account or a subaccount."""
     uri = f"/2010-04-01/Accounts/{name}"
     return {
         "sid": name, "owner_account_sid": ACCOUNT, "friendly_name": friendly_name, "status": "active", "type": "Full",
@@ -101,7 +101,7 @@ def account(name: str, friendly_name: str) -> Json:
 
 
 def number_of_account(account_sid: str) -> Json:
-    """Return a number that the account has."""
+    """Return a phone number of the account."""
     name = sid("PN", 1)
     return {
         "sid": name, "account_sid": account_sid, "phone_number": NUMBER, "friendly_name": "(501) 712-2661", "type": "local",
@@ -117,7 +117,7 @@ def number_of_account(account_sid: str) -> Json:
 
 
 def free_number(country: str, area: str) -> Json:
-    """Return a number that can be bought."""
+    """Return an available phone number."""
     return {
         "phone_number": f"+1{area}5550100", "friendly_name": f"({area}) 555-0100", "iso_country": country, "lata": "722",
         "locality": "Oakland", "region": "CA", "postal_code": "94601", "rate_center": "OKLD FRTVL", "beta": False,
@@ -127,7 +127,7 @@ def free_number(country: str, area: str) -> Json:
 
 
 def usage(account_sid: str, category: str, start: str, end: str) -> Json:
-    """Return what was used of one category."""
+    """Return the usage of one category."""
     uri, price = f"/2010-04-01/Accounts/{account_sid}/Usage/Records", category == "totalprice"
     return {
         "account_sid": account_sid, "api_version": "2010-04-01", "as_of": "2026-11-24T10:00:00+00:00", "category": category,
@@ -139,7 +139,7 @@ def usage(account_sid: str, category: str, start: str, end: str) -> Json:
 
 
 def lookup(number: str, fields: str) -> Json:
-    """Return what is known of a number; what was not asked for is null."""
+    """Return a lookup result; fields that were not requested are null."""
     valid, asked = number != "+1555", fields.split(",")
     return {
         "phone_number": number, "valid": valid, "validation_errors": [] if valid else ["TOO_SHORT"],
@@ -152,7 +152,7 @@ def lookup(number: str, fields: str) -> Json:
 
 
 def service() -> Json:
-    """Return a verify service."""
+    """Return a Verify service."""
     links = ("access_tokens", "entities", "messaging_configurations", "rate_limits", "verifications", "webhooks")
     return {
         "sid": SERVICE, "account_sid": ACCOUNT, "friendly_name": "Shop", "code_length": 6, "lookup_enabled": False,
@@ -167,7 +167,7 @@ def service() -> Json:
 
 
 def verification(to: str, channel: str) -> Json:
-    """Return a code that was sent."""
+    """Return a pending verification."""
     name, when = sid("VE", 1), "2026-11-24T10:00:00Z"
     return {
         **_verified(to, channel, good=False),
@@ -177,7 +177,7 @@ def verification(to: str, channel: str) -> Json:
 
 
 def check(to: str, *, good: bool) -> Json:
-    """Return what the check of a code found."""
+    """Return the result of a code check."""
     return {**_verified(to, "sms", good=good), "sna_attempts_error_codes": []}
 
 
@@ -191,7 +191,7 @@ def _verified(to: str, channel: str, *, good: bool) -> Json:
 
 
 def page(name: str, rows: list[Json], path: str, query: Mapping[str, str]) -> Json:
-    """Return a page of rows; the token of the next one is what its first row is found by."""
+    """Return a page of rows; the page token identifies the first row of the next page."""
     size, start = int(query.get("PageSize", 50)), int(query.get("PageToken", "PA0")[2:])
     number = start // size
     given = {key: value for key, value in query.items() if key not in {"Page", "PageToken", "PageSize"}}

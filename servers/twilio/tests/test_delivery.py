@@ -1,4 +1,4 @@
-"""What became of messages, against the modelled APIs: what did not arrive and why, and waiting; and answers of the wrong form."""
+"""Tests of delivery against the mock APIs: failures by reason, waiting, and invalid responses."""
 
 from __future__ import annotations
 

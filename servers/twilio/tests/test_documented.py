@@ -1,8 +1,8 @@
-"""Calls of the tools beside the examples of Twilio's reference: what the API is asked, and what the model of it answers.
+"""Comparison of requests and mock responses with the examples of Twilio's reference.
 
-Each row is a call that the reference shows, with values of ours: the request must arrive as documented, and the model's answer must have every
-member that the documented one has, of the same JSON type and form. The examples were read in the OpenAPI documents that Twilio publishes
-(twilio-oai of April 2026), which its reference pages are made from; what a row says after the page's name is the example's.
+Each row is a call of the reference, with other values. The request must be as documented, and the mock response must have every
+documented member, with the same JSON type and format. The examples are from Twilio's published OpenAPI documents (twilio-oai, April
+2026), the source of its reference pages; a row names the page and the example.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Values = dict[str, list[str]]
 
 API = f"/2010-04-01/Accounts/{ACCOUNT}"
 FORM = "application/x-www-form-urlencoded"
-MAIL = "Thu, 24 Aug 2023 05:01:45 +0000"  # dates of the API of 2010; Verify's are of ISO 8601
+MAIL = "Thu, 24 Aug 2023 05:01:45 +0000"  # dates in the 2010 API are RFC 2822, in Verify ISO 8601
 DATE = "2020-01-30T20:00:00Z"
 STATES = {
     *("queued", "sending", "sent", "failed", "delivered", "undelivered", "receiving", "received", "accepted"),
@@ -36,7 +36,7 @@ CALL_STATES = {"queued", "ringing", "in-progress", "completed", "busy", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A documented request and its answer, and the call of a tool that makes it."""
+    """A tool call, and the documented request and response that belong to it."""
 
     where: str
     tool: str
@@ -47,7 +47,7 @@ class Example:
     form: Values = field(default_factory=dict)
     status: int = 200
     answer: Any = None
-    kept_back: str = ""  # a member of each row that the model must not see
+    kept_back: str = ""  # member of each row that the server must remove
 
 
 def sids(lead: str) -> re.Pattern[str]:
@@ -55,7 +55,7 @@ def sids(lead: str) -> re.Pattern[str]:
 
 
 def listed(name: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A page of the API of 2010."""
+    """Return a page of the 2010 API."""
     links = {"uri": "/2010", "first_page_uri": "/2010", "next_page_uri": None, "previous_page_uri": None}
     return {name: [row], "start": 0, "end": 0, "page": 0, "page_size": 50, **links}
 
@@ -286,7 +286,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a call came to: the requests that arrived, the result, and the tool as it is listed."""
+    """Outcome of a call: the received requests, the result, and the tool definition."""
 
     seen: list[Seen]
     result: dict[str, Any]
@@ -295,7 +295,7 @@ class Done:
 
 @pytest.fixture(scope="module")
 def done(with_server: Callable[..., Any]) -> dict[str, Done]:
-    """Each example called once, on a model that nothing was changed in before."""
+    """Call each example once, with a fresh mock API."""
 
     async def work(client: Client, model: Model) -> dict[str, Done]:
         tools = {tool["name"]: tool for tool in await client.list_tools()}

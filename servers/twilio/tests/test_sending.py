@@ -1,4 +1,4 @@
-"""Sending against the modelled APIs: who is asked, what is sent, and what is said of each recipient."""
+"""Tests of sending against the mock APIs: consent, requests, and outcomes per recipient."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_few_are_written_to_at_once_and_each_once(with_server: Run) -> None:
 
 
 def answering(content: Any, asked: list[str], action: str = "accept") -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return a person who answers each question so."""
+    """Return an elicitation handler that gives a fixed answer."""
 
     def elicit(params: dict[str, Any]) -> dict[str, Any]:
         asked.append(params["message"])
@@ -91,7 +91,7 @@ def test_what_is_no_yes_sends_nothing(with_server: Run, action: str, content: An
 
 
 async def refused_with_code(client: Client, **arguments: Any) -> str:
-    """Return the code that a refusal gives for `confirm`."""
+    """Return the confirmation code in a refusal."""
     said = await refused(client, "send_to_many", **arguments, **SENDER)
     assert "Send 7 texts of 1 segment each from +15017122661" in said
     return said.rpartition('confirm="')[2].partition('"')[0]
@@ -131,7 +131,7 @@ def test_small_calls_are_counted_together_and_single_messages_with_them(with_ser
             await told(client, "send_message", To=number, From="+15017122661", Body="Hello")
         assert len(sent(model)) == 5
         said = await refused(client, "send_message", To=MANY[5], From="+15017122661", Body="Hello")
-        assert "take send_to_many" in said
+        assert "use send_to_many" in said
         await refused(client, "send_to_many", to=MANY[5:], body="Hello", **SENDER)
         assert len(sent(model)) == 5
 
@@ -183,9 +183,9 @@ def test_a_setting_that_is_no_number_is_an_error(with_server: Run, given: str) -
     [
         (Response(status_code=201), ""),
         (Response("<html>ok</html>", 201, media_type="text/html"), ""),
-        (JSONResponse([1], 201), "without the sid"),
-        (JSONResponse(None, 201), "without the sid"),
-        (JSONResponse({"status": "queued"}, 201), "without the sid"),
+        (JSONResponse([1], 201), "has no message SID"),
+        (JSONResponse(None, 201), "has no message SID"),
+        (JSONResponse({"status": "queued"}, 201), "has no message SID"),
         (problem(500, 20500, "Internal Server Error"), "500"),
         (problem(408, 20408, "Request Timeout"), "408"),
         (problem(499, 20499, "Client Closed Request"), "499"),
@@ -201,7 +201,7 @@ def test_one_answer_that_nobody_can_read_leaves_the_others(with_server: Run, ans
         lost = found["messages"][0]
         assert (lost["outcome"], lost["sid"]) == ("unknown", "")
         assert says in lost["problem"]
-        assert "look with list_messages before you send it again" in lost["problem"]
+        assert "check with list_messages before you send it again" in lost["problem"]
         assert "try again" not in lost["problem"]
         assert all(one["sid"].startswith("SM") for one in found["messages"][1:])
 
@@ -227,7 +227,7 @@ def test_a_single_message_or_call_without_an_answer_may_have_been_made(with_serv
             ("make_call", {"Twiml": "<Response/>"}, "list_calls"),
         ):
             said = await refused(client, tool, **pair, **given)
-            assert f"look with {where} before you send it again" in said
+            assert f"check with {where} before you send it again" in said
             assert "try again later" not in said
 
     with_server(work, {"TWILIO_TIMEOUT": "1", "MCPFACTORY_PROFILE": "full"})
@@ -332,7 +332,7 @@ def test_an_api_key_needs_the_account(with_server: Run) -> None:
         assert model.seen == []
         assert "401" in await refused(
             client, "list_messages", AccountSid=ACCOUNT
-        )  # the model knows no keys: it was asked
+        )  # the mock API rejects keys: a request was sent
 
     with_server(without, {"TWILIO_USERNAME": "SK" + "0" * 32})
 
@@ -346,7 +346,7 @@ def test_refusals_come_in_twilios_words(with_server: Run) -> None:
         said = await refused(client, "send_message", To="+15005550002", Body="Hello", From="+15017122661")
         assert "Twilio error 21610" in said
         assert "they can send START" in said
-        assert "one of the two" in await refused(client, "send_to_many", to=MANY[:1], body="Hello")
+        assert "Give either fromNumber or" in await refused(client, "send_to_many", to=MANY[:1], body="Hello")
 
     with_server(work)
 
@@ -379,7 +379,7 @@ def test_a_no_is_a_no_though_the_window_is_over_when_it_comes(monkeypatch: pytes
         return "sent"
 
     def elicit(_: Any) -> dict[str, Any]:
-        consent._unasked.clear()  # the ten minutes are over
+        consent._unasked.clear()  # as if ten minutes had passed
         return {"action": "decline"}
 
     async def work() -> None:

@@ -1,6 +1,6 @@
-"""A model of Twilio's three APIs on loopback: messages, calls, numbers, usage, lookups and codes, as their reference describes them.
+"""Mock of Twilio's three APIs on loopback: messages, calls, numbers, usage, lookups and verification.
 
-`python upstream.py` prints one line of JSON with the environment that the server needs, and serves until its input ends.
+`python upstream.py` prints the server's environment as one line of JSON, and serves until stdin is closed.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ ERRORS = {
     "+15005550001": (21211, "The 'To' number +15005550001 is not a valid phone number."),
     "+15005550002": (21610, "Attempt to send to unsubscribed recipient"),
 }
-SILENCE = Response(status_code=500)  # never sent: the caller waits until it gives up
+SILENCE = Response(status_code=500)  # never sent: the caller times out
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A request as it arrived: query and form by name, each with all its values; and what it was answered with."""
+    """A received request, query and form with all values by name, and its response."""
 
     method: str
     path: str
@@ -65,7 +65,7 @@ class Seen:
 
 @dataclass
 class Model:
-    """What the account has; each look at a queued message brings it one state further."""
+    """State of the account; each read of a queued message advances its state."""
 
     messages: dict[str, dict[str, Any]] = field(
         default_factory=lambda: {
@@ -83,7 +83,7 @@ class Model:
     answers: dict[tuple[str, str], list[Response | None]] = field(default_factory=dict)  # see `instead`
 
     def instead(self, method: str, ending: str, *answers: Response | None) -> None:
-        """Answer requests of a method whose path ends so with these, one after the other, the last for ever; None is the usual answer."""
+        """Replace responses by method and end of the path, in order; the last one is kept. None is the usual response."""
         self.answers[method, ending] = list(answers)
 
     @property
@@ -92,7 +92,7 @@ class Model:
         return [(one.method, one.path, one.form) for one in self.seen]
 
     async def answer(self, request: Request) -> Response:
-        """Answer one request."""
+        """Handle one request."""
         form = parse_qs((await request.body()).decode(), keep_blank_values=True)
         query = parse_qs(request.url.query, keep_blank_values=True)
         path = unquote(request.url.path)
@@ -108,7 +108,7 @@ class Model:
         return found
 
     def _instead(self, method: str, path: str) -> Response | None:
-        """Return what a test wants to be answered."""
+        """Return the replacement of a response, or None."""
         for (wanted, ending), answers in self.answers.items():
             if method == wanted and path.endswith(ending) and answers:
                 return answers[0] if len(answers) == 1 else answers.pop(0)
@@ -201,7 +201,7 @@ class Model:
 
 
 def services(query: dict[str, str]) -> dict[str, Any]:
-    """Return the page of the verify services, which says of itself what the older API says, below `meta` and as whole URLs."""
+    """Return the page of Verify services, with page data under `meta` and absolute URLs."""
     found = page("services", [service()], "https://verify.twilio.com/v2/Services", query)
     names = {"url": "uri", "first_page_url": "first_page_uri", "next_page_url": "next_page_uri"}
     meta = {name: found[old] for name, old in {**names, "previous_page_url": "previous_page_uri"}.items()}
@@ -212,7 +212,7 @@ def services(query: dict[str, str]) -> dict[str, Any]:
 
 
 def unknown(path: str) -> JSONResponse:
-    """Return the refusal of what is not there."""
+    """Return a 404 error in Twilio's form."""
     return problem(404, 20404, f"The requested resource {path} was not found")
 
 
@@ -221,7 +221,7 @@ def _single(values: dict[str, list[str]]) -> dict[str, str]:
 
 
 def problem(status: int, code: int, said: str) -> JSONResponse:
-    """Return a refusal in Twilio's form."""
+    """Return an error in Twilio's form."""
     return JSONResponse(
         {"code": code, "message": said, "more_info": f"https://www.twilio.com/docs/errors/{code}", "status": status},
         status,
@@ -229,18 +229,18 @@ def problem(status: int, code: int, said: str) -> JSONResponse:
 
 
 def environment(url: str) -> dict[str, str]:
-    """Return what a server needs that asks the model at this address."""
+    """Return the environment of a server that uses the mock API at `url`."""
     places = {f"TWILIO_{name}_BASE_URL": url for name in ("API", "LOOKUPS", "VERIFY")}
     return {**places, "TWILIO_USERNAME": ACCOUNT, "TWILIO_PASSWORD": TOKEN, "TWILIO_ALLOW_PRIVATE": "1"}
 
 
 def application(model: Model) -> Starlette:
-    """Return the model as an application."""
+    """Return the mock API as an ASGI application."""
     return Starlette(routes=[Route("/{path:path}", model.answer, methods=["GET", "POST", "DELETE"])])
 
 
 async def main() -> None:
-    """Serve until the input ends."""
+    """Serve until stdin is closed."""
     server = uvicorn.Server(uvicorn.Config(application(Model()), port=0, log_level="warning"))
     serving = asyncio.create_task(server.serve())
     while not server.started:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.servers.create import create_server, regenerate
+from mcpfactory_codegen.servers.scaffold import runtime_range
 from mcpfactory_runtime.client import connect_stdio
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.emit.test_emit import HOSTILE
@@ -132,7 +133,7 @@ def test_nothing_of_a_hostile_document_runs(tmp_path: Path, first: int) -> None:
 def _is_data_everywhere(server: Path) -> None:
     project = tomllib.loads((server / "pyproject.toml").read_text("utf-8"))
     assert set(project) == {"build-system", "project", "tool"}
-    assert project["project"]["dependencies"] == ["mcpfactory-runtime[upstream]>=0.1,<0.2"]
+    assert project["project"]["dependencies"] == [f"mcpfactory-runtime[upstream]{runtime_range()}"]
     assert "49" not in (server / "README.md").read_text("utf-8").partition("## Run it")[0]
     own = ast.parse((server / "src/bookshop_mcp/server.py").read_text("utf-8"))
     calls = {ast.unparse(node.func) for node in ast.walk(own) if isinstance(node, ast.Call)}

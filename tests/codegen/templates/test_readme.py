@@ -45,7 +45,7 @@ def test_what_a_person_answers_neither_opens_a_comment_nor_cuts_a_sentence(tmp_p
     assert Path(made.path, "README.md").read_text("utf-8").splitlines()[:3] == [
         "# Notes &lt;!-- of mine",
         "",
-        "Keeps what &lt;b>I&lt;/b> said: what a model should know the next time it is asked.",
+        "Keeps what &lt;b>I&lt;/b> said: knowledge that a model keeps between conversations.",
     ]
     made = create_server(tmp_path, template="memory", name="empty", answers={"title": "", "description": ""})
     lines = Path(made.path, "README.md").read_text("utf-8").splitlines()

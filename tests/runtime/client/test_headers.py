@@ -55,7 +55,7 @@ MARKED = {"type": "string", "x-mcp-header": "Region"}
             {"properties": {"a": {"type": "object", "x-mcp-header": "A", "properties": {}}}},
             "on a, which is not a string",
         ),
-        ({"properties": {"a": MARKED, "b": {**MARKED, "x-mcp-header": "REGION"}}}, "there twice"),
+        ({"properties": {"a": MARKED, "b": {**MARKED, "x-mcp-header": "REGION"}}}, "used twice"),
         ({"x-mcp-header": "A", "type": "string"}, "reached by `properties` alone"),
         ({"properties": {"a": {"type": "array", "items": MARKED}}}, "reached by `properties` alone"),
         ({"properties": {"a": {"anyOf": [{"properties": {"b": MARKED}}]}}}, "reached by `properties` alone"),

@@ -109,7 +109,7 @@ async def test_a_tool_with_an_invalid_header_annotation_is_left_out_unless_one_w
     async with peer(answer) as server:
         async with Client.connect_http(server.url) as client:
             assert [tool["name"] for tool in await client.list_tools()] == ["good"]
-            assert "tool 'bad' is left out: x-mcp-header 'A' is on a" in caplog.text
+            assert "tool 'bad' is omitted: x-mcp-header 'A' is on a" in caplog.text
             assert await client.list_tools(keep_invalid=True) == tools
         async with Client.connect_http(server.url, mode="legacy") as client:
             assert await client.list_tools() == tools
@@ -158,7 +158,7 @@ async def test_input_that_the_server_requires_is_given_until_the_result_is_compl
             },
             {"arguments": {"a": 1}, "requestState": "s2"},
         ]
-        with pytest.raises(ProtocolError, match="asks for sampling/createMessage, which this client did not declare"):
+        with pytest.raises(ProtocolError, match="requests sampling/createMessage, which this client did not declare"):
             await client.call_tool("greedy")
     assert len({asked.json["id"] for asked in server.asked}) == len(server.asked)
 
@@ -232,7 +232,7 @@ async def test_nobody_there_is_told() -> None:
 
 
 async def test_a_server_that_takes_no_notification_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcpfactory_runtime.client.http._TAKING", 0.05)
+    monkeypatch.setattr("mcpfactory_runtime.client.http._ACCEPT_TIMEOUT", 0.05)
     never = asyncio.Event()
 
     async def answer(asked: Asked, _send: Any) -> Any:

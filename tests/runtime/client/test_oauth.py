@@ -174,10 +174,10 @@ async def test_a_private_host_is_called_where_a_person_named_it(monkeypatch: pyt
     monkeypatch.setattr(http, "_addresses", addresses)
     login = OAuth(client_id="c", private_hosts=["Auth.corp.example"])
     channel = http.HttpChannel("https://mcp.corp.example/mcp", oauth=login)
-    assert await channel._checked("https://auth.corp.example:8443/token") == [
+    assert await channel._permitted_urls("https://auth.corp.example:8443/token") == [
         "https://10.0.0.7:8443/token",
         "https://10.0.0.8:8443/token",
     ]
     with pytest.raises(OAuthError, match=r"hint: if other\.corp\.example is yours") as caught:
-        await channel._checked("https://other.corp.example/token")
+        await channel._permitted_urls("https://other.corp.example/token")
     assert caught.value.code == "unsafe_url"

@@ -50,4 +50,4 @@ def test_what_the_client_says_of_itself_is_text_and_the_person_has_two_buttons()
     assert len(outline.places("button")) == 2
     assert outline.texts["button"] == "DenyAllow"
     assert '<script>alert(1)</script>"' in outline.texts["dd"]
-    assert outline.texts["small"] == "its own wordshttp://127.0.0.1:4312/callback?a=1&b=2"
+    assert outline.texts["small"] == "this name is not verifiedhttp://127.0.0.1:4312/callback?a=1&b=2"

@@ -90,7 +90,7 @@ def test_what_differs_is_left_out_of_the_structured_content_and_named(
     assert not result.get("isError")
     notes = [block["text"] for block in result["content"][1:]]
     assert notes == (
-        [f"Note: the API answered otherwise than its document says: {missing} is not in the structured content."]
+        [f"Note: the API's response does not match its document: {missing} is not in the structured content."]
         if missing
         else []
     )

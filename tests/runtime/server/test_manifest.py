@@ -86,7 +86,7 @@ def test_tools_are_listed_as_the_manifest_says_and_nothing_is_loaded(folder: Pat
         ({"BOOKS_BASE_URL": "http://s", "BOOKS_UPLOADS_BASE_URL": "http://u"}, ""),
         (
             {"BOOKS_BASE_URL": "http://s"},
-            "warning: BOOKS_BASE_URL does not move operations at https://uploads.test: their calls go there still; "
+            "warning: BOOKS_BASE_URL does not move operations at https://uploads.test: they still use that address; "
             "set BOOKS_UPLOADS_BASE_URL to move them\n",
         ),
     ],

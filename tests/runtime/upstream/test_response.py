@@ -172,7 +172,7 @@ def test_a_page_in_the_place_of_json_is_no_answer(content: str, kind: str) -> No
     with pytest.raises(ToolError) as caught:
         read(content, kind)
     first, hint = str(caught.value).splitlines()
-    assert first == "GET /books/{id} was answered by a page, and not with JSON: 200 OK: Sign in & go on"
+    assert first == "GET /books/{id} returned a page instead of JSON: 200 OK: Sign in & go on"
     assert hint.startswith("hint: ")
 
 
@@ -204,7 +204,7 @@ def test_a_refusal_names_the_variables_that_hold_the_credential() -> None:
 
 def test_a_used_up_rate_limit_is_told_whatever_the_status() -> None:
     told = failure(403, "{}", x_ratelimit_remaining="0", x_ratelimit_reset="1790000000")
-    assert "Rate limit used up; reset: 1790000000" in told
+    assert "Rate limit exhausted; reset: 1790000000" in told
     assert "limits its rate" in told.splitlines()[-1]
 
 

@@ -48,4 +48,4 @@ async def test_an_expression_that_does_not_fit_says_that_the_call_was_made() -> 
 async def test_an_expression_that_selects_nothing_is_told_what_there_is() -> None:
     structured, notes, _ = await ask("boks")
     assert structured == {"result": None}
-    assert notes == ["The expression selects nothing of an answer with: books."]
+    assert notes == ["The expression selects nothing from an answer with: books."]

@@ -50,12 +50,12 @@ def test_each_server_is_where_its_variable_says_or_else_the_document(
         (
             {"SHOP_BASE_URL": "http://s/2.0", "SHOP_EU_WEST_BASE_URL": "http://e"},
             "SHOP_BASE_URL does not move operations at https://uploads.test/api: "
-            "their calls go there still; set SHOP_UPLOADS_BASE_URL to move them",
+            "they still use that address; set SHOP_UPLOADS_BASE_URL to move them",
         ),
         (
             {"MCPFACTORY_BASE_URL": "http://s", **redirect_variables("SHOP", ["uploads", "eu-west"], "http://s")},
             "MCPFACTORY_BASE_URL does not move operations at https://api.test: "
-            "their calls go there still; set SHOP_ORIGIN_BASE_URL to move them",
+            "they still use that address; set SHOP_ORIGIN_BASE_URL to move them",
         ),
         ({"SHOP_BASE_URL": "http://s", **redirect_variables("SHOP", [one.name for one in SERVERS], "http://s")}, ""),
     ],

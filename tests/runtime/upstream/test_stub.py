@@ -61,7 +61,7 @@ def test_a_request_without_credentials_is_not_let_in() -> None:
     with StubUpstream([case], environ={"KEY": "k"}) as stub:
         assert ask(stub, "GET", "/").status_code == 401
         assert ask(stub, "GET", "/", headers={"X-Key": "k"}).status_code == 200
-        assert stub.mismatches == ["GET /: header X-Key is missing: the operation asks for credentials"]
+        assert stub.mismatches == ["GET /: header X-Key is missing: the operation requires credentials"]
 
 
 @pytest.mark.anyio

@@ -64,7 +64,7 @@ async def test_a_tool_that_raises_what_is_no_exception_is_answered_like_one_that
         result = await client.call(tool)
         assert client.stream.session.connection.in_flight == {}
     assert result["isError"] is True
-    words = f"The tool {tool} failed because of an internal error; the server's log says more."
+    words = f"The tool {tool} failed because of an internal error; see the server's log."
     assert result["content"] == [{"type": "text", "text": words}]
 
 

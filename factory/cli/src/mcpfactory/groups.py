@@ -17,6 +17,14 @@ from mcpfactory.examples import EXAMPLES
 CONTEXT: Final[dict[Any, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of all commands."""
 
+_FIELDS: Final = {
+    "Selection": ("include_tags", "include_paths", "include_operations", "include_methods"),
+    "Model": ("model", "repeat", "max_cost", "baseline"),
+    "HTTP": ("http", "host", "port", "open_", "token", "public_url"),
+    "Output": ("dry_run", "format_", "outputs", "report", "as_json"),
+}
+_SECTIONS: Final = {field: section for section, fields in _FIELDS.items() for field in fields}
+
 
 class CommandEntry(NamedTuple):
     """Location of a command (`module:name` of a function, an app or an operation), and its entry in help texts.
@@ -40,6 +48,23 @@ class _Base:
             if times > 1 and not (repeatable or ctx.resilient_parsing):  # completion passes incomplete command lines
                 ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
         return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # a click command has it
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options in their sections."""
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", "Options", *_FIELDS)}
+        for param in self.get_params(ctx):  # type: ignore[attr-defined] # a Command has it
+            if (row := param.get_help_record(ctx)) is None:
+                continue
+            if param.param_type_name == "argument":
+                sections["Arguments"].append((row[0].partition(" <")[0], row[1]))  # without its Python type
+            else:
+                sections[_SECTIONS.get(param.name, "Options")].append(row)
+        for section, rows in sections.items():
+            if rows:
+                with formatter.section(section):
+                    formatter.write_dl(rows)
+        if isinstance(self, TyperGroup):
+            self.format_commands(ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples at the end of the help."""

@@ -1,4 +1,4 @@
-"""Everything an MCP server needs at run time; names are loaded when they are first used.
+"""Public names of the runtime for MCP servers, loaded at first use.
 
 >>> from mcpfactory_runtime import Server
 >>> server = Server("hello")
@@ -55,16 +55,16 @@ _NAMES: Final = {
 }
 _WHERE: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [  # noqa: PLE0604 - the list is the table above; __version__ is read from the installed package
+__all__ = [  # noqa: PLE0604 - the names of the table above
     *_WHERE,
     "__version__",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name's module at first use (PEP 562), so that `import mcpfactory_runtime` costs nothing."""
+    """Load the module of a public name at first use (PEP 562), so that `import mcpfactory_runtime` is fast."""
     if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415 - costs 20 ms and is rarely asked for
+        from importlib.metadata import version  # noqa: PLC0415 - the import takes 20 ms, and is rarely needed
 
         return version("mcpfactory-runtime")
     module = _WHERE.get(name)

@@ -10,10 +10,10 @@ from typing import ClassVar
 class Exit(IntEnum):
     """Exit codes of `mcpfactory`. Documented in docs/reference/exit-codes.md."""
 
-    OK = 0  # done, and the answer is yes
-    NEGATIVE = 1  # done, and the answer is no: a stage failed, a check failed, a tool answered with an error
-    USAGE = 2  # the command line was wrong
-    NOT_FOUND = 3  # no workspace here, or no such server, template, stage, channel or tool
+    OK = 0  # success
+    NEGATIVE = 1  # negative result: a stage failed, a check failed, a tool returned an error
+    USAGE = 2  # invalid command line
+    NOT_FOUND = 3  # no workspace here, or an unknown server, template, stage, channel or tool
     BAD_INPUT = 4  # an API document, a configuration or arguments that cannot be used
     SYSTEM_ERROR = 5  # something else on this machine failed: a build tool, a file, a service
     SERVER_ERROR = 6  # a server cannot start or communicate, because of its code or a dependency
@@ -23,9 +23,9 @@ class Exit(IntEnum):
 
 
 class McpfactoryError(Exception):
-    """An error that a person can correct. `args[0]` is the message, `hint` the remedy.
+    """Error that the user can correct. `args[0]` is the message, `hint` the remedy.
 
-    A command that the error ends exits with its class's `exit_code`.
+    Commands exit with the `exit_code` of the error's class.
     """
 
     exit_code: ClassVar[Exit] = Exit.SYSTEM_ERROR
@@ -38,9 +38,9 @@ class McpfactoryError(Exception):
 def system_error(error: BaseException) -> OSError | None:
     """Return the error of the operating system, the resolver or TLS that caused an error, or None.
 
-    If several addresses were tried, the first one's error is returned.
+    If several addresses were tried, return the error of the first one.
     """
-    import ssl  # noqa: PLC0415 - it takes as long as the start of a server
+    import ssl  # noqa: PLC0415 - the import takes as long as the start of a server
 
     inner: BaseException | None = error
     while inner is not None:
@@ -53,7 +53,7 @@ def system_error(error: BaseException) -> OSError | None:
 
 
 def connection_error_reason(error: BaseException) -> str:
-    """Return why a connection failed: the system's message, else the error's own, else its class name."""
+    """Return the reason of a failed connection: the system's message, else the error's own, else its class name."""
     import socket  # noqa: PLC0415 - only when a connection failed
     import ssl  # noqa: PLC0415 - as above
 

@@ -1,4 +1,4 @@
-"""Testing servers in memory: connect a client, replace dependencies, compare answers.
+"""Tools for tests of servers in memory: connect a client, replace dependencies, compare answers.
 
 >>> async with connect(server) as client:
 ...     result = await client.call_tool("add", {"a": 1, "b": 2})
@@ -26,7 +26,7 @@ __all__ = ["compile_schema", "connect", "differences", "override"]
 
 
 class MemoryStream:
-    """The client's end: what it sends is in the server at once, what the server sends waits to be received."""
+    """The client's end of a connection. The server handles sent bytes at once; its own bytes are queued."""
 
     def __init__(self, server: ServerInterface) -> None:
         self._lines = LineReader(server.max_message_size)
@@ -35,16 +35,16 @@ class MemoryStream:
         self.session.private = True
 
     async def send(self, data: bytes) -> None:
-        """Give bytes to the server: lines, or parts of them."""
+        """Send bytes to the server: lines, or parts of them."""
         for line in self._lines.feed(data):
             self.session.feed(line)
 
     async def receive(self) -> bytes:
-        """Return the server's next bytes; b"" when the stream was closed."""
+        """Return the server's next bytes; b"" after the stream has been closed."""
         return await self._sent.get()
 
     async def aclose(self) -> None:
-        """Close the stream: handlers that still run are cancelled."""
+        """Close the stream, and cancel handlers that still run."""
         await self.session.close(0)
         self._sent.put_nowait(b"")
 
@@ -62,12 +62,12 @@ async def serve_memory(server: ServerInterface) -> AsyncIterator[MemoryStream]:
 
 @asynccontextmanager
 async def connect(server: Server, revision: str = "", **options: Any) -> AsyncIterator[Client]:
-    """Yield a client of `server` in this process, over the same bytes as on stdio. The server's lifespan is entered.
+    """Enter the server's lifespan, and yield a client that is connected in memory with the protocol of stdio.
 
     Args:
         server: the server under test.
-        revision: the protocol revision to speak; "" is the newest.
-        options: those of `mcpfactory_runtime.client.Client`: elicitation, sampling, roots, notified …
+        revision: protocol revision to use; "" is the newest.
+        options: options of `mcpfactory_runtime.client.Client`: elicitation, sampling, roots, notified …
     """
     async with serve_memory(server) as stream, Client.connect_memory(stream, revision=revision, **options) as client:
         yield client
@@ -99,14 +99,13 @@ _FORMS: Final = tuple(
 def differences(documented: Any, answered: Any) -> list[str]:
     """Return a sentence, with the path, for each difference in shape between `answered` and `documented`.
 
-    Every member of a documented object must exist with the same JSON type; additional members are ignored. A string
-    must have the format of the documented one: digits, a date, a URL … The last element of a documented list
-    represents all that follow, and the answered list must not be empty. A documented null permits any value, an empty
-    string any string.
+    Each member of a documented object must exist with the same JSON type; additional members are ignored. A string
+    must have the format of the documented one: digits, a date, a URL … The last item of a documented list also applies
+    to further items, and the answered list must not be empty. A documented null permits any value, an empty string
+    permits any string.
 
     Args:
-        documented: an example of the answer: JSON, with a set of values for an enumeration, a compiled pattern for a
-            string.
+        documented: example of the answer as JSON; a set permits its values, a compiled pattern the matching strings.
         answered: the actual answer.
     """
     return [f"{place.lstrip('.') or 'the answer'}: {what}" for place, what in _differences(documented, answered, "")]
@@ -127,14 +126,14 @@ def _differences(documented: Any, answered: Any, place: str) -> Iterator[tuple[s
                 yield place, f"is an empty list; documented is one of {_form(documented[0])}"
             for number, value in enumerate(answered if documented else ()):
                 yield from _differences(documented[min(number, len(documented) - 1)], value, f"{place}[{number}]")
-        case _ if not _like(documented, answered):
+        case _ if not _matches(documented, answered):
             yield (
                 place,
                 f"is {_form(answered)}: {answered!r:.80}; documented is {_form(documented)}: {documented!r:.80}",
             )
 
 
-def _like(documented: Any, answered: Any) -> bool:
+def _matches(documented: Any, answered: Any) -> bool:
     match documented:
         case Set():
             return answered in documented

@@ -1,4 +1,4 @@
-"""Calls of APIs as parts of a trace, for code that knows no tracing library: it is loaded only where somebody traces."""
+"""Tracing of API calls, independent of a tracing library, which is loaded only if tracing is on."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ class TracedCall(Protocol):
     """One request to an API.
 
     Attributes:
-        headers: what tells the API which trace it is in.
+        headers: headers that propagate the trace to the API.
     """
 
     headers: Mapping[str, str]
 
     def answered(self, status: int) -> None:
-        """Note the status of the answer."""
+        """Record the status of the response."""
 
 
 class CallTracer(Protocol):
-    """Makes requests to APIs parts of the trace of the request that is being answered."""
+    """Adds requests to APIs to the trace of the current request."""
 
     def call(self, method: str, url: str, attempt: int) -> AbstractContextManager[TracedCall]:
-        """Surround one request; `attempt` is 0 for the first."""
+        """Return a context manager for one request; `attempt` is 0 for the first."""
 
 
 CURRENT: Final[ContextVar[CallTracer | None]] = ContextVar("mcpfactory_tracer", default=None)
@@ -43,7 +43,7 @@ _UNTRACED: Final = _Untraced()
 
 @contextmanager
 def traced(method: str, url: str, attempt: int = 0) -> Iterator[TracedCall]:
-    """Trace one request to an API; does nothing if tracing is off."""
+    """Trace one request to an API, if tracing is on."""
     tracer = CURRENT.get()
     if tracer is None:
         yield _UNTRACED

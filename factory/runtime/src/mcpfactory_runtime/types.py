@@ -1,4 +1,4 @@
-"""Type aliases that every wheel shares."""
+"""Type aliases shared by all packages."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A redirect to the same origin is followed according to its status:
 
-status          method           sent there
+status          method           method of the next request
 301, 302        a safe one       the same
 303             any              GET (HEAD stays HEAD), without body
 307, 308        any              the same, with its body
@@ -26,7 +26,7 @@ _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
 _ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address follows them
-# Of the registries of special-purpose addresses (RFC 6890), what not every Python since 3.11.0 knows as not global.
+# Special-purpose networks (RFC 6890) that `is_global` of some Python versions since 3.11.0 does not exclude.
 _SPECIAL: Final = tuple(
     ip_network(one)
     for one in (
@@ -65,7 +65,7 @@ def is_public(address: str) -> bool:
 
 
 def host_port(host: str, port: int) -> str:
-    """`host:port` in the one way that is compared; `[…]:port` for an IPv6 address."""
+    """Return `host:port` in canonical form for comparisons; `[…]:port` for an IPv6 address."""
     name = host.lower().strip("[]")
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
@@ -123,12 +123,12 @@ too many redirects.
 """
 
 _REASONS: Final[dict[Refusal, str]] = {
-    "": "and no end of redirects",
+    "": f"which is a loop, or exceeds {MAX_REDIRECTS} redirects",
     "target": "which is not followed",
-    "origin": "which is another origin and not followed; hint: give that address itself, if it is to be trusted",
-    "downgrade": "which is not encrypted and not followed; hint: give an address that answers by itself",
-    "method": "by a status that does not say to repeat the request; hint: give that address itself",
-    "circle": "and no end of redirects",
+    "origin": "which is another origin and not followed; hint: use that address if it is trusted",
+    "downgrade": "which is not encrypted and not followed; hint: use an address without redirects",
+    "method": "with a status that does not repeat the request; hint: use that address",
+    "circle": f"which is a loop, or exceeds {MAX_REDIRECTS} redirects",
 }
 
 
@@ -148,18 +148,18 @@ class Redirect:
 
     @property
     def host(self) -> str:
-        """`host` or `host:port` of the target."""
+        """Return `host` or `host:port` of the target."""
         return urlsplit(self.url).netloc
 
 
 class Redirects:
-    """The redirects of one request: as `redirect_of`, but for no more than `MAX_REDIRECTS`, and to no place twice."""
+    """The redirects of one request. Refuse loops, and more than `MAX_REDIRECTS`."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[str, str]] = []
 
     def next(self, method: str, url: str, status: int, location: str) -> Redirect | None:
-        """Return the redirect of an answer."""
+        """Return the redirect of a response; None if it is not a redirect. Arguments are those of `redirect_of`."""
         found = redirect_of(method, url, status, location)
         if found is None or found.refusal:
             return found
@@ -170,13 +170,13 @@ class Redirects:
 
 
 def redirect_of(method: str, url: str, status: int, location: str) -> Redirect | None:
-    """Return the redirect of an answer; None if it is not a redirect.
+    """Return the redirect of a response; None if it is not a redirect.
 
     Args:
-        method: of the request.
-        url: of the request, absolute.
-        status: of the answer.
-        location: its Location header, "" without one.
+        method: method of the request.
+        url: absolute URL of the request.
+        status: status of the response.
+        location: Location header of the response; "" without one.
     """
     if not 300 <= status < 400 or status == 304:
         return None
@@ -205,7 +205,7 @@ def is_same_origin(url: str, target: str) -> bool:
 
 
 def _joined(url: str, location: str) -> str:
-    """Return the absolute http or https URL that a Location means, encoded, without user and fragment; "" when it means none."""
+    """Return the absolute, encoded http or https URL of a Location, without user and fragment; "" if it is invalid."""
     try:
         parts = _split(urljoin(url, quote(location.strip(), safe=_KEPT)))
     except ValueError:

@@ -52,7 +52,8 @@ def create_environment(
     except ProgramRefusedError as error:
         raise ServerError(
             f"{shown}: its dependencies cannot be installed: {_reason(str(error))}",
-            hint="correct the name or the version in [project] dependencies",
+            hint="correct the name or the version in [project] dependencies; after an upgrade of mcpfactory: "
+            f"mcpfactory update {server.name}",
         ) from error
     except (StageError, StateError, OSError) as error:
         lacking = "what its sources say" if needs.special else unmet_requirement(wanted, sys.path)

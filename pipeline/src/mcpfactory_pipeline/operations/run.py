@@ -68,7 +68,12 @@ class Run(Operation):
     )
     force: bool = param("Also run stages that are up to date", False)
     jobs: int = param(
-        "Servers to run in parallel (0: as many as cores and memory allow)", 0, ge=0, flags=("--jobs", "-j"), omit=_HERE
+        "Servers to run in parallel (0: as many as cores and memory allow)",
+        0,
+        ge=0,
+        flags=("--jobs", "-j"),
+        metavar="N",
+        omit=_HERE,
     )
     executor: str = param(
         "Where to run stages: here, on a new dask cluster, or on a cluster at ADDRESS",

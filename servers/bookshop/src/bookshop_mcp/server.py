@@ -1,4 +1,4 @@
-"""The MCP server bookshop. This file is yours; `_generated` is rewritten whenever the API document changes."""
+"""The MCP server bookshop. Edit this file; `_generated` is overwritten when the API document changes."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ server = Server(
 )
 server.mount_manifest(Path(__file__).parent / "_generated")
 
-# Tools of your own go here. One may be made of several of the API's:
+# Add your own tools here. A tool can combine several tools of the API:
 #
 # from mcpfactory_runtime import Context, ToolCall
 #
 # @server.tool
 # async def find_and_read(words: str, ctx: Context) -> str:
-#     """Find what fits the words best, and read it."""
+#     """Find the best match for some words, and read it."""
 #     found = await ctx.call("search_things", query=words)
 #     return await ctx.call("get_thing", id=found["items"][0]["id"])
 #
-# and functions that run before and after the API's tools:
+# Functions can run before and after the API's tools:
 #
 # @server.before("search_things")
-# def few_at_a_time(call: ToolCall) -> None:
+# def limit_results(call: ToolCall) -> None:
 #     call.arguments.setdefault("limit", 20)
 
 
 def main() -> None:
-    """Speak MCP on stdin and stdout, or with --http on a port."""
+    """Serve MCP on stdin and stdout, or over HTTP with --http."""
     server.run()

@@ -1,4 +1,4 @@
-"""CloseBot's answers to tools of ours: JSON of the documented form, or an error that says what was expected."""
+"""Checks of CloseBot's responses; an unexpected form is a ToolError."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["amount", "members", "record", "rows", "text", "time"]
 
 
 def record(found: Any, tool: str, *needed: str) -> dict[str, Any]:
-    """Return an answer that is an object, and has texts of these names.
+    """Return a response after checking that it is an object with non-empty strings for the `needed` names.
 
     Raises:
-        ToolError: it is none, or has not.
+        ToolError: the response has another form.
     """
     if isinstance(found, dict) and all(isinstance(found.get(name), str) and found[name] for name in needed):
         return found
@@ -24,10 +24,10 @@ def record(found: Any, tool: str, *needed: str) -> dict[str, Any]:
 
 
 def rows(found: Any, tool: str, name: str = "result") -> list[dict[str, Any]]:
-    """Return the objects of an answer that is a list, which structured content has as `result`, or of the list of that name in it.
+    """Return the list of objects in a response, under `name`. Structured content wraps a top-level list as `result`.
 
     Raises:
-        ToolError: there is no such list, or something else in it.
+        ToolError: there is no such list, or an item is not an object.
     """
     listed = found.get(name) if isinstance(found, dict) else found
     if isinstance(listed, list) and all(isinstance(one, dict) for one in listed):
@@ -36,26 +36,26 @@ def rows(found: Any, tool: str, name: str = "result") -> list[dict[str, Any]]:
 
 
 def members(of: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the objects of a list in an object; none where there is no such list."""
+    """Return the objects in a list of an object, or [] if there is no list."""
     value = of.get(name)
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def text(of: Any, *path: str) -> str:
-    """Return a text by the names that lead to it; "" where there is none."""
+    """Return the string at a path of names, or ""."""
     for name in path:
         of = of.get(name) if isinstance(of, dict) else None
     return of if isinstance(of, str) else ""
 
 
 def amount(of: dict[str, Any], name: str) -> float:
-    """Return a number; 0 where there is none."""
+    """Return a number of an object, or 0."""
     value = of.get(name)
     return value if isinstance(value, int | float) else 0
 
 
 def time(written: str) -> datetime | None:
-    """Return a time of ISO 8601, in UTC where it says no zone; None where it is none."""
+    """Parse an ISO 8601 time, by default in UTC; None if it is invalid."""
     try:
         found = datetime.fromisoformat(written)
     except ValueError:
@@ -66,6 +66,6 @@ def time(written: str) -> datetime | None:
 def _unexpected(found: Any, tool: str, wanted: str) -> ToolError:
     said = hidden_text(found if isinstance(found, str) else repr(found))[:200]
     return ToolError(
-        f"{tool} was expected to answer with {wanted}, and answered: {said or 'nothing'}\n"
-        "hint: try again later; if it stays so, the person who runs this server checks CLOSEBOT_BASE_URL"
+        f"{tool}: expected {wanted}, got: {said or 'nothing'}\n"
+        "hint: try again later; if it persists, check CLOSEBOT_BASE_URL"
     )

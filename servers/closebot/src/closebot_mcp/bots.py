@@ -1,4 +1,4 @@
-"""Tools about bots: which there are in short, switching one on and off in a source, and trying one before leads see it."""
+"""Tools for bots: an overview, switching a bot on and off in a source, and trying a draft."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .consent import ask, permitted
 
 __all__ = ["bots_overview", "switch_bot", "try_bot"]
 
-_LOOK: Final = 1.0  # seconds between two looks for an answer
+_LOOK: Final = 1.0  # seconds between two polls for an answer
 
 Messages = Annotated[list[Annotated[str, Field(min_length=1, max_length=2000)]], Field(min_length=1, max_length=8)]
 
@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class BotInShort:
-    """A bot; `published` is the version that leads talk with, "" when there is none."""
+    """A bot; `published` is the live version, or ""."""
 
     id: str
     name: str
@@ -42,7 +42,7 @@ class BotInShort:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What was written to a bot and what it answered; `problem` says why there is no answer."""
+    """A message to a bot and its answer; `problem` is the reason if there is no answer."""
 
     lead: str
     bot: str
@@ -51,7 +51,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A test conversation, which is deleted again; `warning` says what went wrong with that, or after these turns."""
+    """A test conversation, which is deleted afterwards; `warning` reports a failure after these turns, or of the deletion."""
 
     bot: str
     turns: list[Turn]
@@ -59,10 +59,10 @@ class Trial:
 
 
 async def bots_overview(ctx: Context, words: str = "") -> list[BotInShort]:
-    """Say in short which bots there are, what is published, and in which sources each answers now.
+    """List the bots in short: what is published, and in which sources each answers now.
 
     Args:
-        words: only bots with these words in their name or in that of a source.
+        words: text in the name of the bot or of a source; empty for all.
     """
     found = [_in_short(bot) for bot in rows(await ctx.call("list_bots"), "list_bots")]
     wanted = words.casefold()
@@ -70,12 +70,12 @@ async def bots_overview(ctx: Context, words: str = "") -> list[BotInShort]:
 
 
 async def switch_bot(botId: str, sourceId: str, on: bool, ctx: Context) -> Place:
-    """Switch a bot on or off in one source. Its channels and tags stay. A person is asked before it is switched on.
+    """Switch a bot on or off in one source. Its channels and tags are kept. The user is asked before it is switched on.
 
     Args:
-        botId: the bot.
-        sourceId: the source, which the bot is attached to.
-        on: whether it answers leads there.
+        botId: ID of the bot.
+        sourceId: ID of a source that the bot is attached to.
+        on: true to answer leads there, false to stop.
     """
     bot = record(await ctx.call("get_bot", id=botId), "get_bot", "id")
     attached = next((one for one in members(bot, "sources") if one.get("id") == sourceId), None)
@@ -99,13 +99,13 @@ async def try_bot(
     sourceId: str = "",
     waitSeconds: Annotated[int, Field(ge=1, le=120)] = 45,
 ) -> Trial:
-    """Write to the draft of a bot as a lead would, and read what it answers. No lead sees it; each answer is billed.
+    """Try the draft of a bot: write to it as a lead would, and read what it answers. No lead sees it; each answer is billed.
 
     Args:
-        botId: the bot.
-        messages: what the lead writes, one after the other.
-        sourceId: act as in this source, with its calendars; appointments that the bot books are then real.
-        waitSeconds: how long each answer is waited for.
+        botId: ID of the bot.
+        messages: messages of the lead, in order.
+        sourceId: source to simulate, with its calendars; appointments that the bot books are then real.
+        waitSeconds: timeout for each answer.
     """
     started = record(await ctx.call("start_test_session", botId=botId), "start_test_session", "leadId")
     lead: str = started["leadId"]
@@ -125,13 +125,13 @@ async def try_bot(
         failed = error
     finally:
         left = await _left(ctx, botId, lead)
-    if failed is not None and not turns:  # nothing is lost: no answer was billed
+    if failed is not None and not turns:  # no answer was billed, so nothing needs to be reported
         raise ToolError("\n".join(filter(None, [str(failed), left])))
     return Trial(botId, turns, "\n".join(filter(None, [str(failed or ""), left])))
 
 
 async def _left(ctx: Context, bot: str, lead: str) -> str:
-    """Delete a test conversation, or say that it is left."""
+    """Delete a test conversation; on failure, return a warning that it is left."""
     try:
         await ctx.call("delete_test_session", botId=bot, leadId=lead)
     except ToolError as error:
@@ -172,6 +172,6 @@ def _in_short(bot: dict[str, Any]) -> BotInShort:
 
 
 def channels(attached: dict[str, Any]) -> list[str]:
-    """Return the channels of a source that a bot is attached to."""
+    """Return the channels of an attachment."""
     found = attached.get("channelList")
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

@@ -1,4 +1,4 @@
-"""Asking a person before a bot talks with real leads, or something is lost for good."""
+"""Consent of the user before a bot talks with real leads, or something is deleted permanently."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .answers import members, record, text
 __all__ = ["WITHOUT_QUESTIONS", "ask", "asked", "delete_for_good", "permitted", "publish_draft"]
 
 WITHOUT_QUESTIONS: Final = "CLOSEBOT_WITHOUT_QUESTIONS"
-_THINGS: Final = {  # the tool that looks a thing up, its argument, the member with the name, and the tool that deletes it
+_THINGS: Final = {  # by kind: tool to read it, its argument, field of the name, tool to delete it, and consequence
     "bot": ("get_bot", "id", "name", "delete_bot", "with its flow and all versions"),
     "persona": ("get_persona", "id", "personaName", "delete_persona", "which bots cannot use any more"),
     "lead": ("get_lead", "leadId", "name", "delete_lead", "with the whole conversation"),
@@ -24,10 +24,10 @@ _THINGS: Final = {  # the tool that looks a thing up, its argument, the member w
 
 
 async def publish_draft(botId: str, ctx: Context) -> str:
-    """Publish the draft of a bot once a person agrees: it talks with real leads in all attached sources from then on.
+    """Publish the draft of a bot, after the user agrees. It then talks with real leads in all attached sources.
 
     Args:
-        botId: the bot.
+        botId: ID of the bot.
     """
     bot = record(await ctx.call("get_bot", id=botId), "get_bot", "id")
     places = [text(one, "name") for one in members(bot, "sources") if one.get("enabled")]
@@ -39,11 +39,11 @@ async def publish_draft(botId: str, ctx: Context) -> str:
 
 
 async def delete_for_good(kind: Literal["bot", "persona", "lead", "file"], id: str, ctx: Context) -> str:
-    """Delete a bot, persona, lead or file of the library once a person agrees. It cannot be had back; export_bot keeps a copy of a bot.
+    """Delete a bot, persona, lead or file of the library permanently, after the user agrees. export_bot keeps a copy of a bot.
 
     Args:
-        kind: what it is.
-        id: which one.
+        kind: kind of the object.
+        id: ID of the object.
     """
     look, argument, member, delete, with_it = _THINGS[kind]
     found = record(await ctx.call(look, **{argument: id}), look)
@@ -58,7 +58,7 @@ _permitted: ContextVar[bool] = ContextVar("_permitted", default=False)
 
 @contextmanager
 def permitted() -> Iterator[None]:
-    """Let `attach_source` and `publish_bot` go within: the tool that calls them has asked."""
+    """Skip the question of `attach_source` and `publish_bot` within the block, because the calling tool has asked."""
     token = _permitted.set(True)
     try:
         yield
@@ -67,10 +67,10 @@ def permitted() -> Iterator[None]:
 
 
 async def asked(call: ToolCall) -> None:
-    """Let a person agree before a bot writes to leads: where it is attached, unless it stays off, when it begins to follow up, and as it is published.
+    """Ask for consent before a generated tool lets a bot write to leads: attaching it enabled, following up, publishing.
 
     Raises:
-        ToolError: nobody agreed.
+        ToolError: the user does not agree, or the client cannot ask.
     """
     given = call.arguments
     if call.name == "update_bot" and given.get("followUpActive") is True:
@@ -86,16 +86,16 @@ async def asked(call: ToolCall) -> None:
 
 
 async def ask(ctx: Context, what: str, *bound_to: str) -> None:
-    """Return when a person agrees to what will happen, or when the server's owner has taken that upon themselves.
+    """Ask for consent, unless the operator has set CLOSEBOT_WITHOUT_QUESTIONS.
 
     Args:
-        ctx: of the call.
-        what: what will happen, as one sentence.
-        bound_to: ids that the yes belongs to, besides those that the sentence has.
+        ctx: context of the call.
+        what: the action in one sentence.
+        bound_to: IDs to which the consent applies, in addition to those in the sentence.
 
     Raises:
-        ToolError: the person does not agree, or the client cannot ask one.
+        ToolError: the user does not agree, or the client cannot ask.
     """
     if os.environ.get(WITHOUT_QUESTIONS) != "1":
-        hint = f"do it at app.closebot.com, or the server's owner sets {WITHOUT_QUESTIONS}=1"
+        hint = f"do it at app.closebot.com, or the operator sets {WITHOUT_QUESTIONS}=1"
         await ctx.consent(what, *bound_to, hint=hint)

@@ -1,4 +1,4 @@
-"""Tools about leads: what was said with one, and who waits for an answer."""
+"""Tools for leads: reading a conversation, and finding unanswered leads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .answers import amount, members, record, rows, text, time
 
 __all__ = ["find_unanswered", "read_conversation"]
 
-_PAGE: Final = 100
+_PAGE: Final = 100  # largest page of the API
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One message; `did` is what the bot did with it, such as a booking."""
+    """A message; `did` lists actions of the bot, such as a booking."""
 
     when: str
     who: str
@@ -30,7 +30,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What was said with a lead, the oldest first; `whole` is False where older messages are left out."""
+    """Messages with a lead, the oldest first; `whole` is False if older messages may be missing."""
 
     lead: str
     name: str
@@ -54,7 +54,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class WaitingGroup:
-    """Leads without an answer for one reason; the longest waiting first, at most twenty."""
+    """Leads without an answer for one reason; `longest` has at most twenty, the longest waiting first."""
 
     reason: str
     leads: int
@@ -63,10 +63,10 @@ class WaitingGroup:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """Who waits for an answer.
+    """Leads without an answer, by reason.
 
-    `looked_at` is how many leads who wrote last were read, of `total`; `without_time` names those of them of whom CloseBot does not say when
-    they wrote (fifty at most): nobody knows how long they wait.
+    `looked_at` of `total` leads who wrote last were read; `without_time` names at most fifty of them whose time of
+    writing is unknown.
     """
 
     looked_at: int
@@ -79,8 +79,8 @@ async def read_conversation(leadId: str, ctx: Context, most: Annotated[int, Fiel
     """Read what was said with a lead, in order, with what the bot did and why its last answer failed.
 
     Args:
-        leadId: the lead.
-        most: messages that are given, the latest.
+        leadId: ID of the lead.
+        most: number of latest messages to return.
     """
     lead = record(await ctx.call("get_lead", leadId=leadId), "get_lead")
     found = rows(await ctx.call("list_messages", leadId=leadId, maxCount=_PAGE), "list_messages")
@@ -98,12 +98,12 @@ async def find_unanswered(
     sourceId: str = "",
     most: Annotated[int, Field(ge=1, le=1000)] = 500,
 ) -> Unanswered:
-    """Find leads who wrote last and wait for an answer, grouped by the reason for which the bot did not answer.
+    """Find leads who wrote last and wait for an answer, grouped by the reason why the bot did not answer.
 
     Args:
-        hours: only those who wait longer.
-        sourceId: only of this source.
-        most: leads that are read.
+        hours: minimum waiting time.
+        sourceId: only leads of this source.
+        most: maximum number of leads to read.
     """
     asked: dict[str, Any] = {"lastMessageDirection": "to_bot", **({"sourceIds": [sourceId]} if sourceId else {})}
     leads: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""A tool about figures: two periods beside each other."""
+"""Tool that compares metrics of two periods, and a check of times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIGURES: Final = ("responses", "contacts", "bookings", "revenue")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of both periods; `change` is in percent, None where there was nothing before."""
+    """A figure of both periods; `change` is in percent, or None if the earlier figure is 0."""
 
     name: str
     now: float
@@ -29,7 +29,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two periods of equal length; days are given as YYYY-MM-DD and both ends belong to them."""
+    """Figures of two periods of equal length; both end days are included."""
 
     period: str
     period_before: str
@@ -37,10 +37,10 @@ class Comparison:
 
 
 def check_times(call: ToolCall) -> None:
-    """Refuse times that are none: CloseBot answers them with a failure that says nothing, or with nothing.
+    """Refuse invalid times. CloseBot returns an unhelpful error or an empty result for them.
 
     Raises:
-        ToolError: one is no time of ISO 8601.
+        ToolError: a time is not ISO 8601.
     """
     for name in _TIMES:
         value = call.arguments.get(name)
@@ -54,11 +54,11 @@ async def compare_periods(start: date, end: date, ctx: Context, sourceId: str = 
     """Compare answers, contacts, bookings, revenue and bookings per hundred contacts with the days just before.
 
     Args:
-        start: the first day.
-        end: the last day.
-        sourceId: only of this source.
+        start: first day of the period.
+        end: last day of the period.
+        sourceId: only figures of this source.
     """
-    if end < start:  # the API answers with nothing then, which looks like nothing happened
+    if end < start:  # the API would return an empty result, as if there had been no activity
         raise ToolError(f"The last day, {end}, is before the first, {start}.")
     days = (end - start).days + 1
     earlier = (start - timedelta(days), start - timedelta(1))

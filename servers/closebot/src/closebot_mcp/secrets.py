@@ -1,4 +1,4 @@
-"""Credentials of connected CRMs, which the API sends along with sources: they do not reach a model, in answers or in errors."""
+"""Removal of credentials from results and errors. The API includes those of connected CRMs in sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcpfactory_runtime import ToolCall, ToolResult
 __all__ = ["hidden_text", "without_secrets"]
 
 _HIDDEN: Final = "(hidden)"
-# Names are compared in small letters, without what stands between their words.
+# Names are compared in lowercase, without separators between words.
 _ENDINGS: Final = ("token", "secret", "password", "passwd", "passphrase", "authorization", "credential", "credentials")
 _KEYS: Final = tuple(
     f"{word}key"
@@ -20,27 +20,27 @@ _KEYS: Final = tuple(
                  "integration", "session", "license")
 )  # fmt: skip
 _NAMES: Final = frozenset({"stripecustomerid", "cookie", "setcookie", "jwt", "pwd"})
-_NO_SECRETS: Final = ("pagetoken", "nexttoken", "continuationtoken", "cancellationtoken")  # they lead to the next page
+_NO_SECRETS: Final = ("pagetoken", "nexttoken", "continuationtoken", "cancellationtoken")  # not credentials
 _COUNTS: Final = frozenset(
     f"{word}token" for word in ("prompt", "completion", "total", "max", "min", "input", "output", "cached", "reasoning")
-)  # whole names: "admin" ends as "min"
+)  # whole names, because "admin" ends in "min"
 _NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?(?![A-Za-z0-9_.\-])|[0-9]{1,12}(?=\.(?:\s|\Z))")
-_KEY: Final = "key"  # a credential of a source; in a field of a lead, the name of the field
+_KEY: Final = "key"  # the credential of a source, but the name of a lead's field
 _OF_FIELD: Final = frozenset({"value", "label", "fieldValue"})
-_NAMING: Final = ("name", "key", "header")  # members that say what a `value` beside them is
+_NAMING: Final = ("name", "key", "header")  # members that name the `value` next to them
 _BETWEEN: Final = re.compile(r"[^a-z0-9]+")
 
-# As text: a name, perhaps in quotes that are escaped as JSON within JSON is, and `:` or `=`. The bounds keep it linear in runs of one character.
+# In text: a name, optionally in (escaped) quotes, and `:` or `=`. Bounded repetition keeps the time linear.
 _NAMED: Final = re.compile(
     r"""(?:(?P<quote>\\{0,63}["'])|(?<![A-Za-z0-9_.\-]))(?P<name>[A-Za-z0-9_.\-]++)(?(quote)(?P=quote))\s{0,20}(?P<sign>[:=])>?\s{0,20}"""
 )
 _BEFORE: Final = re.compile(
     r"([A-Za-z]+)\s{1,20}\Z"
-)  # the word before a name, where a name is of two: "API key", "page token"
-_FAR: Final = 36  # characters in which that word is looked for
+)  # the first word of a name with two words: "API key", "page token"
+_FAR: Final = 36  # characters to search for that word
 _NO_WORD: Final = re.compile(
     r"""(?=[^\s"',;&)\]}]{0,99}[0-9_])[^\s"',;&)\]}]{6}|[^\s"',;&)\]}]{16}"""
-)  # so few words of a language look
+)  # natural words rarely look like this
 _QUOTE: Final = re.compile(r"""(?P<escape>\\{0,63})(?P<mark>["'])""")
 _RUN: Final = re.compile(r"""(?<!\\)(?P<escape>\\*+)["']""")
 _BRACKET: Final = re.compile(r"[\[\]{}]|(?<!\\)(?P<quote>\\*+\")")
@@ -48,11 +48,11 @@ _SCHEMES: Final = "bearer|basic|token|digest|apikey|key|hmac|negotiate"
 _WORD: Final = re.compile(rf"""(?i:(?:{_SCHEMES})\s+)?[^\s"',;&)\]}}]+""")
 _LINE: Final = re.compile(r"[^\r\n]+")
 _BESIDE: Final = re.compile(r"""\s{0,20},\s{0,20}\\{0,63}"(?:value|label|fieldValue)\\{0,63}"\s{0,20}:""")
-_SAYS_NOTHING: Final = frozenset({"null", "None", "true", "false", "True", "False"})  # but whether there is one
+_SAYS_NOTHING: Final = frozenset({"null", "None", "true", "false", "True", "False"})  # these reveal nothing
 
 
 def without_secrets(call: ToolCall, result: ToolResult) -> ToolResult:
-    """Return the result with credentials replaced, in its text as well as in what is structured."""
+    """Return a result with credentials replaced in text and structured content."""
     blocks = [
         {**block, "text": hidden_text(block["text"])} if block.get("type") == "text" else block
         for block in result.content
@@ -61,7 +61,7 @@ def without_secrets(call: ToolCall, result: ToolResult) -> ToolResult:
 
 
 def hidden_text(text: str) -> str:
-    """Return a text without credentials: member by member where it is JSON, else by the names that stand before them."""
+    """Return a text without credentials: by member if it is JSON, otherwise by the names before values."""
     if text.lstrip()[:1] in ("{", "["):
         try:
             value = json.loads(text)
@@ -90,7 +90,7 @@ def hidden_text(text: str) -> str:
 
 
 def _names_a_secret(text: str, named: re.Match[str], name: str) -> bool:
-    """Whether a credential follows a name in a text: prose has names of two words, counts of tokens, and keys that open nothing."""
+    """Return True if a credential follows a name in text. Prose also has two-word names, token counts, and ordinary keys."""
     start, end = named.span()
     before = None if named["quote"] else _BEFORE.search(text[max(0, start - _FAR) : start])
     full = before[1].lower() + name if before else name
@@ -98,14 +98,14 @@ def _names_a_secret(text: str, named: re.Match[str], name: str) -> bool:
         said = bool(named["quote"]) or named["sign"] == "="
         return said or _is_credential(full) or bool(_NO_WORD.match(text, end))
     if full == "pagetoken":
-        return full != name and bool(_NO_WORD.match(text, end))  # in two words it may also be the name of a credential
+        return full != name and bool(_NO_WORD.match(text, end))  # "page token" in two words may also name a credential
     if _COUNTS & {name, full} and _NUMBER.match(text, end):
         return False
     return _is_credential(name)
 
 
 def _end_of_value(text: str, start: int, name: str) -> int:
-    """Return where a value ends: at its closing quote or bracket, at the end of the line behind `Authorization`, else with the word."""
+    """Return the end of a value: its closing quote or bracket, after `Authorization` the end of the line, else of the word."""
     if quote := _QUOTE.match(text, start):
         return _end_of_string(text, quote.end(), quote["mark"], len(quote["escape"]))
     if text[start : start + 1] in ("[", "{"):
@@ -115,9 +115,9 @@ def _end_of_value(text: str, start: int, name: str) -> int:
 
 
 def _end_of_string(text: str, start: int, mark: str, escapes: int) -> int:
-    """Return where a string ends whose quote has so many backslashes before it; the end of the text where it is cut off.
+    """Return the end of a string whose quotes have `escapes` backslashes, or the end of the text if it is cut off.
 
-    Within JSON within JSON a quote has 1, 3, 7 … backslashes; one that belongs to the string has more of them, and so has a backslash at its end.
+    Nested JSON escapes a quote with 1, 3, 7 … backslashes. A quote within the string has more of them.
     """
     for run in _RUN.finditer(text, start):
         count = len(run["escape"])
@@ -127,7 +127,7 @@ def _end_of_string(text: str, start: int, mark: str, escapes: int) -> int:
 
 
 def _end_of_brackets(text: str, start: int) -> int:
-    """Return where what begins with a bracket ends, with all that is in it; the end of the text where it is cut off."""
+    """Return the end of a bracketed value, or the end of the text if it is cut off."""
     depth, place = 0, start
     while found := _BRACKET.search(text, place):
         place = found.end()
@@ -149,7 +149,7 @@ def _hidden(value: Any) -> Any:
 
 
 def _is_secret(name: str, of: Mapping[str, Any]) -> bool:
-    if of[name] is None or isinstance(of[name], bool):  # whether there is one
+    if of[name] is None or isinstance(of[name], bool):  # only shows that a value exists or not
         return False
     plain = _plain(name)
     if isinstance(of[name], int | float) and plain in _COUNTS:

@@ -1,4 +1,4 @@
-"""The MCP server closebot. This file is yours; `_generated` is rewritten whenever the API document changes."""
+"""The MCP server closebot. Edit this file; `_generated` is overwritten when the API document changes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ server = Server(
     title="CloseBot",
     instructions=(
         "Bots of a CloseBot agency that talk with leads for its customers. A source is a customer's connected sub-account. Start with bots_overview; "
-        "find_unanswered says who waits, read_conversation what was said. Try a bot with try_bot before publish_draft: what is published talks with "
-        "real people at once."
+        "find_unanswered lists unanswered leads, read_conversation returns messages. Try a bot with try_bot before publish_draft: a published bot "
+        "talks with real people at once."
     ),
 )
 server.mount_manifest(Path(__file__).parent / "_generated")
@@ -26,8 +26,8 @@ _READS: Final = {"readOnlyHint": True, "openWorldHint": True}
 _CHANGES: Final = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": True}
 _TRIES: Final = {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": True}
 _EXPLAINED: Final = {
-    "420": "The wallet is empty: bots do not answer before it is filled. get_balance shows it; a person fills it at app.closebot.com, Billing.",
-    "410": "The account, bot or source behind this is gone. bots_overview and list_sources show what there is.",
+    "420": "The wallet is empty, so bots do not answer. get_balance shows it; refill it at app.closebot.com, Billing.",
+    "410": "The account, bot or source no longer exists. bots_overview and list_sources list the existing ones.",
 }
 
 server.after()(without_secrets)
@@ -46,11 +46,11 @@ server.tool(annotations=_READS)(figures.compare_periods)
 
 @server.tool_middleware
 async def explained(call: ToolRequest, call_next: Any) -> dict[str, Any]:
-    """Say what CloseBot's own statuses mean, and what one does about them; credentials in its words are hidden."""
+    """Add hints for CloseBot's statuses to errors, and hide credentials in them."""
     try:
         result: dict[str, Any] = await call_next(call)
     except ToolError as error:
-        said = hidden_text(str(error))  # hooks after a call see no errors
+        said = hidden_text(str(error))  # `after` hooks do not run on errors
         hint = next((words for status, words in _EXPLAINED.items() if f" {status}" in said), "")
         if hint and hint not in said:
             said = f"{said}\nhint: {hint}"
@@ -60,11 +60,11 @@ async def explained(call: ToolRequest, call_next: Any) -> dict[str, Any]:
 
 @server.prompt(title="Report for a customer")
 def customer_report(source: str, days: int = 30) -> str:
-    """Ask for a report of what the bots did for one customer.
+    """Ask for a report on the bots of one customer.
 
     Args:
-        source: the customer's source, by name or id.
-        days: how far back.
+        source: name or ID of the customer's source.
+        days: number of days to cover.
     """
     return (
         f"Write a short report for the customer {source} about the last {days} days: compare_periods against the days before, what find_unanswered "
@@ -73,5 +73,5 @@ def customer_report(source: str, days: int = 30) -> str:
 
 
 def main() -> None:
-    """Speak MCP on stdin and stdout, or with --http on a port."""
+    """Serve MCP on stdin and stdout, or over HTTP with --http."""
     server.run()

@@ -1,4 +1,4 @@
-"""Amounts and currencies as pages write them. Pure."""
+"""Parsing of amounts and currencies as written on pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SYMBOLS: Final = {
     "Kč": "CZK",
     "Ft": "HUF",
     "lei": "RON",
-    "kr": "kr",  # of four countries
+    "kr": "kr",  # used in four countries
     "$": "$",
     "US$": "USD",
     "C$": "CAD",
@@ -47,7 +47,7 @@ _NAMES: Final = "|".join(
     for name in sorted(_SYMBOLS, key=len, reverse=True)
 )
 BEFORE: Final = rf"(?:{_NAMES}|\b(?:{_CODES})\b)"
-AFTER: Final = rf"{BEFORE}(?!\d)"  # not the currency of the amount that follows
+AFTER: Final = rf"{BEFORE}(?!\d)"  # not followed by another amount
 AMOUNT: Final = (
     r"(?:0[.,]\d{3,6}(?!\d)"  # 0.0015
     r"|\d{1,3}(?:[.,\u00a0\u202f'’ ]\d{3})+(?:[.,]\d{1,2})?(?!\d)"  # 1.299,50
@@ -59,7 +59,7 @@ _PLAIN: Final = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
 def currency_of(symbol: str) -> str:
-    """Return the ISO 4217 code of a symbol; the symbol where several countries have it."""
+    """Return the ISO 4217 code of a symbol, or the symbol if it is ambiguous."""
     name = symbol.rstrip(".")
     return _SYMBOLS.get(name, name)
 
@@ -67,7 +67,7 @@ def currency_of(symbol: str) -> str:
 def read_amount(text: str) -> float:
     """Return the number of a text that `AMOUNT` matches.
 
-    The last separator stands before decimals if one or two digits follow it, if it is the only one of its kind among others, or if only a zero is before it.
+    The last separator is decimal if one or two digits follow it, if it is the only one of its kind among others, or if only a zero precedes it.
     """
     digits = re.sub(r"[\u00a0\u202f'’ ]", "", text)
     marks = re.findall(r"[.,]", digits)
@@ -80,13 +80,13 @@ def read_amount(text: str) -> float:
     return float(re.sub("[.,]", "", digits))
 
 
-_MOST: Final = 1e12  # what no price is; `1e999` is none that JSON has
+_MOST: Final = 1e12  # no price is higher; `1e999` would become infinity
 
 
 def read_money(text: str) -> tuple[float | None, str]:
-    """Return amount and currency of a text that is a price and nothing else, as structured data has it; None for every other text.
+    """Return amount and currency of a text that is only a price, as in structured data; (None, "") for any other text.
 
-    A number as programs write it is one: `1.299` is less than two there.
+    A plain number is read as in programming languages: `1.299` is less than two.
     """
     if _PLAIN.fullmatch(text.strip()):
         number = float(text)

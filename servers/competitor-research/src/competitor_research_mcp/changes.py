@@ -1,6 +1,6 @@
-"""What changed on a page between two snapshots: prices, title and description, sections, technology. Pure.
+"""Comparison of two snapshots of a page: prices, title and description, sections, technology.
 
-What changes on every visit (dates, "3 days ago", counters, years in footers) is no change.
+Text that changes on every visit (dates, "3 days ago", counters, years in footers) is ignored.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ _NOISE: Final = re.compile(
     r"|\b[\d.,]+[km]?\s+(?:views?|visitors?|online|likes?|stars?|followers?|downloads?)\b",
     re.IGNORECASE,
 )
-_MOST_LINES: Final = 400  # of a section in a snapshot
-_LONGEST: Final = 5_000  # characters of a line
-_SHOWN: Final = 12  # lines of a change
+_MOST_LINES: Final = 400  # lines per section in a snapshot
+_LONGEST: Final = 5_000  # characters per line
+_SHOWN: Final = 12  # lines shown per change
 
 Kind = Literal["price", "title", "description", "section", "technology"]
 
 
 class Change(BaseModel):
-    """One thing that changed."""
+    """A change of a page."""
 
     kind: Kind
     what: Literal["added", "removed", "changed"]
-    where: str = Field(default="", description="the plan, the section's heading, or the technology")
+    where: str = Field(default="", description="plan, section heading, or technology")
     before: str = ""
     after: str = ""
 
 
 def snapshot(page: Page) -> dict[str, Any]:
-    """Return what is kept of a page."""
+    """Return the snapshot of a page."""
     sections = [
         {"heading": one.heading, "level": one.level, "lines": [line[:_LONGEST] for line in one.lines[:_MOST_LINES]]}
         for one in page.sections[:300]
@@ -57,7 +57,7 @@ def snapshot(page: Page) -> dict[str, Any]:
 
 
 def compare_snapshots(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """Return what changed from one snapshot to the next, prices first."""
+    """Return the changes between two snapshots, prices first."""
     return [
         *_prices(before.get("prices", ()), after.get("prices", ())),
         *_texts(before, after),
@@ -90,7 +90,7 @@ def _shown(prices: Sequence[Price]) -> str:
 
 
 def show_price(price: Price) -> str:
-    """Return a price in words, as "29 USD a month for each user"."""
+    """Format a price, such as "29 USD a month for each user"."""
     if price.amount is None:
         return "on request"
     if price.amount == 0 and not price.currency:
@@ -128,7 +128,7 @@ def _sections(before: Sequence[Any], after: Sequence[Any]) -> Iterator[Change]:
 
 
 def _by_heading(sections: Sequence[Any]) -> dict[tuple[str, int], list[str]]:
-    """Return the lines of each section by its heading, and by which of several with that heading it is."""
+    """Return the lines of each section by heading and its index among equal headings."""
     found: dict[tuple[str, int], list[str]] = {}
     counts: dict[str, int] = {}
     for section in sections:

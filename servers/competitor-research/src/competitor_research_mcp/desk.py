@@ -1,4 +1,4 @@
-"""What the tools work with: pages of the web, and the database. One for the life of the server."""
+"""Shared resources of the tools: the HTTP client and the database, one of each per server."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def _now() -> datetime:
 
 
 class Desk:
-    """Pages and the database.
+    """Access to pages and the database.
 
     Args:
-        settings: of the person who runs the server.
-        now: the time.
+        settings: settings of the server.
+        now: returns the current time.
     """
 
     def __init__(self, settings: Settings, now: Callable[[], datetime] = _now) -> None:
@@ -44,7 +44,7 @@ class Desk:
 
     @property
     def web(self) -> Web:
-        """What fetches; its HTTP library is loaded when something is fetched for the first time."""
+        """HTTP client, created lazily because its library loads slowly."""
         if self._web is None:
             from .web import Web
 
@@ -52,14 +52,14 @@ class Desk:
         return self._web
 
     def moment(self, days_ago: float = 0) -> str:
-        """Return the time as ISO 8601 in UTC, or that of some days ago."""
+        """Return the current time, or that of some days ago, as ISO 8601 in UTC."""
         return datetime.fromtimestamp(self._now().timestamp() - days_ago * 86_400, UTC).isoformat(timespec="seconds")
 
     async def page(self, url: str, *, refresh: bool = False) -> Page:
-        """Return the page at an address, read.
+        """Fetch and parse a page.
 
         Raises:
-            ToolError: it cannot be fetched, or is no web page.
+            ToolError: the page cannot be fetched, or is not HTML.
         """
         answer = (await self.web.get(url, refresh=refresh)).answer
         kind = answer.headers.get("content-type", "")
@@ -67,8 +67,8 @@ class Desk:
             (b"%PDF", b"\x89PNG", b"PK\x03\x04")
         ):
             raise ToolError(
-                f"{answer.url} is {kind.partition(';')[0] or 'no text'}, no web page.\n"
-                "hint: read_feed reads feeds, list_site_pages reads sitemaps; other files are not read"
+                f"{answer.url} is {kind.partition(';')[0] or 'binary'}, not a web page.\n"
+                "hint: use read_feed for feeds and list_site_pages for sitemaps; other files are not supported"
             )
         page = await self.reading(answer.url, read_page, decoded(answer.body, kind), answer.url, answer.headers)
         page.cut = answer.cut
@@ -77,10 +77,10 @@ class Desk:
     async def reading(
         self, what: str, function: Callable[Args, Result], *args: Args.args, **options: Args.kwargs
     ) -> Result:
-        """Return what a function reads, computed beside the event loop, so long as it may take.
+        """Run a parsing function in a thread, with the time limit of the settings.
 
         Raises:
-            ToolError: it takes longer than one answer may take.
+            ToolError: parsing takes too long.
         """
 
         def limited() -> Result:
@@ -91,19 +91,19 @@ class Desk:
             return await asyncio.to_thread(limited)
         except TooMuchError:
             raise ToolError(
-                f"{what} takes more than {self.settings.timeout:g} seconds to read: its markup is unusual.\n"
-                "hint: use another page of the site; COMPETITOR_RESEARCH_TIMEOUT allows more"
+                f"{what} takes more than {self.settings.timeout:g} seconds to parse: its markup is unusual.\n"
+                "hint: use another page of the site, or increase COMPETITOR_RESEARCH_TIMEOUT"
             ) from None
 
     async def aclose(self) -> None:
-        """Close connections and database."""
+        """Close the HTTP client and the database."""
         if self._web is not None:
             await self._web.aclose()
         self.store.close()
 
 
 def desk_of(ctx: Context) -> Desk:
-    """Return the desk of the server that a call is for."""
+    """Return the shared resources of the server of a call."""
     desk = ctx.state
     assert isinstance(desk, Desk)
     return desk

@@ -1,4 +1,4 @@
-"""Feeds: RSS 2.0 and its elders, Atom (RFC 4287). Pure."""
+"""Parser for feeds: RSS 2.0 and earlier versions, Atom (RFC 4287)."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from .xml import XmlError, children, name_of, parse_xml, text_at
 __all__ = ["KINDS", "Entry", "NewsFeed", "base_of", "day_of", "iso_date", "items_of", "link_of", "read_feed"]
 
 KINDS: Final = ("rss", "rdf", "feed")
-_MOST: Final = 500
+_MOST: Final = 500  # entries per feed
 _BASE: Final = "{http://www.w3.org/XML/1998/namespace}base"
-_SUMMARY: Final = 400
+_SUMMARY: Final = 400  # characters
 _PART: Final = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 
 
 class Entry(BaseModel):
-    """One entry of a feed."""
+    """An entry of a feed."""
 
     title: str = ""
     url: str = ""
-    published: str = Field(default="", description="ISO 8601, in UTC where the feed's date could be read")
+    published: str = Field(default="", description="ISO 8601 in UTC, or the original text if it is invalid")
     summary: str = ""
     categories: list[str] = Field(default_factory=list)
 
 
 class NewsFeed(BaseModel):
-    """A feed with its entries, the newest first where all have dates."""
+    """A feed with its entries, the newest first if all have dates."""
 
     title: str = ""
     entries: list[Entry] = Field(default_factory=list)
 
 
 def read_feed(data: bytes, url: str) -> NewsFeed:
-    """Return what a feed holds.
+    """Parse a feed.
 
     Raises:
-        XmlError: it is no feed.
+        XmlError: the data is not a feed.
     """
     root = parse_xml(data)
     kind = name_of(root)
@@ -61,7 +61,7 @@ def read_feed(data: bytes, url: str) -> NewsFeed:
 
 
 def base_of(element: XmlElement, url: str) -> str:
-    """Return the address that links below an element are completed by (xml:base, RFC 4287 §2)."""
+    """Return the base URL of links below an element (xml:base, RFC 4287 §2)."""
     try:
         return urljoin(url, element.get(_BASE, ""))
     except ValueError:
@@ -69,13 +69,13 @@ def base_of(element: XmlElement, url: str) -> str:
 
 
 def items_of(root: XmlElement) -> list[XmlElement]:
-    """Return the entries of a feed, as elements."""
+    """Return the entry elements of a feed."""
     channel = next(children(root, "channel"), root)
     return [*children(channel, "item", "entry"), *(children(root, "item") if channel is not root else ())]
 
 
 def iso_date(text: str) -> str:
-    """Return a date of a feed as ISO 8601 in UTC; as it was written, where nobody can read it."""
+    """Convert a date of a feed to ISO 8601 in UTC; return an invalid date unchanged."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             found = read(text)
@@ -89,7 +89,7 @@ def iso_date(text: str) -> str:
 
 
 def day_of(text: str) -> str:
-    """Return the day of a date, as 2026-01-31, or the month or year where it has no more; "" where nobody can read it."""
+    """Return the day of a date (2026-01-31), or its month or year if it has no day; "" if it is invalid."""
     found = iso_date(text)[:10]
     try:
         return date.fromisoformat(found).isoformat()
@@ -110,7 +110,7 @@ def _entry(item: XmlElement, url: str) -> Entry:
 
 
 def link_of(item: XmlElement, url: str) -> str:
-    """Return the address of an entry: RSS has it as text, Atom as an attribute of the link that is no relation of it; else its id may be one."""
+    """Return the URL of an entry: the text of `link` (RSS), the `href` of the alternate link (Atom), or a permanent ID."""
     url, links = base_of(item, url), list(children(item, "link"))
     for link in links:
         if (link.text or "").strip():

@@ -1,7 +1,7 @@
-"""HTML as a tree of elements, read as browsers read it as far as texts and metadata need it. Pure.
+"""Parser that builds a tree of elements from HTML, close enough to browsers for text and metadata.
 
-The parser of the standard library gives tokens; here they become a tree: end tags that HTML lets people leave out are added, what is nested too deeply is
-kept flat, and nothing is ever refused.
+The standard library parser yields tokens. This module builds the tree: it adds omitted end tags, flattens elements that are
+nested too deeply, and never fails.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BLOCKS: Final = frozenset(
     | {"h5", "h6", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "table", "ul"}
 )
 _ROWS: Final = frozenset({"tr", "thead", "tbody", "tfoot"})
-# A start tag → what it ends when that is still open, and where the search for it stops (HTML §13.1.2.4, optional tags).
+# Start tag → (open elements that it closes, ancestors where the search stops); HTML §13.1.2.4, optional tags.
 _ENDS: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
     "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
     "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
@@ -50,12 +50,12 @@ _ENDS: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
     **dict.fromkeys(("tbody", "thead", "tfoot"), (_ROWS - {"tr"}, frozenset({"table"}))),
     "body": (frozenset({"head"}), frozenset({"html"})),
 }
-_DEEPEST: Final = 200
-_PIECE: Final = 50_000  # characters
+_DEEPEST: Final = 200  # levels; deeper elements become siblings
+_PIECE: Final = 50_000  # characters per call of the parser
 
 
 class Element:
-    """An element: its name in lower case, its attributes, and its children (elements and texts) in order."""
+    """An element with lowercase name, attributes, and children (elements and texts)."""
 
     __slots__ = ("attributes", "children", "tag")
 
@@ -65,11 +65,11 @@ class Element:
         self.children: list[Element | str] = []
 
     def get(self, name: str) -> str:
-        """Return an attribute without the spaces around it; "" when it is missing."""
+        """Return a stripped attribute, or ""."""
         return self.attributes.get(name, "").strip()
 
     def walk(self) -> Iterator[Element]:
-        """Yield this element and all below it, in the order of the document."""
+        """Yield this element and its descendants in document order."""
         waiting = [self]
         while waiting:
             go_on()
@@ -78,7 +78,7 @@ class Element:
             waiting += [child for child in reversed(element.children) if isinstance(child, Element)]
 
     def find_all(self, *tags: str) -> Iterator[Element]:
-        """Yield the elements below (or this one) with one of the names."""
+        """Yield this element and its descendants with one of the names."""
         return (element for element in self.walk() if element.tag in tags)
 
     def find(self, *tags: str) -> Element | None:
@@ -86,7 +86,7 @@ class Element:
         return next(self.find_all(*tags), None)
 
     def rows(self) -> list[list[Element]]:
-        """Return the cells of each row of this table; those of tables within it are not its own."""
+        """Return the cells of each row of this table, without nested tables."""
         found: list[list[Element]] = []
         waiting = [child for child in reversed(self.children) if isinstance(child, Element)]
         while waiting:
@@ -100,7 +100,7 @@ class Element:
         return found
 
     def text(self) -> str:
-        """Return all text below, white space joined to single spaces."""
+        """Return the text of all descendants, with white space collapsed."""
         parts: list[str] = []
         waiting: list[Element | str] = [self]
         while waiting:
@@ -116,12 +116,12 @@ class Element:
 
 
 def parse_html(source: str) -> Element:
-    """Return the root of a document, which holds whatever the source has; broken markup gives a tree as well."""
+    """Parse a document and return its root. Broken markup never fails."""
     builder = _TreeBuilder()
     end = source.rfind(">") + 1
-    # Behind the last ">" there are no tags; the parser of some Pythons looks for their ends anew at each "<".
+    # After the last ">" no tag can end. Some Python versions would search for the end at each "<", in quadratic time.
     text = source[:end] + source[end:].replace("<", "&lt;")
-    for begin in range(0, len(text), _PIECE):  # a call of the parser lets nothing else go on, so each gets little
+    for begin in range(0, len(text), _PIECE):  # small pieces, because a call blocks other threads
         builder.feed(text[begin : begin + _PIECE])
     builder.close()
     return builder.root
@@ -139,16 +139,14 @@ class _TreeBuilder(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._end_implied(tag)
-        attributes = {name: value or "" for name, value in reversed(attrs)}  # of two with one name the first counts
+        attributes = {name: value or "" for name, value in reversed(attrs)}  # the first of duplicate attributes wins
         element = Element(tag, attributes)
         self._open[-1].children.append(element)
         if tag not in _VOID and len(self._open) < _DEEPEST:
             self._open.append(element)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(
-            tag, attrs
-        )  # HTML has no self-closing tags but void ones; within SVG the end follows from its parent's
+        self.handle_starttag(tag, attrs)  # HTML ignores the slash; an SVG element is closed with its parent
 
     def handle_endtag(self, tag: str) -> None:
         for at in range(len(self._open) - 1, 0, -1):
@@ -156,7 +154,7 @@ class _TreeBuilder(HTMLParser):
                 del self._open[at:]
                 return
             if self._open[at].tag == "table" and tag in {"div", "span", "p"}:
-                return  # an end tag within a table does not close what is around it
+                return  # an end tag in a table does not close elements around the table
 
     def handle_data(self, data: str) -> None:
         go_on()

@@ -1,4 +1,4 @@
-"""How long the reading of a page may take: what reads asks, as often as there is something to read, whether it may go on."""
+"""Time limit for parsing a page. Parsers call `go_on` frequently."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _END: Final[ContextVar[float]] = ContextVar("_END", default=inf)
 
 
 class TooMuchError(ValueError):
-    """The reading takes longer than it may."""
+    """Raised when parsing exceeds its time limit."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Let what is read inside take so long."""
+    """Limit the time of the parsers that run in the block."""
     token = _END.set(monotonic() + seconds)
     try:
         yield
@@ -29,10 +29,10 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def go_on() -> None:
-    """Return while there is time.
+    """Check the time limit.
 
     Raises:
-        TooMuchError: there is none left.
+        TooMuchError: the limit is exceeded.
     """
     if monotonic() > _END.get():
         raise TooMuchError

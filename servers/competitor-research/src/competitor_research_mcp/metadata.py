@@ -1,4 +1,4 @@
-"""What a page says of itself: title, description, canonical address, language, Open Graph, headings, feeds, links. Pure."""
+"""Metadata of a page: title, description, canonical URL, language, Open Graph, headings, feeds, links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .text import clean
 __all__ = ["Feed", "Link", "Metadata", "describe", "links_of"]
 
 _FEEDS: Final = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json"})
-_LONGEST: Final = 500  # characters of one value
+_LONGEST: Final = 500  # characters per value
 _SOCIAL: Final = (
     "linkedin.com",
     "twitter.com",
@@ -27,38 +27,38 @@ _SOCIAL: Final = (
 
 
 class Feed(BaseModel):
-    """A feed that a page names."""
+    """A feed that a page links to."""
 
     url: str
     title: str = ""
 
 
 class Link(BaseModel):
-    """A link with its words."""
+    """A link with its text."""
 
     url: str
     text: str = ""
 
 
 class Metadata(BaseModel):
-    """What the markup of a page says of it. Empty where it says nothing."""
+    """Metadata of a page. Missing values are empty."""
 
     title: str = ""
     description: str = ""
-    canonical: str = Field(default="", description="the address that the page calls its own")
+    canonical: str = Field(default="", description="canonical URL of the page")
     language: str = ""
-    robots: str = Field(default="", description="the page's own words to search engines, such as noindex")
+    robots: str = Field(default="", description="directives for search engines, such as noindex")
     site_name: str = ""
     published: str = ""
     modified: str = ""
     open_graph: dict[str, str] = Field(default_factory=dict)
     headings: list[str] = Field(default_factory=list, description="h1 to h3 in order, as Markdown")
     feeds: list[Feed] = Field(default_factory=list)
-    social: list[str] = Field(default_factory=list, description="profiles in social networks that the page links to")
+    social: list[str] = Field(default_factory=list, description="links to profiles in social networks")
 
 
 def describe(root: Element, url: str) -> Metadata:
-    """Return the metadata of a page at an address."""
+    """Return the metadata of a page."""
     metas = _metas(root)
     graph = {name.removeprefix("og:"): value for name, value in metas.items() if name.startswith("og:")}
     title = root.find("title")
@@ -85,7 +85,7 @@ def describe(root: Element, url: str) -> Metadata:
 
 
 def links_of(root: Element, url: str) -> list[Link]:
-    """Return the links of a page to other pages, each address once, without fragments."""
+    """Return the links of a page, each URL once, without fragments."""
     found: dict[str, str] = {}
     for anchor in root.find_all("a"):
         target = complete(url, anchor.get("href"))
@@ -96,7 +96,7 @@ def links_of(root: Element, url: str) -> list[Link]:
 
 
 def complete(url: str, target: str) -> str:
-    """Return a link of a page as a full http or https address without fragment; "" for every other one."""
+    """Resolve a link to an http or https URL without fragment; "" for others."""
     try:
         full = urldefrag(urljoin(url, target)).url
         parts = urlsplit(full)

@@ -1,4 +1,4 @@
-"""Connections to public addresses only: a name is resolved once, the addresses are looked at, and one of those is dialled."""
+"""Connections to public addresses only. A name is resolved once, and the connection uses a checked address."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["PublicNetwork"]
 
 
 class PublicNetwork(httpcore.AsyncNetworkBackend):
-    """Dials public addresses, whatever names lead there (DNS rebinding, redirects, IPv6 forms of private addresses).
+    """Network backend that refuses private addresses, also with DNS rebinding, redirects and IPv6 forms.
 
     Args:
-        private: hosts (`host:port` or `host`) that may be at private addresses, because the person who runs the server named them.
+        private: hosts (`host:port` or `host`) that the operator permits at private addresses.
     """
 
     def __init__(self, private: Collection[str] = ()) -> None:
@@ -36,7 +36,7 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         """Return a connection to a permitted address of `host`.
 
         Raises:
-            ToolError: the host has no address that may be called.
+            ToolError: the host has no permitted address.
         """
         addresses = await self._permitted(host, port)
         for address in addresses[:-1]:
@@ -47,7 +47,7 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         return await self._dial.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep."""
+        """Sleep, as the interface requires."""
         await asyncio.sleep(seconds)
 
     async def _permitted(self, host: str, port: int) -> list[str]:
@@ -63,6 +63,6 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         if not public:
             raise ToolError(
                 f"{host}:{port} is at a private or local address, which is refused.\n"
-                "hint: only pages of the public web are read. The person who runs this server may permit a host by COMPETITOR_RESEARCH_ALLOW_PRIVATE."
+                "hint: only public web pages are read; the operator can permit a host with COMPETITOR_RESEARCH_ALLOW_PRIVATE"
             )
         return public

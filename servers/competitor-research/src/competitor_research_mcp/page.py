@@ -1,4 +1,4 @@
-"""A page and all that can be read from it. Pure, once its bytes are there."""
+"""A parsed page with everything that the tools read from it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ __all__ = ["Page", "decoded", "read_page"]
 
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 _HEADER: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]{1,40})", re.IGNORECASE)
-_LATIN: Final = frozenset(
-    {"iso-8859-1", "latin1", "latin-1", "ascii", "us-ascii"}
-)  # what the web means by them is windows-1252
+_LATIN: Final = frozenset({"iso-8859-1", "latin1", "latin-1", "ascii", "us-ascii"})  # browsers use windows-1252
 
 
 @dataclass(slots=True)
 class Page:
-    """What was read of a page."""
+    """A parsed page."""
 
     url: str
     root: Element
@@ -35,21 +33,21 @@ class Page:
     tables: list[PlanTable]
     prices: list[Price]
     technology: list[Technology] = field(default_factory=list)
-    cut: bool = False  # what follows was not read, as the page is too large
+    cut: bool = False  # True if the page was too large and its end is missing
 
     @property
     def links(self) -> list[Link]:
-        """The links to other pages."""
+        """Links of the page."""
         return links_of(self.root, self.url)
 
 
 def read_page(source: str, url: str, headers: Mapping[str, str] | None = None) -> Page:
-    """Return what a page holds.
+    """Parse a page.
 
     Args:
-        source: its HTML.
-        url: where it is from; links are completed by it.
-        headers: of the answer, names in lower case.
+        source: HTML of the page.
+        url: URL of the page, to resolve links.
+        headers: response headers with lowercase names.
     """
     root = parse_html(source)
     sections = readable(root, url)
@@ -68,7 +66,7 @@ def read_page(source: str, url: str, headers: Mapping[str, str] | None = None) -
 
 
 def decoded(body: bytes, content_type: str) -> str:
-    """Return the text of a page: by its byte order mark, by the header, by its own words, else UTF-8."""
+    """Decode a page: by byte order mark, header, or meta tag, else as UTF-8."""
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         return body.decode("utf-16", "replace")
     header = _HEADER.search(content_type)

@@ -1,7 +1,7 @@
-"""Prices that a page shows: amount, currency, what it is paid for, and the plan that it belongs to. Pure.
+"""Extraction of prices from a page: amount, currency, period, and plan.
 
-They come from structured data, from tables whose first row names plans, and from texts below a heading, as pricing pages have them. Nothing is
-guessed: a `$` without a country stays `$` unless the page says which dollar it means.
+Sources are structured data, tables whose first row has the plans, and text below headings. Nothing is guessed: a `$` without a
+country stays `$` unless the page names the dollar.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PRICE: Final = re.compile(
     rf"(?P<range>(?:\s?{_DASH}\s?(?:{BEFORE})\s?|\s(?:to|bis)\s(?:(?:{BEFORE})\s?)?|{_DASH})(?P<high>{AMOUNT})(?!\s?%))?"
     rf"|(?:(?P<low>{AMOUNT})(?:\s?{_DASH}\s?|\s(?:to|bis|and|und|à)\s))?(?P<second>{AMOUNT}){_ENDED}{_MANY.format('much')}\s?(?P<after>{AFTER}))"
 )
-# What stands around an amount that is no price: what one saves, gets or has to spend, what investors gave, what it cost before.
+# Words around an amount that is not a price: savings, credits, minimum orders, investments, former prices.
 _NONE_BEFORE: Final = re.compile(
     r"\b(?:sav(?:e|es|ing|ings)|sparen?(?: sie)?|spend|rais(?:ed|ing)|valued at|valuation of|over|above|under|below|worth|get|win|earn"
     r"|(?:minimum|discount|credit|orders?|rabatt)(?: of| von)?)(?:\s(?:up to|bis zu|about|more than))?\s*$",
@@ -46,7 +46,9 @@ _FORMER: Final = re.compile(
     r"(?: was| is)?:?\s*$",
     re.IGNORECASE,
 )
-_LISTED: Final = re.compile(r"\b(?:uvp|rrp|msrp|list price):?\s*$", re.IGNORECASE)  # former where another price follows
+_LISTED: Final = re.compile(
+    r"\b(?:uvp|rrp|msrp|list price):?\s*$", re.IGNORECASE
+)  # a former price if another price follows
 _ALONE: Final = re.compile(BEFORE)
 _STRUCK: Final = re.compile(r"~~(.+?)~~")
 _PERIODS: Final = (
@@ -79,40 +81,37 @@ _REQUEST: Final = re.compile(
     re.IGNORECASE,
 )
 _FREE: Final = re.compile(r"^(?:free(?: forever| plan)?|kostenlos|gratis)[.!]?$", re.IGNORECASE)
-_PRICE_ROW: Final = re.compile(
-    r"price|cost|monthly|annual|yearly|per (?:month|year)|preis|prix|precio", re.IGNORECASE
-)  # a row about the plan itself
+# A row with the price of the plan itself.
+_PRICE_ROW: Final = re.compile(r"price|cost|monthly|annual|yearly|per (?:month|year)|preis|prix|precio", re.IGNORECASE)
 _TABLE_ROW: Final = re.compile(r"^\| .* \|$")
-_MOST: Final = 200
+_MOST: Final = 200  # prices per page
 _MOST_TABLES: Final = 50
-_LONGEST: Final = 5_000  # characters of a line that are searched
-_AROUND: Final = 80  # characters behind an amount that say what it is paid for
+_LONGEST: Final = 5_000  # characters per line to search
+_AROUND: Final = 80  # characters after an amount to search for period and unit
 
 Source = Literal["json", "table", "text"]
 
 
 class Price(BaseModel):
-    """A price that a page shows."""
+    """A price on a page."""
 
-    plan: str = Field(default="", description="the product, plan or heading that it stands below")
-    amount: float | None = Field(default=None, description="null where the page says that the price is on request")
-    highest: float | None = Field(default=None, description="of a range; `amount` is then the lowest")
-    former: float | None = Field(
-        default=None, description="what it cost before, where the page strikes that out or says so"
-    )
-    currency: str = Field(default="", description="ISO 4217 code, or the symbol where the page does not say more")
-    period: str = Field(default="", description="month, year, once …; empty when the page does not say")
+    plan: str = Field(default="", description="product, plan or heading of the price")
+    amount: float | None = Field(default=None, description="null if the price is on request")
+    highest: float | None = Field(default=None, description="upper end of a range; `amount` is the lower end")
+    former: float | None = Field(default=None, description="former price, struck out or marked as such")
+    currency: str = Field(default="", description="ISO 4217 code, or an ambiguous symbol")
+    period: str = Field(default="", description="month, year, once …; empty if unknown")
     unit: str = Field(default="", description="user, seat …")
-    billed: str = Field(default="", description="how it is billed, such as annually")
-    text: str = Field(default="", description="the page's own words")
+    billed: str = Field(default="", description="billing interval, such as annually")
+    text: str = Field(default="", description="text around the price on the page")
     source: Source = Field(
         default="text",
-        description="json: structured data of the page; table: a table of plans; text: words below a heading",
+        description="json: structured data; table: a table of plans; text: text below a heading",
     )
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What makes it the same price at another time: everything but the amount."""
+        """Identity of the price over time: everything but the amount."""
         return self.plan.casefold(), self.period, self.unit.casefold(), self.billed
 
 
@@ -120,11 +119,11 @@ class PlanTable(BaseModel):
     """A table that compares plans."""
 
     plans: list[str]
-    rows: list[list[str]] = Field(description="the name of the feature, then its value in each plan")
+    rows: list[list[str]] = Field(description="feature, then its value in each plan")
 
 
 def find_prices(sections: list[Section], data: StructuredData, tables: list[PlanTable]) -> list[Price]:
-    """Return the prices of a page, those of structured data first; what several places say alike is there once."""
+    """Return the prices of a page without duplicates, those of structured data first."""
     dollars = {one.currency for one in _offers_of(data) if one.currency in ("USD", "CAD", "AUD", "NZD", "SGD", "HKD")}
     dollar = dollars.pop() if len(dollars) == 1 else "$"
     found = [*_of_data(data), *_of_tables(tables, dollar), *_of_sections(sections, dollar)]
@@ -139,8 +138,8 @@ def parse_prices(text: str, dollar: str = "$", within: int = 0) -> list[Price]:
 
     Args:
         text: the line.
-        dollar: the currency that a `$` alone stands for.
-        within: where prices have to begin: before this character; 0 for anywhere.
+        dollar: currency of a plain `$`.
+        within: prices must start before this character; 0 for no limit.
     """
     text = text[:_LONGEST]
     struck = [match.span() for match in _STRUCK.finditer(text)]
@@ -171,7 +170,7 @@ def parse_prices(text: str, dollar: str = "$", within: int = 0) -> list[Price]:
 
 
 def _amounts(match: re.Match[str]) -> tuple[float, float | None, int]:
-    """Return the amount, the highest one of a range, and where the words behind them begin."""
+    """Return amount, upper end of a range, and end position of the match."""
     many = (match["many"] or match["much"] or "").lower().rstrip(".")
     times = _TIMES.get(many, 1)
     first, last = (match["first"], match["high"]) if match["before"] else (match["low"], match["second"])
@@ -195,7 +194,7 @@ def _price(tail: str, currency: str, dollar: str) -> Price:
 
 
 def find_plan_tables(root: Element) -> list[PlanTable]:
-    """Return the tables of a page that compare plans: a first row with two or more names, and rows of the same width."""
+    """Return tables that compare plans: a first row with at least two plans, and rows of the same width."""
     found = []
     for table in islice(root.find_all("table"), _MOST_TABLES):
         rows = [[clean(visible_text(cell))[:120] for cell in row if not is_hidden(cell)] for row in table.rows()]
@@ -255,7 +254,7 @@ def _of_sections(sections: list[Section], dollar: str) -> Iterator[Price]:
 
 
 def _joined(lines: list[str]) -> list[str]:
-    """Return lines with a currency that stands alone put before the amount of the next one, as large figures are often set."""
+    """Join a line that is only a currency with the amount on the next line, which is common for large figures."""
     found: list[str] = []
     for line in lines:
         alone = found and len(found[-1]) < 5 and _ALONE.fullmatch(found[-1]) and line[:1].isdigit()

@@ -1,4 +1,4 @@
-"""A competitor by its own site: its key pages, what it calls itself, prices, technology. The pages are chosen by their addresses and words. Pure."""
+"""Profile of a company from its site: key pages, name, prices, technology. Key pages are selected by URL and link text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PageKind = Literal[
     "home", "pricing", "product", "customers", "about", "careers", "news", "changelog", "docs", "compare", "other"
 ]
 
-# By what a page is known: by the last words of its path, or by the words of the link. In the order of what tells most.
+# Kind of a page by the last segment of its path, or by the link text; the most informative kinds first.
 _SIGNS: Final[tuple[tuple[PageKind, str], ...]] = (
     ("pricing", r"pricing|prices?|plans?|plans-(?:and-)?pricing|preise|tarife|tarifs?|precios"),
     ("compare", r"compare|comparison|vs|alternatives?|versus"),
@@ -38,22 +38,22 @@ KINDS: Final[tuple[PageKind, ...]] = ("home", *(kind for kind, _ in _SIGNS), "ot
 
 
 class KeyPage(BaseModel):
-    """A page that tells something about a company."""
+    """An informative page of a company."""
 
     kind: PageKind
     url: str
     title: str = ""
-    problem: str = Field(default="", description="why it could not be read; empty when it was, or was not tried")
+    problem: str = Field(default="", description="reason why it could not be read, if any")
 
 
 class Profile(BaseModel):
-    """What a company's own site says of it."""
+    """Profile of a company from its own site."""
 
     name: str
     url: str
     title: str = ""
     description: str = ""
-    headline: str = Field(default="", description="the first heading of the home page")
+    headline: str = Field(default="", description="first heading of the home page")
     language: str = ""
     pages: list[KeyPage] = Field(default_factory=list)
     prices: list[Price] = Field(default_factory=list)
@@ -65,7 +65,7 @@ class Profile(BaseModel):
 
 
 def kind_of(url: str, words: str = "") -> PageKind:
-    """Return what kind of page an address, and the words of a link to it, stand for."""
+    """Return the kind of a page by its URL and link text."""
     path = urlsplit(url).path.strip("/").removesuffix(".html").removesuffix(".php")
     if not path:
         return "home"
@@ -79,7 +79,7 @@ def kind_of(url: str, words: str = "") -> PageKind:
 
 
 def key_pages(links: Sequence[Link], url: str) -> list[KeyPage]:
-    """Return the pages of the same site that tell most about the company, one of each kind, the most telling first."""
+    """Return the key pages of the same site, one per kind, the most informative first."""
     host = _site(url)
     found: dict[PageKind, KeyPage] = {}
     for link in links:
@@ -91,7 +91,7 @@ def key_pages(links: Sequence[Link], url: str) -> list[KeyPage]:
 
 
 def combine(home: Page, others: Sequence[Page], pages: list[KeyPage]) -> Profile:
-    """Return the profile of a company from its home page and others."""
+    """Combine the home page and other pages into a profile."""
     everything = [home, *others]
     organizations = [one for page in everything for one in page.structured.organizations]
     prices: dict[tuple[object, ...], Price] = {}
@@ -119,7 +119,7 @@ def combine(home: Page, others: Sequence[Page], pages: list[KeyPage]) -> Profile
 
 
 def _name(home: Page, organizations: Sequence[Organization]) -> str:
-    """Return what the site calls its company: by its structured data, Open Graph, or its address."""
+    """Return the company's name from structured data, Open Graph, or the host."""
     host = _site(home.url).partition(":")[0]
     own = next((one.name for one in organizations if _site(one.url) == _site(home.url)), "")
     return own or home.metadata.site_name or (organizations[0].name if organizations else "") or host

@@ -1,4 +1,4 @@
-"""Reports in Markdown: one competitor, all of them, several side by side. Pure."""
+"""Markdown reports: one competitor, all competitors, and a comparison table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .profile import Profile
 
 __all__ = ["ReportPage", "compare_table", "report_all", "report_one"]
 
-_MOST: Final = 40
+_MOST: Final = 40  # rows per list
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
-    """A watched page as a report needs it: its newest snapshot, and what changed, the newest first as (when, changes)."""
+    """A watched page with its newest snapshot, and its changes as (time, changes), the newest first."""
 
     url: str
     kind: str
@@ -28,7 +28,7 @@ class ReportPage:
 
 
 def report_one(competitor: str, pages: Sequence[ReportPage]) -> str:
-    """Return the report about one competitor: prices, changes, what its pages say, sources."""
+    """Return the report on one competitor: prices, changes, pages, technology, sources."""
     prices = [Price.model_validate(one) for page in pages for one in page.snapshot.get("prices", ())]
     changes = sorted(
         ((when, page.url, change) for page in pages for when, some in page.changes for change in some),
@@ -49,7 +49,7 @@ def report_one(competitor: str, pages: Sequence[ReportPage]) -> str:
 
 
 def report_all(competitors: Sequence[tuple[str, Sequence[ReportPage]]]) -> str:
-    """Return the overview of everything that is watched."""
+    """Return an overview of all watched competitors."""
     lines = [
         "# Competitors",
         "",
@@ -69,7 +69,7 @@ def report_all(competitors: Sequence[tuple[str, Sequence[ReportPage]]]) -> str:
 
 
 def compare_table(profiles: Sequence[Profile]) -> str:
-    """Return several competitors side by side, as a table."""
+    """Return a table that compares competitors."""
     rows: list[tuple[str, list[str]]] = [
         ("site", [one.url for one in profiles]),
         ("headline", [one.headline or one.title for one in profiles]),

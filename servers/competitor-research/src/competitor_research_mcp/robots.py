@@ -1,4 +1,4 @@
-"""robots.txt (RFC 9309): which paths of a host a program may ask for, and how long it waits between two requests. Pure."""
+"""Parsing and matching of robots.txt (RFC 9309)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 __all__ = ["ALL", "NOTHING", "Robots", "parse_robots"]
 
-MAX_BYTES: Final = 512_000  # RFC 9309 §2.5: at least 500 KiB are read
-_MOST_RULES: Final = 5_000
-_LONGEST_DELAY: Final = 60.0  # seconds; hosts that ask for more are asked that rarely by nobody who waits for an answer
+MAX_BYTES: Final = 512_000  # RFC 9309 §2.5 requires at least 500 KiB
+_MOST_RULES: Final = 5_000  # per file
+_LONGEST_DELAY: Final = 60.0  # seconds; with longer delays, calls would time out
 _PLAIN: Final = "!%&'()+,-./:;=?@_~"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A path pattern, and whether what it matches may be fetched."""
+    """A path pattern that allows or disallows URLs."""
 
     allow: bool
     pattern: str
@@ -25,13 +25,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """The rules of one host for one program.
+    """Rules of a host for one program.
 
     Attributes:
-        rules: those of the group that names the program, or else of the group for all (`*`).
-        delay: seconds between two requests, as Crawl-delay says; 0 without one.
-        sitemaps: addresses of sitemaps that the file names.
-        group: "named", "everyone", or "none" when no group is for this program.
+        rules: rules of the group that names the program, otherwise of the group `*`.
+        delay: Crawl-delay in seconds, or 0.
+        sitemaps: URLs of sitemaps in the file.
+        group: "named", "everyone", or "none" if no group applies.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -40,7 +40,7 @@ class Robots:
     group: str = "none"
 
     def rule_for(self, url: str) -> Rule | None:
-        """Return the rule that decides about an address: the longest pattern that matches, of two equal ones the one that allows."""
+        """Return the deciding rule for a URL: the longest match; if two are equal, `Allow` wins."""
         parts = urlsplit(url)
         path = _encoded((parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
         if path == "/robots.txt":
@@ -49,7 +49,7 @@ class Robots:
         return max(found, key=lambda rule: (len(rule.pattern), rule.allow), default=None)
 
     def allows(self, url: str) -> bool:
-        """Return whether the address may be fetched."""
+        """Return True if the URL may be fetched."""
         rule = self.rule_for(url)
         return rule is None or rule.allow
 
@@ -62,17 +62,17 @@ class _Group:
 
 
 ALL: Final = Robots()
-"""Of a host without the file (RFC 9309 §2.3.1.3): everything may be fetched."""
+"""For hosts without the file (RFC 9309 §2.3.1.3): everything is allowed."""
 
 NOTHING: Final = Robots((Rule(allow=False, pattern="/"),), group="everyone")
-"""Of a host whose file cannot be had at the moment (§2.3.1.4): nothing may be fetched."""
+"""For hosts whose file is unreachable (§2.3.1.4): nothing is allowed."""
 
 
 def parse_robots(text: str, agent: str) -> Robots:
-    """Return what a robots.txt says to the program with the product token `agent`."""
+    """Return the rules of a robots.txt for the product token `agent`."""
     groups: list[_Group] = []
     sitemaps: list[str] = []
-    naming = False  # whether the line before named a program, too: then this one belongs to the same group
+    naming = False  # True after a user-agent line: the next one extends its group
     count = 0
     for line in text.removeprefix("\ufeff").splitlines():
         name, colon, value = line.partition("#")[0].partition(":")
@@ -104,12 +104,12 @@ def _add(group: _Group, key: str, value: str) -> None:
     if key == "crawl-delay":
         seconds = re.fullmatch(r"\d{1,6}(?:\.\d{1,3})?", value)
         group.delay = max(group.delay, min(float(value), _LONGEST_DELAY)) if seconds else group.delay
-    elif value.startswith(("/", "*")):  # an empty Disallow allows everything, as no rule does
+    elif value.startswith(("/", "*")):  # an empty Disallow is the same as no rule
         group.rules.append(Rule(key == "allow", _pattern(value)))
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Return whether a pattern matches a path from its beginning: `*` is anything, a `$` at the end is the end. Linear in both."""
+    """Return True if a pattern matches the start of a path; `*` matches any text, a final `$` the end. Runs in linear time."""
     ended = pattern.endswith("$")
     first, *rest = pattern.removesuffix("$").split("*")
     if not path.startswith(first):
@@ -126,7 +126,7 @@ def _matches(pattern: str, path: str) -> bool:
 
 
 def _pattern(value: str) -> str:
-    """Return the path of a rule as addresses are compared with it: `*`, and `$` at the end, stay special, and are plain characters where they are encoded (§2.2.3)."""
+    """Normalize the path of a rule. `*` and a final `$` stay special; if they are percent-encoded, they are literal (§2.2.3)."""
     end = "$" if value.endswith("$") else ""
     before, *rest = value.removesuffix("$").split("*")
     query = "?" in before
@@ -138,9 +138,9 @@ def _pattern(value: str) -> str:
 
 
 def _encoded(path: str, *, query: bool = False) -> str:
-    """Return a path in one of its percent-encoded forms, so that two that mean the same compare equal.
+    """Normalize the percent-encoding of a path, so that equivalent paths are equal.
 
-    An encoded slash is no slash in a path; behind the `?` both mean the same (the examples of §2.2.2).
+    An encoded slash differs from a slash in the path, but not in the query (examples of §2.2.2).
     """
     before, mark, after = ("", "", path) if query else path.partition("?")
     kept = re.sub("%2f", "%252F", before, flags=re.IGNORECASE)

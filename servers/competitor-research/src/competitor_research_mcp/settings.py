@@ -1,4 +1,4 @@
-"""What the person who runs the server decides, by environment variables."""
+"""Settings of the server, from environment variables."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from . import __version__
 
 __all__ = ["AGENT", "Settings", "read_settings"]
 
-AGENT: Final = "competitor-research-mcp"  # the product token that robots.txt files name
+AGENT: Final = "competitor-research-mcp"  # product token for robots.txt
 _PREFIX: Final = "COMPETITOR_RESEARCH_"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where data is kept, and how politely pages are fetched.
+    """Settings of the server.
 
     Attributes:
         database: file of the watch list, snapshots and cached pages.
-        user_agent: sent with each request; names this server, and whom to write to.
-        delay: seconds between two requests to one host; a longer Crawl-delay of its robots.txt wins.
-        timeout: seconds for one page, redirects included.
-        max_bytes: of a page, after decompression; the rest is not read.
-        private: hosts (`host:port` or `host`) that may be at private addresses.
+        user_agent: User-Agent header, with an optional contact.
+        delay: seconds between two requests to a host; a longer Crawl-delay takes precedence.
+        timeout: seconds per request, and for parsing a page.
+        max_bytes: maximum size of a page after decompression; the rest is not read.
+        private: hosts (`host:port` or `host`) that are permitted at private addresses.
     """
 
     database: Path
@@ -37,10 +37,10 @@ class Settings:
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Return the settings that an environment says; what is missing has its default.
+    """Read the settings from environment variables.
 
     Raises:
-        ValueError: a variable is no number where one is needed, or out of its range; the message names it.
+        ValueError: a number is invalid or out of range.
     """
     contact = environ.get(f"{_PREFIX}CONTACT", "").strip()
     return Settings(
@@ -67,7 +67,7 @@ def _number(environ: Mapping[str, str], name: str, default: float, least: float,
     except ValueError:
         value = least - 1
     if not least <= value <= most:
-        raise ValueError(f"{_PREFIX}{name} is {text!r}\nhint: a number from {least:g} to {most:g}")
+        raise ValueError(f"{_PREFIX}{name} is {text!r}\nhint: set it to a number from {least:g} to {most:g}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Sitemaps (sitemaps.org): the addresses of a site, as XML, as an index of further files, as a feed, as plain text, each perhaps in gzip. Pure."""
+"""Parser for sitemaps (sitemaps.org): XML, index files, feeds and plain text, optionally in gzip."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from .xml import XmlError, children, name_of, parse_xml, text_at
 
 __all__ = ["SitePage", "Sitemap", "read_sitemap", "unpack"]
 
-MOST: Final = 50_000  # addresses of one file, as the format says
+MOST: Final = 50_000  # URLs per file, a limit of the format
 
 
 class SitePage(BaseModel):
     """A page of a site."""
 
     url: str
-    modified: str = Field(default="", description="when it was changed last, in the site's own words")
+    modified: str = Field(default="", description="last modification, as given by the site")
 
 
 @dataclass(slots=True)
 class Sitemap:
-    """What one file holds: pages, or the addresses of further sitemaps."""
+    """Content of a sitemap file: pages, or URLs of further sitemaps."""
 
     pages: list[SitePage] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 
 
 def unpack(data: bytes, limit: int) -> bytes:
-    """Return what a gzip file holds, `limit` bytes of it at most; what is none is returned as it is."""
+    """Decompress a gzip file up to `limit` bytes; return other data unchanged."""
     if not data.startswith(b"\x1f\x8b"):
         return data
     try:
@@ -43,10 +43,10 @@ def unpack(data: bytes, limit: int) -> bytes:
 
 
 def read_sitemap(data: bytes, url: str) -> Sitemap:
-    """Return what a sitemap holds.
+    """Parse a sitemap.
 
     Raises:
-        XmlError: it is neither a sitemap nor a list of addresses.
+        XmlError: the data is neither a sitemap nor a list of URLs.
     """
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         lines = data.decode("utf-8", "replace").splitlines()
@@ -54,7 +54,7 @@ def read_sitemap(data: bytes, url: str) -> Sitemap:
             SitePage(url=line.strip()) for line in lines[:MOST] if line.strip().startswith(("http://", "https://"))
         ]
         if not found:
-            raise XmlError("it is neither XML nor a list of addresses")
+            raise XmlError("it is neither XML nor a list of URLs")
         return Sitemap(found)
     root = parse_xml(data)
     if name_of(root) in KINDS:

@@ -1,4 +1,4 @@
-"""What is kept in SQLite: pages as they were answered (for conditional requests), the watch list, snapshots, and changes."""
+"""SQLite storage of cached responses (for conditional requests), the watch list, snapshots, and changes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ CREATE TABLE IF NOT EXISTS changes (
     id INTEGER PRIMARY KEY, url TEXT NOT NULL, competitor TEXT NOT NULL, seen TEXT NOT NULL, content TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS changes_seen ON changes (seen);
 """
-_MOST_ANSWERS: Final = 500
-_MOST_SNAPSHOTS: Final = 50  # of one page
+_MOST_ANSWERS: Final = 500  # cached responses
+_MOST_SNAPSHOTS: Final = 50  # per page
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a host answered for an address."""
+    """A response for a URL."""
 
     url: str
     status: int
@@ -46,7 +46,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A page on the watch list. `checked` and `problem` are of the last check; "" before there was one, and for none."""
+    """A page on the watch list. `checked` is the time of the last check, `problem` its error; both may be ""."""
 
     url: str
     competitor: str
@@ -57,10 +57,10 @@ class Watch:
 
 
 class Store:
-    """The database; opened at first use. Where its file cannot be written, everything is kept in memory until the server ends.
+    """The database, opened on first use. If its file is not writable, data is kept in memory.
 
     Args:
-        path: of the file; folders above it are made.
+        path: path of the file; parent folders are created.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,16 +70,16 @@ class Store:
         self.lasting = True
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the database."""
         with self._lock:
             if self._database is not None:
                 self._database.close()
                 self._database = None
 
-    # --- answers ---
+    # --- responses ---
 
     def answer(self, url: str) -> Answer | None:
-        """Return what was answered for an address last."""
+        """Return the cached response for a URL."""
         rows = self._rows("SELECT status, headers, body, cut, fetched FROM answers WHERE url = ?", url)
         if not rows:
             return None
@@ -87,7 +87,7 @@ class Store:
         return Answer(url, status, json.loads(headers), zlib.decompress(body), bool(cut), fetched)
 
     def keep_answer(self, answer: Answer) -> None:
-        """Keep an answer in place of an older one; the oldest of all go when there are too many."""
+        """Cache a response, and delete the oldest ones above the limit."""
         packed = zlib.compress(answer.body, 1)
         row = (answer.url, answer.status, json.dumps(dict(answer.headers)), packed, int(answer.cut), answer.fetched)
         self._change("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", *row)
@@ -99,7 +99,7 @@ class Store:
     # --- the watch list ---
 
     def watch(self, watch: Watch) -> None:
-        """Put a page on the watch list; one that is there gets the new competitor and kind."""
+        """Add a page to the watch list, or update its competitor and kind."""
         self._change(
             "INSERT INTO watches (url, competitor, kind, added) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (url) DO UPDATE SET competitor = excluded.competitor, kind = excluded.kind",
@@ -107,35 +107,35 @@ class Store:
         )  # fmt: skip
 
     def watches(self, competitor: str = "") -> list[Watch]:
-        """Return the watch list, or one competitor's part of it, by competitor and address."""
+        """Return the watched pages of all or one competitor, by competitor and URL."""
         query = "SELECT url, competitor, kind, added, checked, problem FROM watches"
         where = " WHERE lower(competitor) = lower(?)" if competitor else ""
         rows = self._rows(f"{query}{where} ORDER BY lower(competitor), url", *([competitor] if competitor else []))
         return [Watch(*row) for row in rows]
 
     def mark_checked(self, url: str, when: str, problem: str = "") -> None:
-        """Note when a page was looked at, and what was in the way."""
+        """Record the time and the problem of a check."""
         self._change("UPDATE watches SET checked = ?, problem = ? WHERE url = ?", when, problem, url)
 
     def unwatch(self, url: str, *, forget: bool) -> None:
-        """Take a page off the watch list; with `forget` its snapshots and changes go, too."""
+        """Remove a page from the watch list; with `forget`, also its snapshots and changes."""
         for table in ("watches", *(("snapshots", "changes") if forget else ())):
             self._change(f"DELETE FROM {table} WHERE url = ?", url)
 
     # --- snapshots and changes ---
 
     def last_snapshot(self, url: str) -> tuple[str, dict[str, Any]] | None:
-        """Return when the newest snapshot of a page was taken, and what it holds."""
+        """Return time and content of the newest snapshot of a page."""
         rows = self._rows("SELECT taken, content FROM snapshots WHERE url = ? ORDER BY id DESC LIMIT 1", url)
         return (rows[0][0], json.loads(rows[0][1])) if rows else None
 
     def count_snapshots(self, url: str) -> int:
-        """Return how many snapshots of a page are kept."""
+        """Return the number of snapshots of a page."""
         rows = self._rows("SELECT count(*) FROM snapshots WHERE url = ?", url)
         return int(rows[0][0]) if rows else 0
 
     def keep_snapshot(self, url: str, taken: str, content: Mapping[str, Any]) -> None:
-        """Keep a snapshot; the oldest of a page go when there are too many."""
+        """Store a snapshot, and delete the page's oldest ones above the limit."""
         text = json.dumps(content, ensure_ascii=False)
         self._change("INSERT INTO snapshots (url, taken, content) VALUES (?, ?, ?)", url, taken, text)
         self._change(
@@ -144,7 +144,7 @@ class Store:
         )  # fmt: skip
 
     def keep_change(self, url: str, competitor: str, seen: str, content: Mapping[str, Any]) -> None:
-        """Keep what changed on a page."""
+        """Store the changes of a page."""
         text = json.dumps(content, ensure_ascii=False)
         self._change(
             "INSERT INTO changes (url, competitor, seen, content) VALUES (?, ?, ?, ?)", url, competitor, seen, text
@@ -153,7 +153,7 @@ class Store:
     def changes(
         self, since: str = "", competitor: str = "", limit: int = 100
     ) -> list[tuple[str, str, str, dict[str, Any]]]:
-        """Return (url, competitor, seen, content) of changes seen at or after a moment, the newest first."""
+        """Return (url, competitor, seen, content) of changes since a time, the newest first."""
         rows = self._rows(
             "SELECT url, competitor, seen, content FROM changes WHERE seen >= ? AND (? = '' OR lower(competitor) = lower(?)) "
             "ORDER BY id DESC LIMIT ?",
@@ -166,7 +166,7 @@ class Store:
     def _rows(self, query: str, *values: Any) -> list[Any]:
         with self._lock:
             if self._database is None and not self._path.exists():
-                return []  # looking makes no file
+                return []  # reads do not create the file
             with closing(self._open().execute(query, values)) as cursor:
                 return cursor.fetchall()
 
@@ -187,7 +187,7 @@ class Store:
             return _connected(str(self._path))
         except (OSError, sqlite3.OperationalError) as error:
             self.lasting = False
-            print(f"{self._path} cannot be used ({error}); nothing is kept beyond this process", file=sys.stderr)
+            print(f"{self._path} cannot be used ({error}); data is lost when this process ends", file=sys.stderr)
             return _connected(":memory:")
 
 
@@ -195,7 +195,7 @@ def _connected(path: str) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=5, check_same_thread=False)
     try:
         database.executescript(_SCHEMA)
-        with database:  # whether it can be written shows only when it is
+        with database:  # only a write shows if the file is writable
             database.execute("DELETE FROM answers WHERE url = ''")
     except BaseException:
         database.close()

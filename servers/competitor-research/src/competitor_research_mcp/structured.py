@@ -1,4 +1,4 @@
-"""Structured data of a page: JSON-LD and microdata, and of these products, offers and organizations (schema.org). Pure."""
+"""Structured data of a page (JSON-LD and microdata): products, offers and organizations of schema.org."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _OFFERS: Final = frozenset({"Offer", "AggregateOffer"})
 _ORGANIZATIONS: Final = frozenset(
     {"Organization", "Corporation", "LocalBusiness", "OnlineBusiness", "OnlineStore", "Brand"}
 )
-_MOST: Final = 100  # items of a kind
-_DEEPEST: Final = 12
-_LARGEST: Final = 500_000  # characters of one script
+_MOST: Final = 100  # items per kind
+_DEEPEST: Final = 12  # nesting levels
+_LARGEST: Final = 500_000  # characters per script
 
 Item = Mapping[str, Any]
 
 
 class Offer(BaseModel):
-    """At what price something is offered."""
+    """An offer with its price."""
 
     name: str = ""
     price: float | None = None
-    highest_price: float | None = Field(default=None, description="of a range; `price` is then the lowest")
+    highest_price: float | None = Field(default=None, description="upper end of a range; `price` is the lower end")
     currency: str = ""
-    period: str = Field(default="", description="what the price is paid for, such as month")
+    period: str = Field(default="", description="billing period, such as month")
     availability: str = ""
     valid_until: str = ""
     url: str = ""
@@ -71,16 +71,16 @@ class Organization(BaseModel):
 
 
 class StructuredData(BaseModel):
-    """What a page says of products, offers and organizations in a form for programs."""
+    """Structured data of a page."""
 
     products: list[Product] = Field(default_factory=list)
-    offers: list[Offer] = Field(default_factory=list, description="offers that belong to no product")
+    offers: list[Offer] = Field(default_factory=list, description="offers without a product")
     organizations: list[Organization] = Field(default_factory=list)
-    types: dict[str, int] = Field(default_factory=dict, description="how many items of each type the page has")
+    types: dict[str, int] = Field(default_factory=dict, description="number of items by type")
 
 
 def read_structured(root: Element, url: str = "") -> StructuredData:
-    """Return the structured data of a page; what is broken is left out."""
+    """Return the structured data of a page. Invalid items are skipped."""
     data = StructuredData()
     counts: Counter[str] = Counter()
     for item, inside in _all_items([*_json_ld(root), *_microdata(root, url)]):
@@ -105,7 +105,7 @@ def _unique(items: list[Any]) -> list[Any]:
     return list(seen.values())
 
 
-# --- where items come from ---
+# --- extraction of items ---
 
 
 def _json_ld(root: Element) -> Iterator[Item]:
@@ -167,7 +167,7 @@ def _microdata_value(node: Element, url: str) -> str:
 
 
 def _all_items(items: list[Item]) -> Iterator[tuple[Item, bool]]:
-    """Yield every item that has a type, with those inside of others (True for what is inside of a product)."""
+    """Yield all typed items, also nested ones, with True if they are inside a product or offer."""
     waiting: list[tuple[Any, bool, int]] = [(item, False, 0) for item in reversed(items)]
     while waiting:
         item, inside, depth = waiting.pop()
@@ -181,7 +181,7 @@ def _all_items(items: list[Item]) -> Iterator[tuple[Item, bool]]:
             waiting += [(one, inside, depth + 1) for one in (value if isinstance(value, list) else [value])[:_MOST]]
 
 
-# --- what they mean ---
+# --- interpretation of items ---
 
 
 def _types(item: Item) -> set[str]:
@@ -231,12 +231,7 @@ def _offer(item: Item) -> Offer:
     )
 
 
-_CROSSED_OUT: Final = (
-    "ListPrice",
-    "StrikethroughPrice",
-    "SRP",
-    "MSRP",
-)  # schema.org/PriceTypeEnumeration: not what one pays
+_CROSSED_OUT: Final = ("ListPrice", "StrikethroughPrice", "SRP", "MSRP")  # schema.org/PriceTypeEnumeration: not paid
 _UNITS: Final = {"MON": "month", "ANN": "year", "DAY": "day", "WEE": "week", "HUR": "hour"}  # UN/CEFACT common codes
 _DURATIONS: Final = {
     "P1M": "month",

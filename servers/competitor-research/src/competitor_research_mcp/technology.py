@@ -1,4 +1,4 @@
-"""What a page shows of the technology behind it: response headers, scripts, meta tags. Facts with their evidence, no guesses. Pure."""
+"""Detection of a page's technology by response headers, scripts and meta tags, with evidence."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .text import clean
 
 __all__ = ["Technology", "find_technology"]
 
-_LONGEST: Final = 2_000  # characters of an address or a header that are searched
+_LONGEST: Final = 2_000  # characters of a URL or header to search
 Place = Literal["header", "script", "meta", "markup"]
 
 
 class Technology(BaseModel):
-    """A technology that a page gives away, and by what."""
+    """A detected technology with its evidence."""
 
     name: str
     kind: str
     evidence: str
 
 
-# name, kind, place, where in the place (a header's or meta's name; "" for none), pattern
+# name, kind, place, name of the header or meta tag (or ""), pattern
 _SIGNS: Final[tuple[tuple[str, str, Place, str, str], ...]] = (
     ("Cloudflare", "CDN", "header", "cf-ray", r"."),
     ("Fastly", "CDN", "header", "x-served-by", r"^cache-"),
@@ -88,11 +88,11 @@ _COMPILED: Final = tuple(
 
 
 def find_technology(root: Element, headers: Mapping[str, str]) -> list[Technology]:
-    """Return what a page gives away, each technology once.
+    """Return the detected technologies, each once.
 
     Args:
-        root: of the document.
-        headers: of the answer, names in lower case.
+        root: root of the document.
+        headers: response headers with lowercase names.
     """
     values: dict[Place, list[tuple[str, str]]] = {
         "header": list(headers.items()),

@@ -1,7 +1,7 @@
-"""What a person reads on a page, as Markdown in sections by heading. Pure.
+"""Conversion of a page to Markdown sections by heading.
 
-Navigation, scripts, forms and what the page hides are left out, and so are characters that nobody sees: the text goes to a model, and must
-not hold what a person who looks at the page would not find there.
+Navigation, scripts, forms, hidden elements and invisible characters are removed: a model must not read text that a person would
+not see on the page.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ _HIDDEN_STYLE: Final = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])", re.IGNORECASE
 )
 _LONGEST: Final = 20_000  # characters of a style
-_FEW: Final = 200  # characters; with less than that in what calls itself the main part, the whole page is read
+_FEW: Final = 200  # characters; if the main element has fewer, the whole page is used
 
 
 @dataclass(slots=True)
 class Section:
-    """A heading and the lines below it, up to the next heading. What stands before the first heading has `heading` ""."""
+    """A heading and the lines below it. Lines before the first heading have `heading` ""."""
 
     heading: str = ""
     level: int = 0
@@ -74,7 +74,7 @@ class Section:
 
 
 def clean(text: str) -> str:
-    """Return a text without invisible and control characters, white space joined to single spaces."""
+    """Remove invisible and control characters, and collapse white space."""
     kept = "".join(_seen(text[begin : begin + _LONGEST]) for begin in range(0, len(text), _LONGEST))
     return " ".join(kept.split())
 
@@ -93,9 +93,9 @@ def readable(root: Element, url: str = "", *, links: bool = False) -> list[Secti
     """Return the sections of a page's main part.
 
     Args:
-        root: of the document.
-        url: of the page; links are completed by it.
-        links: whether links are written with their addresses.
+        root: root of the document.
+        url: URL of the page, to resolve links.
+        links: include the URLs of links.
     """
     body = root.find("body") or root
     main = _main_part(body)
@@ -106,7 +106,7 @@ def readable(root: Element, url: str = "", *, links: bool = False) -> list[Secti
 
 
 def to_markdown(sections: list[Section]) -> str:
-    """Return sections as one Markdown text."""
+    """Join sections to one Markdown text."""
     blocks = []
     for section in sections:
         heading = [f"{'#' * max(section.level, 1)} {section.heading}"] if section.heading else []
@@ -123,7 +123,7 @@ def _main_part(body: Element) -> Element:
 
 
 def is_hidden(element: Element) -> bool:
-    """Return whether a browser would not show the element, as far as its own markup says."""
+    """Return True if the element's own markup hides it."""
     attributes = element.attributes
     return (
         "hidden" in attributes
@@ -137,7 +137,7 @@ def _is_struck(element: Element) -> bool:
 
 
 def _strike(text: str) -> str:
-    """Return a text that the page strikes out as Markdown says it."""
+    """Return a struck-out text in Markdown."""
     words = text.strip()
     return text.replace(words, f"~~{words}~~", 1) if words else text
 
@@ -225,7 +225,7 @@ def _row(row: list[Element]) -> str:
 
 
 def visible_text(element: Element) -> str:
-    """Return the text of an element without what is hidden in it; an image is its alternative text."""
+    """Return the visible text of an element; images are replaced by their alternative text."""
     parts: list[str] = []
     waiting: list[tuple[Element | str, bool]] = [(element, False)]
     while waiting:

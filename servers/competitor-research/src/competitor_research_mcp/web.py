@@ -1,4 +1,4 @@
-"""Pages of other people's hosts, fetched politely: robots.txt, one request at a time with pauses, a cache, bounds, redirects one by one."""
+"""HTTP client that obeys robots.txt, limits rate and size, caches responses, and checks each redirect."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .store import Answer, Store
 
 __all__ = ["Fetched", "Web", "checked_url"]
 
-_FRESH: Final = 60.0  # seconds that an answer is good for without asking again, whatever it says
-_FRESHEST: Final = 3600.0  # and at most
-_ROBOTS: Final = 24 * 3600.0  # RFC 9309 §2.4
-_ROBOTS_AGAIN: Final = 60.0  # after one that could not be had
-_PATIENCE: Final = 60.0  # seconds that a call waits for its turn at most
+_FRESH: Final = 60.0  # minimum seconds of freshness, whatever Cache-Control requests
+_FRESHEST: Final = 3600.0  # maximum seconds of freshness
+_ROBOTS: Final = 24 * 3600.0  # seconds; RFC 9309 §2.4
+_ROBOTS_AGAIN: Final = 60.0  # seconds until an unreachable robots.txt is retried
+_PATIENCE: Final = 60.0  # maximum seconds that a call waits for the rate limit
 _KEPT_HEADERS: Final = 60
 _RETRY_AT_MOST: Final = 24 * 3600.0
 _SAFE: Final = "!$%&'()*+,-./:;=?@_~"
@@ -38,12 +38,12 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer, and how it was got.
+    """A response with its origin.
 
     Attributes:
-        answer: its `url` is the last of the way there.
-        redirects: the addresses before that.
-        cached: nobody was asked, or the host said that nothing changed.
+        answer: the response; its `url` is the final one.
+        redirects: URLs before the final one.
+        cached: True if it is from the cache, fresh or revalidated.
     """
 
     answer: Answer
@@ -52,13 +52,13 @@ class Fetched:
 
 
 class Web:
-    """Fetches pages. One for a process: it knows when each host may be asked again.
+    """HTTP client. Create one per process, because it keeps the rate limit of each host.
 
     Args:
-        settings: how politely, and whom besides public hosts.
-        store: where answers are kept.
-        clock: seconds since some moment.
-        sleep: waits.
+        settings: settings of the server.
+        store: cache of responses.
+        clock: time in seconds.
+        sleep: coroutine that waits for some seconds.
     """
 
     def __init__(
@@ -75,34 +75,34 @@ class Web:
             keepalive_expiry=15,
         )
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._next: dict[str, float] = {}  # host → when it may be asked again
-        self._refused: dict[str, float] = {}  # host → until when it asked to be left alone
+        self._next: dict[str, float] = {}  # host → time of the next permitted request
+        self._refused: dict[str, float] = {}  # host → end of its Retry-After
         self._robots: dict[str, tuple[float, Robots]] = {}
-        self._closed: dict[str, str] = {}  # origin → why its robots.txt could not be had
+        self._closed: dict[str, str] = {}  # origin → reason why its robots.txt is unreachable
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._pool.aclose()
 
     async def get(self, url: str, *, refresh: bool = False, limit: int = 0) -> Fetched:
-        """Return what is at an address.
+        """Fetch a URL.
 
         Args:
-            url: with http or https.
-            refresh: ask the host even where a fresh answer is kept.
-            limit: bytes that are read; 0 for those of the settings.
+            url: http or https URL.
+            refresh: ignore a fresh response in the cache.
+            limit: maximum bytes to read; 0 for the limit of the settings.
 
         Raises:
-            ToolError: it may not be fetched, cannot be, or is answered with an error.
+            ToolError: fetching is not permitted, or fails.
         """
         fetched = await self._along(checked_url(url), refresh=refresh, limit=limit or self._settings.max_bytes)
         status = fetched.answer.status
         if status >= 400:
-            raise ToolError(f"{fetched.answer.url} is answered with status {status}.\nhint: {_advice(status)}")
+            raise ToolError(f"{fetched.answer.url} returned HTTP {status}.\nhint: {_advice(status)}")
         return fetched
 
     async def robots(self, url: str) -> Robots:
-        """Return the rules of the host of an address; they are kept for a day."""
+        """Return the robots.txt rules for a URL, cached for a day."""
         origin = _origin(url)
         kept = self._robots.get(origin)
         if kept is not None and self._clock() < kept[0]:
@@ -110,7 +110,7 @@ class Web:
         try:
             fetched = await self._along(f"{origin}/robots.txt", limit=MAX_BYTES, obey=False)
             status = fetched.answer.status
-            problem = f"It is answered with status {status}."
+            problem = f"It returned HTTP {status}."
         except ToolError as error:
             status, problem = 0, str(error)
         if 200 <= status < 300:
@@ -123,7 +123,7 @@ class Web:
         self._robots[origin] = (self._clock() + good, found)
         return found
 
-    # --- the way to an answer ---
+    # --- requests ---
 
     async def _along(self, url: str, *, refresh: bool = False, limit: int, obey: bool = True) -> Fetched:
         way: list[str] = []
@@ -137,9 +137,9 @@ class Web:
                 return replace(fetched, redirects=tuple(way))
             way.append(url)
             if redirect.refusal == "target" or (url.startswith("https:") and not redirect.url.startswith("https:")):
-                raise ToolError(f"{url} redirects to what is no https address; it is not followed.")
+                raise ToolError(f"{url} redirects to an address without https; it is not followed.")
             if len(way) > MAX_REDIRECTS or redirect.url in way:
-                raise ToolError(f"{way[0]} redirects without an end.")
+                raise ToolError(f"{way[0]}: too many redirects.")
             url = checked_url(redirect.url)
 
     async def _obey(self, url: str) -> None:
@@ -154,13 +154,13 @@ class Web:
         if rule is not None and not rule.allow:
             raise ToolError(
                 f"The robots.txt of {urlsplit(url).netloc} does not allow {url} to be fetched by programs (Disallow: {rule.pattern[:100]}).\n"
-                "hint: use another page of the site, its sitemap or its feed; or give the page's HTML to read_html if a person opened it"
+                "hint: use another page of the site, its sitemap or its feed; or pass the page's HTML from a browser to read_html"
             )
 
     async def _one(self, url: str, *, refresh: bool, limit: int) -> Fetched:
         kept = self._store.answer(url)
         if kept is not None and kept.cut and len(kept.body) < limit:
-            kept = None  # more of it is wanted than was read
+            kept = None  # it was cut below the current limit
         if kept is not None and not refresh and self._clock() < kept.fetched + _lifetime(kept.headers):
             return Fetched(kept, cached=True)
         async with self._turns[urlsplit(url).netloc]:
@@ -187,11 +187,11 @@ class Web:
         host, now = urlsplit(url).netloc, self._clock()
         if (until := self._refused.get(host, 0.0)) > now:
             raise ToolError(
-                f"{host} asked to be left alone for {until - now:.0f} more seconds.\nhint: ask again after that"
+                f"{host} requires a pause of {until - now:.0f} more seconds (Retry-After).\nhint: try again after that"
             )
         pause = self._next.get(host, 0.0) - now
         if pause > _PATIENCE:
-            raise ToolError(f"{host} may be asked again in {pause:.0f} seconds only.\nhint: ask again after that")
+            raise ToolError(f"{host} requires a pause of {pause:.0f} more seconds.\nhint: try again after that")
         if pause > 0:
             await self._sleep(pause)
 
@@ -207,7 +207,7 @@ class Web:
             async with asyncio.timeout(self._settings.timeout):
                 return await self._exchange(url, headers, limit)
         except TimeoutError:
-            raise ToolError(f"{url} was not answered within {self._settings.timeout:g} seconds.") from None
+            raise ToolError(f"{url} timed out after {self._settings.timeout:g} seconds.") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpx.DecodingError) as error:
             raise ToolError(f"{url} cannot be read: {str(error) or type(error).__name__}.") from None
 
@@ -217,7 +217,7 @@ class Web:
             found = {
                 name.decode("latin-1").lower(): value.decode("latin-1")
                 for name, value in response.headers[:_KEPT_HEADERS]
-                if name.lower() != b"set-cookie"  # nothing is sent back, so nothing is kept
+                if name.lower() != b"set-cookie"  # cookies are never sent back
             }
             decoder = BodyDecoder(found.get("content-encoding", ""))
             async for data in response.aiter_stream():
@@ -234,10 +234,10 @@ class Web:
 
 
 def checked_url(url: str) -> str:
-    """Return an address as it is sent: encoded, with a path, without fragment.
+    """Normalize a URL: encoded, with a path, without fragment.
 
     Raises:
-        ToolError: it is no address of a web page.
+        ToolError: the URL is invalid.
     """
     text = url.strip()
     if "://" not in text and text and " " not in text:
@@ -249,9 +249,9 @@ def checked_url(url: str) -> str:
     except (ValueError, UnicodeError):
         parts, name, port = urlsplit(""), "", None
     if parts.scheme.lower() not in ("http", "https") or not name or port == 0:
-        raise ToolError(f"{url[:200]!r} is no address of a web page.\nhint: such as https://example.com/pricing")
+        raise ToolError(f"{url[:200]!r} is not the address of a web page.\nhint: use https://example.com/pricing")
     if parts.username is not None or parts.password is not None:
-        raise ToolError("The address has a user or a password in it, which is refused.\nhint: give it without")
+        raise ToolError("The address contains a user or a password.\nhint: remove them")
     place = f"[{name}]" if ":" in name else name
     usual = {"http": 80, "https": 443}[parts.scheme.lower()]
     netloc = place if port in (None, usual) else f"{place}:{port}"
@@ -273,7 +273,7 @@ def _conditions(kept: Answer | None) -> dict[str, str]:
 
 
 def _lifetime(headers: Mapping[str, str]) -> float:
-    """Return for how many seconds an answer is used without asking: what it says, within bounds."""
+    """Return the freshness of a response in seconds, from Cache-Control within bounds."""
     directives = [one.strip().lower() for one in headers.get("cache-control", "").split(",")]
     if "no-cache" in directives:
         return 0.0
@@ -301,9 +301,9 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float:
 
 def _advice(status: int) -> str:
     if status in (401, 403, 407, 451):
-        return "the site does not show this page to programs; use another page, or give its HTML to read_html if a person opened it"
+        return "the site denies programs access to this page; use another page, or pass its HTML from a browser to read_html"
     if status in (404, 410):
-        return "the page is not there; list_site_pages shows the pages of the site"
+        return "the page does not exist; list_site_pages lists the pages of the site"
     if status in (429, 503):
-        return "the site is busy or asks for fewer requests; ask again later"
-    return "the site has a problem with this page; ask again later"
+        return "the site is busy or limits requests; try again later"
+    return "the site has a problem with this page; try again later"

@@ -1,4 +1,4 @@
-"""Tools that change what the server offers, while clients listen."""
+"""Tools that change the lists of tools and prompts while clients are connected."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ async def test_trigger_prompt_change(ctx: Context) -> Text:
 
 
 async def test_trigger_resource_update(ctx: Context) -> Text:
-    """Tell subscribers that the watched resource changed."""
+    """Notify subscribers that the watched resource changed."""
     ctx.server.notify_resource_updated("test://watched-resource")
     return Text("The watched resource changed.")
 
 
 async def changing_tool() -> Text:
-    """Come and go."""
+    """Demonstrate that the list has changed."""
     return Text("I am here.")
 
 
 async def changing_prompt() -> str:
-    """Come and go."""
+    """Demonstrate that the list has changed."""
     return "I am here."
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from .media import PNG, WAV
 
-_PAUSE = 0.05  # seconds between notifications, so that they can be seen to arrive one by one
+_PAUSE = 0.05  # seconds between notifications, so that clients receive them one by one
 
 JSON_SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -84,7 +84,7 @@ async def test_logging_tool(ctx: Context) -> Text:
 
 
 async def test_error_handling() -> Text:
-    """Fail in a way that the model is told."""
+    """Return a tool error, which the model can read."""
     raise ToolError("This tool intentionally returns an error for testing")
 
 
@@ -97,7 +97,7 @@ async def test_tool_with_progress(ctx: Context) -> Text:
 
 
 async def test_reconnection(ctx: Context) -> Text:
-    """End the response early; the client comes back for the result."""
+    """Close the stream early; the client must reconnect for the result."""
     ctx.close_stream(retry=500)
     await asyncio.sleep(4 * _PAUSE)
     return Text("Reconnection test completed successfully. If you received this, the client came back.")

@@ -1,4 +1,4 @@
-"""The smallest picture and the smallest recording."""
+"""Minimal PNG image and WAV audio, as base64."""
 
 from __future__ import annotations
 

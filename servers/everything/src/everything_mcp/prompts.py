@@ -1,4 +1,4 @@
-"""Prompts: plain, with arguments, with a resource, with a picture, and one that asks first; and completion."""
+"""Prompts: plain, with arguments, a resource, an image or elicitation; and completion."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .media import PNG
 
 
 async def test_simple_prompt() -> str:
-    """Say one thing."""
+    """Return a fixed text."""
     return "This is a simple prompt for testing."
 
 
 async def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
-    """Say what was given.
+    """Return the arguments in a text.
 
     Args:
         arg1: the first argument
@@ -36,19 +36,19 @@ async def test_prompt_with_embedded_resource(resourceUri: str) -> list[Message]:
 
 
 async def test_prompt_with_image() -> list[Message]:
-    """Include a picture."""
+    """Include an image."""
     return [Message(Image(PNG, "image/png")), Message("Please analyze the image above.")]
 
 
 async def test_input_required_result_prompt(ctx: Context) -> str:
-    """Ask the user before saying anything."""
+    """Ask the user for context, and return a prompt with it."""
     form = {"type": "object", "properties": {"context": {"type": "string"}}, "required": ["context"]}
     answer = await ctx.elicit("What context should the prompt use?", form, key="user_context")
     return f"Use this context: {answer.content['context'] if answer.accepted else 'none'}"
 
 
 async def complete(ref: Reference, argument: Argument) -> list[str]:
-    """Suggest values that begin with what is typed."""
+    """Suggest values that start with the current input."""
     words = ["paris", "park", "party", "london", "longitude"]
     return [word for word in words if word.startswith(argument.value)]
 

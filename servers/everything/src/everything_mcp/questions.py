@@ -1,7 +1,7 @@
-"""Tools that ask the client: elicitation, sampling, roots; alone, together, and in several rounds.
+"""Tools that need input from the client: elicitation, sampling and roots, alone, together, and in several rounds.
 
-Each is written once and works in both lifecycles: with the handshake the question is a request to the client, with
-per-request metadata the result says that input is required and the tool is run again.
+Each tool works in both lifecycles. With the handshake, the server sends a request to the client. With per-request
+metadata, the result asks for input, and the client repeats the call with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ async def test_sampling(prompt: str, ctx: Context) -> Text:
     """Ask the client's model.
 
     Args:
-        prompt: what to ask
+        prompt: text for the model
     """
     answer = await ctx.sample(prompt, max_tokens=100)
     return Text(f"LLM response: {answer.text}")
@@ -31,7 +31,7 @@ async def test_elicitation(message: str, ctx: Context) -> Text:
     """Ask the user.
 
     Args:
-        message: what the user reads
+        message: text for the user
     """
     answer = await ctx.elicit(
         message,
@@ -90,7 +90,7 @@ async def test_elicitation_sep1330_enums(ctx: Context) -> Text:
 
 async def test_input_required_result_elicitation(ctx: Context) -> Text:
     """Ask for a name."""
-    asked = Elicit("What is your name?", _NAME, unasked=True)  # the suite sends a name before it was asked for
+    asked = Elicit("What is your name?", _NAME, unasked=True)  # the conformance suite sends a name before it is asked
     answer = (await ctx.ask(user_name=asked))["user_name"]
     return Text(f"Hello, {answer.content['name']}!" if answer.accepted else "Hello, whoever you are!")
 

@@ -10,12 +10,12 @@ from .media import PNG
 
 
 async def static_text() -> str:
-    """Return a text that never changes."""
+    """Return a constant text."""
     return "This is the content of the static text resource."
 
 
 async def static_binary() -> bytes:
-    """Return a picture that never changes."""
+    """Return a constant image."""
     return b64decode(PNG)
 
 
@@ -25,12 +25,12 @@ async def watched_resource() -> str:
 
 
 async def template_data(id: str) -> dict[str, object]:
-    """Return data made from the URI."""
+    """Return data for the ID in the URI."""
     return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
 
 
 def add_to(server: Server) -> None:
-    """Register all of them."""
+    """Register the resources and the template."""
     server.resource("test://static-text", title="Static text", mime_type="text/plain")(static_text)
     server.resource("test://static-binary", title="Static binary", mime_type="image/png")(static_binary)
     server.resource("test://watched-resource", title="Watched", mime_type="text/plain")(watched_resource)

@@ -1,4 +1,4 @@
-"""The server, put together."""
+"""The MCP server everything, which registers all features."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ server.completion(prompts.complete)
 
 
 def main() -> None:
-    """Serve as the command line says."""
+    """Serve MCP on stdin and stdout, or over HTTP with --http."""
     server.run()

@@ -29,12 +29,12 @@ async def failing_job() -> Text:
 
 
 async def protocol_error_job() -> Text:
-    """End with an error of the protocol."""
+    """Fail with a protocol error."""
     raise McpError(-31999, "The job broke the protocol, as it always does.")
 
 
 async def confirm_delete(filename: str, ctx: Context) -> Text:
-    """Ask before a file is deleted (none is)."""
+    """Ask for consent to delete a file. No file is deleted."""
     answer = await ctx.elicit(f"Delete {filename}?", _CONFIRM, key="confirm")
     if answer.accepted and answer.content["confirm"]:
         return Text(f"Deleted {filename}.")
@@ -48,14 +48,14 @@ async def multi_input(ctx: Context) -> Text:
 
 
 async def test_tool_with_task(ctx: Context) -> Text:
-    """Ask for a name in the request, and go on as a task."""
+    """Ask for a name during the request, then continue as a task."""
     answer = await ctx.elicit("What is your name?", _NAME, key="user_name")
     await ctx.start_task()
     return Text(f"Hello, {answer.content['name']}!" if answer.accepted else "Hello, whoever you are!")
 
 
 def add_to(server: Server) -> None:
-    """Register all of them."""
+    """Register the tools."""
     server.tool(greet)
     for tool in (slow_compute, protocol_error_job, confirm_delete, multi_input):
         server.tool(task="optional")(tool)

@@ -1,4 +1,4 @@
-"""Days as Search Console counts them: in Pacific time, and complete two to three days later. Pure but for `today`."""
+"""Reporting periods of Search Console: days in Pacific time, which are complete two to three days later."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["KEPT", "Against", "Period", "earlier", "latest", "today"]
 
 Against = Literal["previous", "year"]
 
-KEPT: Final = timedelta(days=488)  # 16 months, and no day less
-_COMPLETE: Final = timedelta(days=3)
-_YEAR: Final = timedelta(days=364)  # the same days of the week
+KEPT: Final = timedelta(days=488)  # 16 months, rounded up
+_COMPLETE: Final = timedelta(days=3)  # until data is complete
+_YEAR: Final = timedelta(days=364)  # 52 weeks, so that weekdays match
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From the first to the last day, both included."""
+    """A range of days, both ends included."""
 
     first: date
     last: date
@@ -29,25 +29,25 @@ class Period:
 
     @property
     def days(self) -> int:
-        """How many days it has."""
+        """Number of days."""
         return (self.last - self.first).days + 1
 
 
 def today() -> date:
-    """Return the day in Pacific time, which reports are in."""
+    """Return the current date in Pacific time, the time zone of reports."""
     try:
         return datetime.now(ZoneInfo("America/Los_Angeles")).date()
-    except ZoneInfoNotFoundError:  # no tz database on this machine: an hour does not matter among complete days
+    except ZoneInfoNotFoundError:  # without a tz database, ignore daylight saving: an hour does not matter here
         return datetime.now(timezone(timedelta(hours=-8))).date()
 
 
 def latest(days: int, now: date) -> Period:
-    """Return the latest `days` days that are complete."""
+    """Return the latest `days` complete days."""
     last = now - _COMPLETE
     return Period(last - timedelta(days=days - 1), last)
 
 
 def earlier(period: Period, against: Against) -> Period:
-    """Return what a period is compared with: as many days just before, or the same days of the week a year ago."""
+    """Return the period to compare with: the days just before, or 52 weeks earlier."""
     back = _YEAR if against == "year" else timedelta(days=period.days)
     return Period(period.first - back, period.last - back)

@@ -1,4 +1,4 @@
-"""Figures of Search Analytics: summed, compared, and searched for what is worth doing. Pure."""
+"""Computations on Search Analytics rows: totals, changes, opportunities, and competing pages."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = [
     "total",
 ]
 
-_PART: Final = 0.1  # of a query's impressions: a page with less does not compete
+_PART: Final = 0.1  # minimum share of a query's impressions for a competing page
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Clicks, impressions, clicks by impressions (0 to 1), and the average position, 1 being the first."""
+    """Clicks, impressions, click-through rate (0 to 1), and average position (1 is the first)."""
 
     clicks: int
     impressions: int
@@ -35,7 +35,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One query, page, country or device in two periods; what is missing in one has no figures there."""
+    """A query, page, country or device in two periods; `now` or `before` is None if it is missing there."""
 
     key: str
     clicks: int
@@ -46,7 +46,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Opportunity:
-    """A query that is nearly on the first page, with its page."""
+    """A query near the first page, with its page."""
 
     query: str
     page: str
@@ -55,7 +55,7 @@ class Opportunity:
 
 @dataclass(frozen=True, slots=True)
 class PageShare:
-    """One of several pages for a query; `share` is its part of the query's impressions, 0 to 1."""
+    """A page of a query; `share` is its part of the query's impressions, 0 to 1."""
 
     page: str
     share: float
@@ -64,7 +64,7 @@ class PageShare:
 
 @dataclass(frozen=True, slots=True)
 class CompetingPages:
-    """A query for which several pages of the property are shown."""
+    """A query for which several pages of the property appear."""
 
     query: str
     impressions: int
@@ -72,18 +72,18 @@ class CompetingPages:
 
 
 def read_rows(answer: Mapping[str, Any]) -> dict[tuple[str, ...], Figures]:
-    """Return the rows of an answer by their keys."""
+    """Return the rows of a response by their keys."""
     rows = answer.get("rows") or ()
     return {tuple(row.get("keys") or ()): _figures([row]) for row in rows if isinstance(row, Mapping)}
 
 
 def total(rows: Iterable[Figures]) -> Figures:
-    """Sum figures; a position counts as often as it was seen."""
+    """Sum figures; positions are weighted by impressions."""
     return _figures([{"clicks": one.clicks, "impressions": one.impressions, "position": one.position} for one in rows])
 
 
 def changes(now: Mapping[tuple[str, ...], Figures], before: Mapping[tuple[str, ...], Figures]) -> list[Change]:
-    """Return what is in either period, by how many clicks it won or lost, and then by its name."""
+    """Return the changes of all keys of both periods, the largest gain in clicks first."""
     found = []
     for key in now.keys() | before.keys():
         one, other = now.get(key), before.get(key)
@@ -95,7 +95,7 @@ def changes(now: Mapping[tuple[str, ...], Figures], before: Mapping[tuple[str, .
 def opportunities(
     rows: Mapping[tuple[str, ...], Figures], *, first: float, last: float, least: int
 ) -> list[Opportunity]:
-    """Return rows of (query, page) between two positions with at least so many impressions, most impressions first."""
+    """Return (query, page) rows between two positions with at least `least` impressions, most impressions first."""
     found = [
         Opportunity(query, page, figures)
         for (query, page), figures in rows.items()
@@ -105,7 +105,7 @@ def opportunities(
 
 
 def competing(rows: Mapping[tuple[str, ...], Figures], *, least: int) -> list[CompetingPages]:
-    """Return the queries of (query, page) rows for which two pages or more have a tenth of the impressions each."""
+    """Return the queries for which at least two pages have a tenth of the impressions each."""
     by_query: dict[str, list[tuple[str, Figures]]] = defaultdict(list)
     for (query, page), figures in rows.items():
         by_query[query].append((page, figures))

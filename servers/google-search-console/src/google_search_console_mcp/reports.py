@@ -1,4 +1,4 @@
-"""Tools that answer in one call what takes several of the API: comparisons, opportunities, many pages, all sitemaps."""
+"""Tools that combine several API calls: comparisons, opportunities, inspections and sitemaps."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Limit = Annotated[int, Field(ge=1, le=100)]
 Dimension = Literal["query", "page", "country", "device"]
 Pages = Annotated[list[str], Field(min_length=1, max_length=50)]
 
-_ROWS: Final = 25_000  # of one answer
-_MOST: Final = 50_000  # of one day and search type
-_AT_ONCE: Final = 4  # inspections; 600 a minute are permitted
-_USED_UP: Final = re.compile(r"\b429\b|quota|rate ?limit", re.IGNORECASE)  # Google says 403 to that as well
-_STALE: Final = timedelta(days=30)
+_ROWS: Final = 25_000  # per response, a limit of the API
+_MOST: Final = 50_000  # per day and search type, a limit of the API
+_AT_ONCE: Final = 4  # concurrent inspections; the quota is 600 per minute
+_USED_UP: Final = re.compile(r"\b429\b|quota|rate ?limit", re.IGNORECASE)  # Google also returns 403 for this
+_STALE: Final = timedelta(days=30)  # since Google last read a sitemap
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two periods side by side; `won` and `lost` are those that changed most."""
+    """Comparison of two periods; `won` and `lost` have the largest changes in clicks."""
 
     period: str
     compared_with: str
@@ -44,7 +44,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Opportunities:
-    """Queries that are nearly on the first page."""
+    """Queries near the first page; `found` counts all of them."""
 
     period: str
     found: int
@@ -53,7 +53,7 @@ class Opportunities:
 
 @dataclass(frozen=True, slots=True)
 class Competition:
-    """Queries for which several pages are shown."""
+    """Queries for which several pages compete; `found` counts all of them."""
 
     period: str
     found: int
@@ -62,7 +62,7 @@ class Competition:
 
 @dataclass(frozen=True, slots=True)
 class InspectedPage:
-    """What Google knows of one page; `why` says what keeps it out, or what differs, "" when nothing does."""
+    """Index status of a page; `why` has the reasons why it is not indexed, or differs, else ""."""
 
     url: str
     verdict: str
@@ -73,7 +73,7 @@ class InspectedPage:
 
 @dataclass(frozen=True, slots=True)
 class Inspections:
-    """Pages by verdict, and those that want a look first; `why_not` says why the rest was not inspected."""
+    """Index status of pages, those with problems first; `why_not` is the reason if some were not inspected."""
 
     verdicts: dict[str, int]
     pages: list[InspectedPage]
@@ -83,7 +83,7 @@ class Inspections:
 
 @dataclass(frozen=True, slots=True)
 class SitemapHealth:
-    """One sitemap; `problems` is empty when there is nothing to do."""
+    """A sitemap; `problems` is empty if there are none."""
 
     path: str
     urls: int
@@ -105,12 +105,12 @@ async def compare_periods(
 
     Args:
         siteUrl: the property, exactly as list_sites names it.
-        days: the latest complete days; not used with startDate.
-        startDate: the first day of the newer period, in place of days; with endDate.
-        endDate: its last day.
-        against: the days just before, or the same days of the week a year ago.
-        dimension: what is compared.
-        limit: winners and losers each.
+        days: number of latest complete days; ignored with startDate.
+        startDate: first day of the newer period, with endDate; replaces days.
+        endDate: last day of the newer period.
+        against: compare with the days just before, or with the same weekdays a year ago.
+        dimension: what to compare.
+        limit: maximum number of winners, and of losers.
     """
     period = _period(days, startDate, endDate)
     other = _kept(earlier(period, against))
@@ -140,21 +140,21 @@ async def find_near_first_page(
     minImpressions: Annotated[int, Field(ge=1)] = 50,
     limit: Limit = 25,
 ) -> Opportunities:
-    """Find queries that are nearly at the top and often seen, with their pages: where a better page pays first.
+    """Find queries that are nearly on the first page and often seen, with their pages: where a better page pays first.
 
     Args:
         siteUrl: the property, exactly as list_sites names it.
-        days: the latest complete days; not used with startDate.
-        startDate: the first day, in place of days; with endDate.
-        endDate: the last day.
-        fromPosition: the best average position that counts.
-        toPosition: the worst.
-        minImpressions: what was seen less often is left out.
-        limit: queries in the answer; `found` says how many there are.
+        days: number of latest complete days; ignored with startDate.
+        startDate: first day, with endDate; replaces days.
+        endDate: last day.
+        fromPosition: best average position to include.
+        toPosition: worst average position to include.
+        minImpressions: minimum number of impressions.
+        limit: maximum number of queries; `found` counts all.
     """
     if fromPosition > toPosition:
         raise ToolError(
-            f"fromPosition {fromPosition:g} is behind toPosition {toPosition:g}: nothing lies between.\nhint: 1 is the first place; swap them"
+            f"fromPosition {fromPosition:g} is greater than toPosition {toPosition:g}.\nhint: position 1 is the best; swap them"
         )
     period = _period(days, startDate, endDate)
     rows = await _rows(ctx, siteUrl, period, ["query", "page"])
@@ -175,11 +175,11 @@ async def find_competing_pages(
 
     Args:
         siteUrl: the property, exactly as list_sites names it.
-        days: the latest complete days; not used with startDate.
-        startDate: the first day, in place of days; with endDate.
-        endDate: the last day.
-        minImpressions: queries that were seen less often are left out.
-        limit: queries in the answer; `found` says how many there are.
+        days: number of latest complete days; ignored with startDate.
+        startDate: first day, with endDate; replaces days.
+        endDate: last day.
+        minImpressions: minimum number of impressions of a query.
+        limit: maximum number of queries; `found` counts all.
     """
     period = _period(days, startDate, endDate)
     found = competing(await _rows(ctx, siteUrl, period, ["query", "page"]), least=minImpressions)
@@ -187,15 +187,15 @@ async def find_competing_pages(
 
 
 async def inspect_pages(siteUrl: SiteUrl, urls: Pages, ctx: Context) -> Inspections:
-    """Inspect up to 50 pages in Google's index, and say what keeps each out; for one page with every detail, inspect_url.
+    """Inspect up to 50 pages in Google's index, and report what keeps each out; for one page with every detail, inspect_url.
 
-    Each page counts for the quota of 2,000 a day. When the quota is used up, the rest is listed as not inspected.
+    Each page counts toward the quota of 2,000 a day. When it is used up, the rest is listed as not inspected.
 
     Args:
         siteUrl: the property, exactly as list_sites names it.
-        urls: the pages; each below the property.
+        urls: URLs of pages within the property.
     """
-    urls = list(dict.fromkeys(urls))  # each inspection counts for the quota
+    urls = list(dict.fromkeys(urls))  # without duplicates, because each inspection uses the quota
     limit, done, refused = asyncio.Semaphore(_AT_ONCE), 0, ""
 
     async def inspect(url: str) -> InspectedPage | None:
@@ -246,15 +246,15 @@ def _period(days: int, first: date | None, last: date | None) -> Period:
 
 
 def _kept(period: Period) -> Period:
-    """Return the period.
+    """Return the period after checking its age.
 
     Raises:
-        ToolError: Google has nothing of its first days any more: figures would be too low.
+        ToolError: Google has deleted data of its first days, so figures would be too low.
     """
     oldest = today() - KEPT
     if period.first < oldest:
         raise ToolError(
-            f"The period {_said(period)} begins before {oldest}: Google keeps 16 months.\nhint: take fewer days, or later ones; a comparison needs both periods"
+            f"The period {_said(period)} begins before {oldest}: Google keeps 16 months.\nhint: choose fewer or later days; a comparison needs both periods"
         )
     return period
 
@@ -264,7 +264,7 @@ def _said(period: Period) -> str:
 
 
 async def _rows(ctx: Context, site: str, period: Period, dimensions: list[str]) -> dict[tuple[str, ...], Figures]:
-    """Return all rows of a period that the API gives, page by page."""
+    """Return all rows of a period, page by page."""
     rows: dict[tuple[str, ...], Figures] = {}
     for start in range(0, _MOST, _ROWS):
         answer = await ask_google(
@@ -311,7 +311,7 @@ def _health(sitemap: dict[str, Any], now: datetime) -> SitemapHealth:
     if sitemap.get("isPending") or not read:
         problems.append("Google has not read it yet")
     elif day is None:
-        problems.append(f"when Google read it last cannot be understood: {read[:40]}")
+        problems.append(f"invalid time of the last read by Google: {read[:40]}")
     elif now - day > _STALE:
         problems.append(f"Google read it last on {read[:10]}")
     if sitemap.get("type") == "notSitemap":

@@ -1,4 +1,4 @@
-"""The MCP server google-search-console. This file is yours; `_generated` is rewritten whenever the API document changes."""
+"""The MCP server google-search-console. Edit this file; `_generated` is overwritten when the API document changes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ server = Server(
     version=__version__,
     title="Google Search Console",
     instructions=(
-        "How a site does in Google Search. Begin with list_sites: every other tool needs the property's exact name, "
-        "`sc-domain:example.com` or `https://www.example.com/`. For questions about growth or loss take compare_periods, for what to improve "
-        "find_near_first_page and find_competing_pages, for pages that are not in Google inspect_pages; query_search_analytics answers the rest. "
-        "Days are in Pacific time, and the last three are not complete."
+        "Performance of a site in Google Search. Start with list_sites: every other tool needs the property's exact name, "
+        "`sc-domain:example.com` or `https://www.example.com/`. Use compare_periods for growth or loss, find_near_first_page and "
+        "find_competing_pages for improvements, inspect_pages for pages that are not in Google, and query_search_analytics for the rest. "
+        "Days are in Pacific time, and the last three are incomplete."
     ),
 )
 server.mount_manifest(Path(__file__).parent / "_generated")
@@ -37,21 +37,21 @@ for _tool in (
     server.tool(annotations=_READS)(_tool)
 
 GUIDE: Final = """\
-# Search Analytics: what to know before asking
+# Notes on Search Analytics
 
 - Dimensions: country (three letters, DEU), device (DESKTOP, MOBILE, TABLET), page, query, searchAppearance, date, hour.
-- `position` is an average over all impressions: 1 is the first result. It can fall while clicks grow, when new queries are found.
-- Queries that too few people made are in the totals and in no row: rows of `query` add up to less.
-- Totals of a property count a page once for each query; totals by page count each page. Do not add one to the other.
-- Data begins 16 months ago. The last two or three days are not complete: `dataState: all` shows them.
-- One answer has at most 25,000 rows (`rowLimit`, `startRow`), one day of one search type 50,000.
-- The quotas: 1,200 queries a minute for a property; 2,000 inspections a day and 600 a minute.
+- `position` is an average over all impressions: 1 is the first result. It can get worse while clicks grow, because new queries appear.
+- Rare queries are in the totals but not in rows: rows of `query` add up to less.
+- Totals of a property count once per query; totals by page count each page. Do not add them.
+- Data starts 16 months ago. The last two or three days are incomplete: `dataState: all` includes them.
+- A response has at most 25,000 rows (`rowLimit`, `startRow`), a day of one search type 50,000.
+- Quotas: 1,200 queries per minute and property; 2,000 inspections per day and 600 per minute.
 """
 
 
 @server.before()
 def with_slash(call: ToolCall) -> None:
-    """Give a property that is a bare address the slash that Search Console wants."""
+    """Append the slash that Search Console requires to a property without a path."""
     site = call.arguments.get("siteUrl")
     if isinstance(site, str) and _ROOT.fullmatch(site):
         call.arguments["siteUrl"] = f"{site}/"
@@ -59,10 +59,10 @@ def with_slash(call: ToolCall) -> None:
 
 @server.before("query_search_analytics")
 def with_days(call: ToolCall) -> None:
-    """Refuse days that are none before Google is asked.
+    """Refuse invalid days before a request is sent.
 
     Raises:
-        ToolError: a day is none, or the last is before the first.
+        ToolError: a day is invalid, or the last is before the first.
     """
     days = []
     for name in ("startDate", "endDate"):
@@ -70,7 +70,7 @@ def with_days(call: ToolCall) -> None:
             days.append(date.fromisoformat(str(call.arguments.get(name))))
         except ValueError:
             raise ToolError(
-                f"{name} is {call.arguments.get(name)!r}, which is no day.\nhint: give it as 2026-10-31"
+                f"{name} is {call.arguments.get(name)!r}, which is not a valid day.\nhint: use the form 2026-10-31"
             ) from None
     if days[1] < days[0]:
         raise ToolError(f"the period ends on {days[1]}, before it begins on {days[0]}.")
@@ -78,21 +78,21 @@ def with_days(call: ToolCall) -> None:
 
 @server.resource("search-console://guide", title="How to read the figures", mime_type="text/markdown")
 def guide() -> str:
-    """What the dimensions, positions and limits of Search Analytics mean."""
+    """Explanation of the dimensions, positions and limits of Search Analytics."""
     return GUIDE
 
 
 @server.prompt(title="Weekly report")
 def weekly_report(site: str) -> str:
-    """Ask for a report of the last week.
+    """Ask for a report on the last week.
 
     Args:
         site: the property, as Search Console names it.
     """
     return (
         f"Write a report about {site} in Google Search. Compare the last 7 days with the 7 days before, and with the same week a year "
-        "ago. Name the queries and pages that won and lost most clicks, check the sitemaps, and end with three things to do, each with "
-        "the figures that speak for it. Do not guess at causes that the figures do not show."
+        "ago. List the queries and pages that gained and lost most clicks, check the sitemaps, and end with three actions, each with "
+        "supporting figures. Do not guess causes that the figures do not show."
     )
 
 
@@ -105,11 +105,11 @@ def page_not_found(site: str, page: str) -> str:
         page: the page's URL.
     """
     return (
-        f"Find out why {page} of {site} is not in Google. Inspect it, look whether a sitemap names it and whether that sitemap is read, and "
-        "whether another page gets its queries. Say what keeps it out, and what to change."
+        f"Find out why {page} of {site} is not in Google. Inspect it, check if a sitemap lists it and if Google reads that sitemap, and if "
+        "another page gets its queries. Report the causes, and what to change."
     )
 
 
 def main() -> None:
-    """Speak MCP on stdin and stdout, or with --http on a port."""
+    """Serve MCP on stdin and stdout, or over HTTP with --http."""
     server.run()

@@ -1,4 +1,4 @@
-"""Ad accounts: their currency and their day, and one look at all that runs."""
+"""Ad accounts: currency, current date, and an overview of running campaigns."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ STATES: Final[dict[int, str]] = {
     201: "active",
     202: "closed",
 }
-"""What account_status means."""
+"""Meaning of account_status."""
 
 _CURRENCIES: dict[str, str] = {}
 
 
 def node_of(account: str) -> str:
-    """Return an ad account's id with `act_`."""
+    """Return an ad account's ID with the prefix `act_`."""
     return account if account.startswith("act_") else f"act_{account}"
 
 
 async def currency_of(account: str) -> str:
-    """Return the currency of an ad account, which never changes."""
+    """Return the currency of an ad account. It is cached, because it never changes."""
     node = node_of(account)
     if node not in _CURRENCIES:
         _CURRENCIES[node] = str((await graph.get(node, fields="currency")).get("currency", ""))
@@ -45,13 +45,13 @@ async def currency_of(account: str) -> str:
 
 
 def amount(minor: Any, currency: str) -> str:
-    """Return an amount as Meta gives it, minor units in a text, as people write it; "" for none."""
+    """Format an amount in Meta's minor units, which is a string; "" for 0 or a missing one."""
     units = stored(minor, "an amount")
     return written(units, currency) if units > 0 else ""
 
 
 def today_in(account: graph.Json, now: datetime | None = None) -> date:
-    """Return the date in an ad account's time zone, by its `timezone_offset_hours_utc`."""
+    """Return the current date in an ad account's time zone, from its `timezone_offset_hours_utc`."""
     offset = account.get("timezone_offset_hours_utc")
     hours = offset if isinstance(offset, int | float) else 0
     return ((now or datetime.now(UTC)) + timedelta(hours=hours)).date()
@@ -63,9 +63,9 @@ _RUNNING: Final = ["ACTIVE", "WITH_ISSUES", "IN_PROCESS"]
 
 
 async def account_overview(
-    ad_account_id: Annotated[str, "The ad account, act_1234567890."],
+    ad_account_id: Annotated[str, "ID of the ad account, act_1234567890."],
 ) -> dict[str, Any]:
-    """Show at one look how an ad account stands: state, what runs on which budget, and what it spent in the last 7 days.
+    """Show an overview of an ad account: state, what is running on which budget, and spend of the last 7 days.
 
     Amounts are in the account's currency. Answers "what is running?" and "is anything wrong with the account?".
     """
@@ -81,7 +81,7 @@ async def account_overview(
         ]
     )  # fmt: skip
     if isinstance(account, GraphError):
-        await graph.get(node, fields="id")  # the same refusal, with all that Meta says
+        await graph.get(node, fields="id")  # raises the same error, with all of Meta's details
         raise ToolError(account.message)
     graph.identified(account, node)
     currency = str(account.get("currency", ""))

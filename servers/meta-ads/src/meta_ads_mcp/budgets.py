@@ -1,4 +1,4 @@
-"""Changing budgets: read, show before and after in the currency, ask where it matters, change, read again."""
+"""Tools that change budgets, with amounts in the currency and consent for large raises."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .money import change, digits, minor_units, stored, written
 __all__ = ["change_budget", "plan_budget_increase"]
 
 _FIELDS = "id,name,account_id,effective_status,daily_budget,lifetime_budget"
-_DAY: Final = 86_400.0
+_DAY: Final = 86_400.0  # seconds
 _FIRST: dict[str, tuple[float, int]] = {}
-"""When a budget was first changed here without a question, and what it was then: small raises of a day count together."""
+"""(time, budget) before the first change of a day without consent, by object, so that small raises add up."""
 
 _OWN = {"daily": "daily_budget", "lifetime": "lifetime_budget"}
 
 
 def _limit(variable: str, default: float) -> float:
-    """Return a number that the person who runs the server set.
+    """Return a number from the environment.
 
     Raises:
-        ToolError: it is no finite number: with `nan` no raise would be above the limit.
+        ToolError: it is not finite. No raise would exceed a limit of `nan`.
     """
     text = os.environ.get(variable, "").strip()
     try:
@@ -38,21 +38,19 @@ def _limit(variable: str, default: float) -> float:
     except ValueError:
         number = nan
     if not isfinite(number):
-        raise ToolError(
-            f"{variable} is {text[:20]!r}.\nhint: the person who runs this server sets a number, such as 20."
-        )
+        raise ToolError(f"{variable} is {text[:20]!r}.\nhint: the operator must set it to a number, such as 20.")
     return number
 
 
 def _needs_consent(before: int, after: int, currency: str) -> bool:
-    """Return whether a raise is so large that a person decides: in percent, or in what it adds."""
+    """Return True if a raise needs consent, because of its percentage or amount."""
     percent, most = _limit("META_ADS_CONFIRM_PERCENT", 20), _limit("META_ADS_CONFIRM_AMOUNT", 100)
     added = Decimal(after - before).scaleb(-digits(currency))
     return after > before and ((after - before) * 100 > before * percent or added > Decimal(str(most)))
 
 
 def _since(node: str, before: int) -> tuple[float, int]:
-    """Return what a raise is judged against, and since when: the budget as it was at the first change of a day, or as it is where that is less."""
+    """Return (time, budget) to compare a raise with: before the first change of a day, or now if that is lower."""
     now = time.time()
     for old in [one for one, (at, _) in _FIRST.items() if now - at >= _DAY]:
         del _FIRST[old]
@@ -61,18 +59,18 @@ def _since(node: str, before: int) -> tuple[float, int]:
 
 
 def _kind(node: graph.Json) -> Literal["daily", "lifetime"]:
-    """Return which budget an object has.
+    """Return the kind of an object's budget.
 
     Raises:
-        ToolError: it has none of its own.
+        ToolError: the object has no budget.
     """
     for kind, name in _OWN.items():
         if stored(node.get(name), name):
             return kind  # type: ignore[return-value]
     raise ToolError(
-        f"{node.get('name')} ({node.get('id')}) has no budget of its own: it is on its ad sets if this is a campaign, "
-        "or on the campaign if this is an ad set.\n"
-        "hint: list_ad_sets of the campaign, or list_campaigns of the account, show where the budget is; change it there."
+        f"{node.get('name')} ({node.get('id')}) has no budget: the budget of a campaign may be on its ad sets, "
+        "and that of an ad set on its campaign.\n"
+        "hint: list_ad_sets of the campaign, or list_campaigns of the account, show the budget; change it there."
     )
 
 
@@ -88,22 +86,22 @@ def _after(before: int, currency: str, amount: float | None, percent: float | No
 
 
 async def change_budget(
-    object_id: Annotated[graph.NodeId, Field(description="The campaign or ad set that has the budget.")],
+    object_id: Annotated[graph.NodeId, Field(description="ID of the campaign or ad set that has the budget.")],
     ctx: Context,
     amount: Annotated[
         float | None,
-        Field(gt=0, le=1e9, description="The new budget in the account's currency: 75 means 75.00, not minor units."),
+        Field(gt=0, le=1e9, description="New budget in the account's currency: 75 means 75.00, not minor units."),
     ] = None,
     percent: Annotated[
-        float | None, Field(gt=-100, le=1000, description="Instead of amount: raise by so many percent; -10 lowers.")
+        float | None, Field(gt=-100, le=1000, description="Instead of amount: percentage of the raise; -10 lowers.")
     ] = None,
     confirm: Annotated[
-        str, Field(description="Only after this tool gave it: the code, once the person agreed to what it says.")
+        str, Field(description="Code from this tool's refusal, after the user agreed to its question.")
     ] = "",
 ) -> dict[str, Any]:
     """Raise or lower the daily or lifetime budget of a campaign or ad set; shows before and after in the currency.
 
-    A raise above 20 % or 100 in the currency within a day needs a person's consent: the client asks, or the answer says what to do.
+    A raise above 20 % or 100 in the currency within a day needs the user's consent: the client asks, or the error explains what to do.
     """
     node = await graph.get(object_id, fields=_FIELDS)
     kind = _kind(node)
@@ -131,55 +129,57 @@ async def change_budget(
     try:
         now = await graph.get(object_id, fields=f"{_OWN[kind]},effective_status")
         seen = written(stored(now.get(_OWN[kind]), _OWN[kind]), currency)
-    except ToolError as error:  # the change was made; who tried again would make it twice
-        return {**told, "changed": True, "note": f"It was changed; how it is now could not be read: {error}"}
+    except ToolError as error:  # the change was made, so this must not look like a failure
+        return {**told, "changed": True, "note": f"It was changed, but the new value could not be read: {error}"}
     return {**told, "after": seen, "changed": True, "state": now.get("effective_status")}
 
 
 def _moment(text: str) -> datetime:
-    """Return a time with its offset.
+    """Parse a time with an offset.
 
     Raises:
-        ToolError: it is none, or has no offset.
+        ToolError: the time is invalid, or has no offset.
     """
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         found = None
     if found is None or found.tzinfo is None:
-        raise ToolError(f"{text} is no time with an offset.\nhint: write 2026-11-27T00:00:00+01:00.")
+        raise ToolError(f"{text} is not a time with an offset.\nhint: write 2026-11-27T00:00:00+01:00.")
     return found
 
 
 async def plan_budget_increase(
-    campaign_id: Annotated[graph.NodeId, Field(description="A campaign with a daily budget of its own.")],
+    campaign_id: Annotated[graph.NodeId, Field(description="ID of a campaign with its own daily budget.")],
     amount: Annotated[
         float,
         Field(
-            gt=0, le=1e9, description="What is added to the daily budget, in the account's currency: 50 means 50.00."
+            gt=0, le=1e9, description="Amount to add to the daily budget, in the account's currency: 50 means 50.00."
         ),
     ],
-    start: Annotated[str, Field(description="Beginning, a full hour, with offset: 2026-11-27T00:00:00+01:00.")],
-    end: Annotated[str, Field(description="End, likewise.")],
+    start: Annotated[str, Field(description="Start, a full hour, with offset: 2026-11-27T00:00:00+01:00.")],
+    end: Annotated[str, Field(description="End, in the same form.")],
     ctx: Context,
     confirm: Annotated[
-        str, Field(description="Only after this tool gave it: the code, once the person agreed to what it says.")
+        str, Field(description="Code from this tool's refusal, after the user agreed to its question.")
     ] = "",
 ) -> dict[str, Any]:
-    """Plan a higher daily budget of a campaign for some days of high demand, such as Black Friday. A person must agree."""
+    """Plan a higher daily budget of a campaign for some days of high demand, such as Black Friday. The user must agree."""
     begins, ends = _moment(start), _moment(end)
     if ends <= begins:
         raise ToolError(f"{end} is not after {start}.\nhint: end is the end of the period.")
     if begins <= datetime.now(UTC):
-        raise ToolError(f"{start} is over.\nhint: an increase is planned for hours to come.")
+        raise ToolError(f"{start} is in the past.\nhint: plan an increase for future hours.")
     for text, one in ((start, begins), (end, ends)):
         if one.minute or one.second or one.microsecond:
-            raise ToolError(f"{text} is no full hour.\nhint: write {one.isoformat()[:14]}00:00{one.isoformat()[-6:]}.")
+            raise ToolError(
+                f"{text} is not a full hour.\nhint: write {one.isoformat()[:14]}00:00{one.isoformat()[-6:]}."
+            )
     node = await graph.get(campaign_id, fields=_FIELDS)
     before = stored(node.get("daily_budget"), "daily_budget")
     if not before:
         raise ToolError(
-            f"{node.get('name')} ({campaign_id}) has no daily budget, which this raises.\nhint: list_ad_sets shows where its budget is."
+            f"{node.get('name')} ({campaign_id}) has no daily budget to raise.\nhint: list_ad_sets shows the budgets of its ad sets."
         )
     currency = await currency_of(str(node.get("account_id", "")))
     added = minor_units(amount, currency)

@@ -1,4 +1,4 @@
-"""Comparing a period with the one before: what changed, by campaign, ad set or ad, in one call."""
+"""Tool that compares a period with the one before, by campaign, ad set or ad."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ _NAMES: Final[dict[str, str]] = {
 }
 _IDS: Final[dict[str, str]] = {"account": "account_id", "campaign": "campaign_id", "adset": "adset_id", "ad": "ad_id"}
 _SHOWN: Final = ("spend", "results", "cost_per_result", "roas", "ctr_percent", "cpm")
-_MOST: Final = 5_000  # rows that are read
+_MOST: Final = 5_000  # maximum rows to read
 
 Period = dict[str, str]
 
 
 def periods(today: date, days: int, since: str, until: str) -> tuple[Period, Period]:
-    """Return the earlier period and the later one, of the same length, the one right before the other.
+    """Return two adjacent periods of the same length, the earlier one first.
 
     Args:
-        today: in the account's time zone; the later period ends the day before, unless it is given.
-        days: its length.
-        since: its first day, or "".
-        until: its last day, or "".
+        today: current date in the account's time zone; by default, the later period ends on the day before.
+        days: length of the later period.
+        since: first day of the later period, or "".
+        until: last day of the later period, or "".
 
     Raises:
-        ToolError: a day is none, or the last is before the first.
+        ToolError: a day is invalid, or the last is before the first.
     """
     try:
         last = date.fromisoformat(until) if until else today - timedelta(days=1)
         first = date.fromisoformat(since) if since else last - timedelta(days=days - 1)
     except ValueError:
-        raise ToolError(f"{since} to {until} is no period.\nhint: days have the form 2026-10-31.") from None
+        raise ToolError(f"{since} to {until} is not a valid period.\nhint: days have the form 2026-10-31.") from None
     if first > last:
         raise ToolError(f"{first} is after {last}.\nhint: since is the first day, until the last.")
     length = last - first + timedelta(days=1)
@@ -58,16 +58,16 @@ def _period(first: date, last: date) -> Period:
 
 
 async def compare_periods(
-    ad_account_id: Annotated[str, "The ad account, act_1234567890."],
-    level: Annotated[Level, "What is compared."] = "campaign",
+    ad_account_id: Annotated[str, "ID of the ad account, act_1234567890."],
+    level: Annotated[Level, "Kind of objects to compare."] = "campaign",
     days: Annotated[int, "Length of both periods; the later one ends yesterday."] = 7,
     since: Annotated[str, "First day of the later period, YYYY-MM-DD, instead of days."] = "",
     until: Annotated[str, "Last day of the later period."] = "",
     result: Annotated[
         str,
-        "What counts as a result: purchase, lead, add_to_cart, link_click, landing_page_view, app_install … or an action_type.",
+        "Action that counts as a result: purchase, lead, add_to_cart, link_click, landing_page_view, app_install … or an action_type.",
     ] = "purchase",
-    most: Annotated[int, "At most so many rows, those whose spend changed most."] = 20,
+    most: Annotated[int, "Maximum number of rows, those whose spend changed most."] = 20,
 ) -> dict[str, Any]:
     """Compare spend, results, cost per result, ROAS, CTR and CPM with the period before, by campaign, ad set or ad.
 
@@ -92,14 +92,14 @@ async def compare_periods(
         "rows": _rows(rows, level, after, result)[:most],
     }
     if result in RESULTS and not any(told["total"]["results"][key] for key in ("before", "after")):
-        told["note"] = f"No {result} was counted in either period; get_insights with actions shows what was."
+        told["note"] = f"No {result} was counted in either period; get_insights with actions shows other results."
     if more:
         told["note"] = f"Only the first {_MOST:,} rows were compared: choose a higher level."
     return told
 
 
 def _compared(rows: Iterable[graph.Json], after: Period, result: str) -> dict[str, Any]:
-    """Return the sums of both periods side by side; a row belongs to the later one by its first day."""
+    """Return the totals of both periods. Rows whose first day is that of the later period belong to it."""
     given = list(rows)
     new = totals((row for row in given if row.get("date_start") == after["since"]), result)
     old = totals((row for row in given if row.get("date_start") != after["since"]), result)
@@ -107,7 +107,7 @@ def _compared(rows: Iterable[graph.Json], after: Period, result: str) -> dict[st
 
 
 def _rows(rows: list[graph.Json], level: str, after: Period, result: str) -> list[dict[str, Any]]:
-    """Return a comparison for each object, those first whose spend changed most."""
+    """Return a comparison per object, the largest change in spend first."""
     by_id: dict[str, list[graph.Json]] = {}
     for row in rows:
         by_id.setdefault(str(row.get(_IDS[level], "")), []).append(row)

@@ -1,4 +1,4 @@
-"""Why something is not delivered: the states, issues, reviews, budgets and dates from an ad up to its account."""
+"""Tool that explains why an object is not delivered, by states, issues, reviews, budgets, dates and its account."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _STATES: Final[dict[str, str]] = {
     "DELETED": "is deleted.",
     "PENDING_REVIEW": "is in review; Meta mostly needs less than 24 hours.",
     "DISAPPROVED": "was rejected by Meta's review; change the creative, or ask for another review in Account quality.",
-    "PENDING_BILLING_INFO": "waits for a payment method of the account.",
-    "IN_PROCESS": "is being made ready by Meta; wait some minutes.",
+    "PENDING_BILLING_INFO": "requires a payment method of the account.",
+    "IN_PROCESS": "is being processed by Meta; wait some minutes.",
     "WITH_ISSUES": "has issues that keep it from being delivered.",
 }
 
@@ -42,12 +42,12 @@ Finding = dict[str, str]
 
 
 async def diagnose_delivery(
-    kind: Annotated[Kind, Field(description="What the id is.")],
-    object_id: Annotated[graph.NodeId, Field(description="The campaign, ad set or ad that does not run as it should.")],
+    kind: Annotated[Kind, Field(description="Kind of the object.")],
+    object_id: Annotated[graph.NodeId, Field(description="ID of the campaign, ad set or ad.")],
 ) -> dict[str, Any]:
-    """Say why a campaign, ad set or ad is not delivered or spends too little, from the ad up to the account's payments.
+    """Explain why a campaign, ad set or ad is not delivered or spends too little, from the ad up to the account's payments.
 
-    Looks at states, review feedback, issues, budgets, dates, the learning phase and the account. Answers "why is my ad not running?".
+    Checks states, review feedback, issues, budgets, dates, the learning phase and the account. Answers "why is my ad not running?".
     """
     node = await graph.get(object_id, fields=_FIELDS[kind])
     owner = str(node.get("account_id", ""))
@@ -68,7 +68,7 @@ async def diagnose_delivery(
 
 
 def _chain(kind: str, node: graph.Json) -> list[tuple[str, graph.Json]]:
-    """Return the object and what it is in, each with its kind."""
+    """Return the object and its parents, each with its kind."""
     inside = [("ad_set", node.get("adset")), ("campaign", node.get("campaign"))]
     return [(kind, node), *((name, one) for name, one in inside if isinstance(one, dict))]
 
@@ -81,7 +81,7 @@ def _findings(word: str, one: graph.Json, currency: str) -> list[Finding]:
 
 
 def _state(one: graph.Json) -> list[Finding]:
-    # An object whose parent is paused says so (CAMPAIGN_PAUSED), and the parent has the finding.
+    # The status of an object with a paused parent is CAMPAIGN_PAUSED or similar; the parent has the finding.
     state = str(one.get("status") if one.get("status") not in {None, "ACTIVE"} else one.get("effective_status"))
     found = []
     if text := _STATES.get(state):
@@ -107,7 +107,7 @@ def _state(one: graph.Json) -> list[Finding]:
         found.append(
             {
                 "finding": f"It {text}.",
-                "next": "Avoid large edits; join ad sets, or optimise for a more frequent result.",
+                "next": "Avoid large edits; merge ad sets, or optimize for a more frequent result.",
             }
         )
     return found  # fmt: skip
@@ -141,7 +141,7 @@ def _dates(one: graph.Json) -> list[Finding]:
 
 
 def _time(text: Any) -> datetime | None:
-    """Return a time as Meta writes it, 2026-10-31T23:59:59+0100; None for what is none."""
+    """Parse a time of the form 2026-10-31T23:59:59+0100; None if it is invalid."""
     try:
         return datetime.strptime(str(text), "%Y-%m-%dT%H:%M:%S%z")
     except ValueError:
@@ -149,7 +149,7 @@ def _time(text: Any) -> datetime | None:
 
 
 async def _children(campaign: str) -> list[Finding]:
-    """Return what keeps all ads of a campaign from running."""
+    """Return the findings if a campaign has no active ad."""
     ads, _ = await graph.pages(campaign, "ads", 200, fields="id,effective_status")
     states: dict[str, int] = {}
     for one in ads:
@@ -170,8 +170,8 @@ def _account(account: graph.Json) -> list[Finding]:
     found = []
     if state not in {1, 201}:
         text = f"The account is {STATES.get(state, 'in an unknown state')}."
-        found.append({"where": where, "finding": text, "next": "A person settles that in Billing and payments."})
+        found.append({"where": where, "finding": text, "next": "Settle that in Billing and payments."})
     if cap and stored(account.get("amount_spent"), "amount_spent") >= cap:
         text = "The account's spending limit is reached."
-        found.append({"where": where, "finding": text, "next": "A person raises or resets it in Billing and payments."})
+        found.append({"where": where, "finding": text, "next": "Raise or reset it in Billing and payments."})
     return found

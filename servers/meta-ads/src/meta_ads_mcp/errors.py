@@ -1,7 +1,7 @@
-"""What Meta says when it refuses, in its own words, and what to do next.
+"""Parsing of Meta's errors, and advice for each.
 
-Meta answers with {"error": {"message", "type", "code", "error_subcode", "error_user_title", "error_user_msg", "fbtrace_id"}};
-the code says what kind of failure it is, the subcode which one.
+An error response is {"error": {"message", "type", "code", "error_subcode", "error_user_title", "error_user_msg", "fbtrace_id"}};
+the code is the category of the failure, the subcode the exact one.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Final
 __all__ = ["THROTTLED", "GraphError", "explain", "next_step", "read_error"]
 
 THROTTLED: Final = frozenset({4, 17, 32, 613, *range(80000, 80015)})
-"""Codes of rate limits: of the app, the user, a page, an ad account, a business use case."""
+"""Codes of rate limits of an app, user, page, ad account or business use case."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphError:
-    """An error of the Graph API; texts are "" and numbers 0 where Meta said nothing."""
+    """An error of the Graph API; missing texts are "", missing numbers 0."""
 
     message: str
     code: int = 0
@@ -31,7 +31,7 @@ class GraphError:
 
 
 def read_error(value: Any) -> GraphError | None:
-    """Return the error in an answer, given as bytes, text or JSON; None when there is none of this form."""
+    """Return the error in a response (bytes, string or JSON), or None."""
     if isinstance(value, bytes | str):
         try:
             value = json.loads(value)
@@ -57,7 +57,7 @@ def _number(value: Any) -> int:
 
 
 def _fields(data: Any) -> tuple[str, ...]:
-    """Return the parameters that `error_data` blames; Meta sends it as an object, or as JSON in a text."""
+    """Return the faulty parameters in `error_data`, which is an object or a JSON string."""
     if isinstance(data, str):
         try:
             data = json.loads(data)
@@ -70,19 +70,19 @@ def _fields(data: Any) -> tuple[str, ...]:
 
 
 _BY_SUBCODE: Final[dict[int, str]] = {
-    33: "the id does not exist, or the token may not see it; look it up with a tool that lists, in the right ad account.",
+    33: "the ID does not exist, or the token may not see it; look it up with a list tool, in the right ad account.",
     99: "Meta could not answer; check that `level` fits the object, and ask for a shorter period.",
-    463: "the token has expired; the person who runs this server makes a new one and sets META_ADS_TOKEN. "
+    463: "the token has expired; the operator must create a new one and set META_ADS_TOKEN. "
     "A system user's token does not expire.",
-    458: "the app is no longer permitted by its user; the person who runs this server logs in again and sets META_ADS_TOKEN.",
-    460: "the password was changed since the token was made; the person who runs this server makes a new one.",
+    458: "the app is no longer permitted by its user; the operator must log in again and set META_ADS_TOKEN.",
+    460: "the password was changed since the token was made; the operator must create a new one.",
     459: "the user must log in at facebook.com and clear a checkpoint, then the token works again.",
     464: "the user must log in at facebook.com and clear a checkpoint, then the token works again.",
-    467: "the token is no longer valid; the person who runs this server makes a new one and sets META_ADS_TOKEN.",
+    467: "the token is no longer valid; the operator must create a new one and set META_ADS_TOKEN.",
     1487534: "too much data for one answer: use run_report, or a shorter period, fewer breakdowns, fewer fields.",
     1504018: "too much data for one answer: use run_report, or a shorter period, fewer breakdowns, fewer fields.",
-    1870034: "somebody accepts the Custom Audience terms at business.facebook.com/customaudiences/tos first.",
-    1885621: "the budget is on the campaign: leave daily_budget and lifetime_budget of the ad set out.",
+    1870034: "the Custom Audience terms must be accepted first, at business.facebook.com/customaudiences/tos.",
+    1885621: "the budget is on the campaign: omit daily_budget and lifetime_budget of the ad set.",
     2446079: "the ad account is throttled; wait some minutes, then make fewer and larger requests.",
 }
 
@@ -92,15 +92,15 @@ _BY_CODE: Final[dict[int, str]] = {
     4: "the app is throttled; wait until the hour is over, and make fewer requests.",
     10: "the app or token lacks a permission; reading needs ads_read, changes need ads_management, leads need leads_retrieval.",
     17: "the user's rate limit for this ad account is used up; wait some minutes.",
-    100: "correct the parameter that the message names and call again.",
-    102: "the session is over; the person who runs this server makes a new token and sets META_ADS_TOKEN.",
-    190: "the token is not valid; the person who runs this server makes a new one and sets META_ADS_TOKEN.",
+    100: "correct the parameter in the message and call again.",
+    102: "the session is over; the operator must create a new token and set META_ADS_TOKEN.",
+    190: "the token is not valid; the operator must create a new one and set META_ADS_TOKEN.",
     200: "the token's user lacks a role in this ad account, or the token a permission (ads_read, ads_management).",
     294: "the token lacks ads_management, which changes need.",
-    368: "Meta blocked this action for a time, for its policies; a person looks at Account quality in Business settings.",
+    368: "Meta blocked this action for a time, for its policies; check Account quality in Business settings.",
     613: "too many calls for this ad account in a short time; wait a minute.",
-    2635: "the API version has ended; the person who runs this server sets META_ADS_API_VERSION to one that Meta supports.",
-    3018: "Meta keeps results for 37 months; take a later first day.",
+    2635: "the API version has ended; the operator must set META_ADS_API_VERSION to a supported version.",
+    3018: "Meta keeps results for 37 months; use a later first day.",
     80000: "the limit for insights of this ad account is used up; wait, then ask for less, or use run_report.",
     80003: "the limit for custom audiences of this ad account is used up; wait.",
     80004: "the limit for managing this ad account is used up; wait, then make fewer requests.",
@@ -108,7 +108,7 @@ _BY_CODE: Final[dict[int, str]] = {
 
 
 def next_step(error: GraphError) -> str:
-    """Return what to do about an error, as the sentence of a hint; "" when nothing is known."""
+    """Return the hint for an error, or ""."""
     if "reduce the amount of data" in error.message.lower():
         return _BY_SUBCODE[1487534]
     if found := _BY_SUBCODE.get(error.subcode) or _BY_CODE.get(error.code):
@@ -121,12 +121,12 @@ def next_step(error: GraphError) -> str:
 
 
 def explain(what: str, error: GraphError, wait: str = "") -> str:
-    """Return the message for a failure.
+    """Return the message for an error.
 
     Args:
-        what: what failed, such as `GET /{campaign_id} failed: 400 Bad Request`.
-        error: what Meta said.
-        wait: a sentence on when it works again; "" when nobody knows.
+        what: the failed request, such as `GET /{campaign_id} failed: 400 Bad Request`.
+        error: Meta's error.
+        wait: a sentence on the end of a rate limit, or "".
     """
     numbers = [f"code {error.code}"] + [f"error_subcode {error.subcode}"] * bool(error.subcode)
     lines = [f"{what}: {error.message} ({', '.join(numbers)})"]

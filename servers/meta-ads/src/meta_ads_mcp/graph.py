@@ -1,6 +1,6 @@
-"""The Graph API: its version, proofs of the app's secret, limits, errors, and requests for tools of our own.
+"""Client of the Graph API: version, app secret proofs, rate limits, errors, and requests of the own tools.
 
-Generated tools and tools of our own share one way to Meta: `connection` takes the place of the generated one.
+Generated and own tools share the client class: `connection` replaces the generated connection.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ __all__ = [
 
 Json = dict[str, Any]
 NodeId = Annotated[str, PydanticField(pattern=r"^[1-9][0-9]{0,29}$")]
-"""The id of a campaign, ad set or ad; those of accounts begin with act_."""
+"""ID of a campaign, ad set or ad; IDs of accounts start with act_."""
 
 USAGE: Final = Usage()
-"""What this process knows of Meta's limits."""
+"""Usage of Meta's rate limits, as seen by this process."""
 
-_BATCH: Final = 50  # requests that one batch may hold
-_PAGE: Final = 500  # rows of one page that tools of our own ask for
+_BATCH: Final = 50  # maximum requests per batch, a limit of the API
+_PAGE: Final = 500  # rows per page of the own tools
 
 
 def _versioned(url: str, environ: Mapping[str, str]) -> str:
-    """Return a base URL with the version that META_ADS_API_VERSION names.
+    """Return a base URL with the version META_ADS_API_VERSION, if it is set.
 
     Raises:
-        ToolError: what it names is no version.
+        ToolError: META_ADS_API_VERSION is invalid.
     """
     version = environ.get("META_ADS_API_VERSION", "").strip()
     if not version:
@@ -70,7 +70,7 @@ def _versioned(url: str, environ: Mapping[str, str]) -> str:
 
 
 class _Graph(_Client):
-    """The way to Meta. Requests carry a proof of the app's secret when there is one; limits are noted, and obeyed."""
+    """Client that adds app secret proofs and respects rate limits."""
 
     async def _exchange(
         self, request: UpstreamRequest, certificate: Any, limit: int, attempt: int = 0
@@ -81,15 +81,15 @@ class _Graph(_Client):
         status, headers, content, cut = await super()._exchange(self._proved(request), certificate, limit, attempt)
         USAGE.note(place, headers)
         if minutes := USAGE.blocked(place):
-            headers = {"retry-after": str(minutes * 60), **headers}  # so that nothing is sent again before
+            headers = {"retry-after": str(minutes * 60), **headers}  # so that retries wait as well
         return status, headers, content, cut
 
     def _place(self, url: str) -> Place:
-        """Return what a request is counted for."""
+        """Return the rate limit that a URL counts toward."""
         return place_of(urlsplit(url).path.removeprefix(urlsplit(self.base_url).path.rstrip("/")))
 
     def _proved(self, request: UpstreamRequest) -> UpstreamRequest:
-        """Return a request with `appsecret_proof`, which apps can demand of every call."""
+        """Return a request with `appsecret_proof`, which some apps require."""
         key = secret("META_ADS_APP_SECRET", os.environ)
         token = next((value for name, value in request.headers if name.lower() == "authorization"), "")
         if not key or not token:
@@ -122,15 +122,13 @@ class _Graph(_Client):
 
 
 def _check(place: Place) -> None:
-    """Refuse a request of a place that Meta has closed for some minutes.
+    """Refuse a request while Meta blocks its rate limit.
 
     Raises:
-        ToolError: it is closed.
+        ToolError: requests are blocked.
     """
     if waiting := USAGE.waiting(place):
-        raise ToolError(
-            f"Not sent: {waiting}\nhint: wait that long; until then Meta refuses, and tries may make it longer."
-        )
+        raise ToolError(f"Not sent: {waiting}\nhint: wait that long; earlier requests fail, and may extend the time.")
 
 
 def _reason(status: int) -> str:
@@ -139,24 +137,24 @@ def _reason(status: int) -> str:
 
 @cache
 def connection() -> Upstream:
-    """Return the way to Meta that generated tools use."""
+    """Return the connection of the generated tools."""
     return _Graph(_versioned(BASE_URL, os.environ), SCHEMES, prefix="META_ADS")
 
 
 @cache
 def _reader() -> Upstream:
-    """Return the way to Meta for tools of our own, which read whole answers and give models their sum."""
+    """Return the connection of the own tools, which read and summarize large responses."""
     return _Graph(_versioned(BASE_URL, os.environ), SCHEMES, prefix="META_ADS", max_text=20_000_000)
 
 
-# --- requests of tools of our own ---
+# --- requests of the own tools ---
 
 
 async def get(node: str, edge: str = "", **query: Any) -> Json:
-    """Read an object or one of its edges; lists and objects in the query travel as JSON.
+    """Read an object or one of its edges. Lists and objects in the query are sent as JSON.
 
     Raises:
-        ToolError: Meta refuses, or the answer is none.
+        ToolError: the request fails, or the response has another form.
     """
     answer = await _send("GET", node, edge, query)
     if edge:
@@ -167,10 +165,10 @@ async def get(node: str, edge: str = "", **query: Any) -> Json:
 
 
 def rows(answer: Any, of: str) -> list[Json]:
-    """Return the objects of an edge's answer.
+    """Return the objects in the response of an edge.
 
     Raises:
-        ToolError: there is no list of objects in it.
+        ToolError: the response has no list of objects.
     """
     found = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
@@ -179,10 +177,10 @@ def rows(answer: Any, of: str) -> list[Json]:
 
 
 def identified(answer: Any, of: str) -> Json:
-    """Return the answer for an object, which always has its id.
+    """Return the response for an object after checking its ID.
 
     Raises:
-        ToolError: it has none.
+        ToolError: the response has no ID.
     """
     if not isinstance(answer, dict) or not answer.get("id"):
         raise _unexpected(of, "an object with `id`")
@@ -191,13 +189,13 @@ def identified(answer: Any, of: str) -> Json:
 
 def _unexpected(of: str, expected: str) -> ToolError:
     return ToolError(
-        f"Meta's answer for {of} is none that its reference knows; expected {expected}.\n"
-        "hint: nothing is known by this, not even that there is nothing; try again in a moment."
+        f"Meta's response for {of} is not of a documented form; expected {expected}.\n"
+        "hint: this does not mean that there is no data; try again in a moment."
     )
 
 
 async def post(node: str, edge: str = "", **form: Any) -> Json:
-    """Change an object, or make one at its edge; lists and objects in the form travel as JSON."""
+    """Change an object, or create one at its edge. Lists and objects in the form are sent as JSON."""
     return await _send("POST", node, edge, form)
 
 
@@ -207,10 +205,10 @@ async def delete(node: str) -> Json:
 
 
 async def pages(node: str, edge: str, most: int, **query: Any) -> tuple[list[Json], str]:
-    """Read the items of an edge page by page, at most so many; a page or cursor that was there before is the end.
+    """Read up to `most` items of an edge, page by page. A repeated page or cursor ends the list.
 
     Returns:
-        The items, and the cursor where the next ones begin; "" when there are no more.
+        The items, and the cursor of the next page, or "".
     """
     found: list[Json] = []
     page: list[Json] = []
@@ -232,7 +230,7 @@ async def pages(node: str, edge: str, most: int, **query: Any) -> tuple[list[Jso
 
 
 def _next(paging: Any) -> str:
-    """Return the cursor of the next page; "" where there is none."""
+    """Return the cursor of the next page, or ""."""
     cursors = paging.get("cursors") if isinstance(paging, dict) and paging.get("next") else None
     return str(cursors.get("after") or "") if isinstance(cursors, dict) else ""
 
@@ -268,7 +266,7 @@ _BATCHED: Final = Operation(
 
 
 def request(method: str, node: str, edge: str = "", **values: Any) -> Json:
-    """Return one request of a batch; lists and objects travel as JSON."""
+    """Return a request for `batch`. Lists and objects are sent as JSON."""
     pairs = {
         name: json.dumps(one, separators=(",", ":")) if isinstance(one, list | dict) else str(one)
         for name, one in values.items()
@@ -281,10 +279,10 @@ def request(method: str, node: str, edge: str = "", **values: Any) -> Json:
 
 
 async def batch(requests: Sequence[Json]) -> list[Json | GraphError]:
-    """Send requests together, fifty at a time.
+    """Send requests in batches of fifty.
 
     Returns:
-        For each, in their order, its answer, or what Meta said against it.
+        The response or error of each request, in order.
     """
     for one in requests:
         _check(place_of(urlsplit(one["relative_url"]).path))
@@ -302,15 +300,15 @@ async def batch(requests: Sequence[Json]) -> list[Json | GraphError]:
 
 
 def _answered(entry: Any) -> Json | GraphError:
-    """Return what one entry of a batch's answer says; null is a request that Meta did not get to."""
+    """Return the response or error in an entry of a batch response; null means that Meta did not process the request."""
     if not isinstance(entry, dict):
-        return GraphError("Meta did not get to this request in time", transient=True)
+        return GraphError("Meta did not process this request in time", transient=True)
     try:
         value = json.loads(entry.get("body") or "{}")
     except (ValueError, RecursionError):
         value = None
     if _status(entry) >= 400:
-        return read_error(value) or GraphError(f"Meta answered with status {entry.get('code')}")
+        return read_error(value) or GraphError(f"Meta returned HTTP {entry.get('code')}")
     return value if isinstance(value, dict) else {"result": value}
 
 

@@ -1,4 +1,4 @@
-"""What helps a model to ask rightly: prompts for the usual questions, and pages on metrics, breakdowns and limits."""
+"""Prompts for common questions, and resources on metrics, breakdowns and rate limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["add_to"]
 BREAKDOWNS: Final = """\
 # Breakdowns of insights
 
-Alone, or together where they stand in one line:
+Breakdowns in one line can be combined:
 
 - age, gender
 - country | region | dma: one of these
@@ -23,39 +23,39 @@ Alone, or together where they stand in one line:
 - image_asset, video_asset, title_asset, body_asset, description_asset, call_to_action_asset, link_url_asset: one, for ads with several assets
 - frequency_value: alone, with reach
 
-With region, dma or hourly breakdowns Meta gives no actions from outside its apps (website purchases).
+With region, dma or hourly breakdowns, Meta returns no actions outside its apps (website purchases).
 reach and frequency with breakdowns go back 13 months, other figures 37.
 
-Attribution windows: 1d_click, 7d_click, 28d_click, 1d_view, 1d_ev (engaged view). Since January 2026 Meta gives no 7d_view and 28d_view.
-Without windows actions are counted by each ad set's own attribution setting.
+Attribution windows: 1d_click, 7d_click, 28d_click, 1d_view, 1d_ev (engaged view). Since January 2026, 7d_view and 28d_view are not available.
+Without windows, each ad set's attribution setting applies.
 
-With action_breakdowns the lists of actions are split: action_type (the default), action_device, action_destination, action_carousel_card_name.
+action_breakdowns split the lists of actions: action_type (the default), action_device, action_destination, action_carousel_card_name.
 """
 
 METRICS: Final = """\
-# Fields of insights that people ask for
+# Common fields of insights
 
-| field | is |
+| field | meaning |
 |---|---|
-| spend | what was paid, in the account's currency |
-| impressions, reach, frequency | how often shown; to how many accounts; impressions for each |
-| clicks, inline_link_clicks, outbound_clicks | all clicks; on links; on links that leave Meta |
+| spend | amount spent, in the account's currency |
+| impressions, reach, frequency | number of views; number of accounts; impressions per account |
+| clicks, inline_link_clicks, outbound_clicks | all clicks; clicks on links; clicks on links that leave Meta |
 | ctr, inline_link_click_ctr | clicks in percent of impressions |
 | cpm, cpc, cost_per_inline_link_click | cost of 1,000 impressions, of a click, of a link click |
-| actions, action_values | results by action_type, and their value |
-| cost_per_action_type | cost of each |
-| purchase_roas, website_purchase_roas | value of purchases for each unit of spend |
-| results, cost_per_result | results of what the ad set optimises for |
+| actions, action_values | results by action_type, and their values |
+| cost_per_action_type | cost per result by action_type |
+| purchase_roas, website_purchase_roas | value of purchases per unit of spend |
+| results, cost_per_result | results by the ad set's optimization goal |
 | quality_ranking, engagement_rate_ranking, conversion_rate_ranking | compared with ads for the same audience; ads only |
-| video_p25_watched_actions … video_p100_watched_actions, video_thruplay_watched_actions | how far videos were watched |
-| campaign_id, campaign_name, adset_id, adset_name, ad_id, ad_name | what the row is about |
+| video_p25_watched_actions … video_p100_watched_actions, video_thruplay_watched_actions | video views by watched part |
+| campaign_id, campaign_name, adset_id, adset_name, ad_id, ad_name | object of the row |
 
-One purchase is under several action types (purchase, omni_purchase, offsite_conversion.fb_pixel_purchase): never add them up.
+One purchase appears under several action types (purchase, omni_purchase, offsite_conversion.fb_pixel_purchase): never add them.
 """
 
 
 def limits() -> dict[str, Any]:
-    """How much of Meta's rate limits this server has used, as the last answers said."""
+    """Usage of Meta's rate limits by this server, from the latest responses."""
     return {"limits": graph.USAGE.report()}
 
 
@@ -63,7 +63,7 @@ def weekly_review(ad_account_id: str, result: str = "purchase") -> str:
     """Review the last week of an ad account: what changed, what to stop, what to raise."""
     return (
         f"Review the last 7 days of the ad account {ad_account_id}. Call account_overview, then compare_periods with result={result} "
-        "for campaigns, and for ads where a campaign changed much. Say in five sentences what changed and why, then list at most three "
+        "for campaigns, and for ads where a campaign changed much. Explain in five sentences what changed and why, then list at most three "
         "things to pause and three budgets to raise, with figures. Change nothing before I agree."
     )
 
@@ -78,10 +78,10 @@ def find_waste(ad_account_id: str, result: str = "purchase") -> str:
 
 
 def add_to(server: Server) -> None:
-    """Register all of them."""
+    """Register the resources and prompts."""
     for name, text, about in (
-        ("breakdowns", BREAKDOWNS, "Which breakdowns of insights go together."),
-        ("metrics", METRICS, "Which fields insights have, and what they mean."),
+        ("breakdowns", BREAKDOWNS, "Valid combinations of insights breakdowns."),
+        ("metrics", METRICS, "Common fields of insights and their meaning."),
     ):
         _page(server, name, text, about)
     server.resource("meta-ads://limits", mime_type="application/json", description=limits.__doc__)(limits)

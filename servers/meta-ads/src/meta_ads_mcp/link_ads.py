@@ -1,4 +1,4 @@
-"""A link ad from its text and image in one step: image, creative and ad, all paused."""
+"""Tool that creates a link ad from text and image, paused."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ __all__ = ["create_link_ad"]
 
 
 async def _uploaded(node: str, image_base64: str) -> str:
-    """Return the hash of an image that was uploaded."""
+    """Upload an image and return its hash."""
     images = (await graph.post(node, "adimages", bytes=image_base64)).get("images") or {}
     found = next((one.get("hash") for one in images.values() if isinstance(one, dict)), None)
     if not found:
-        raise ToolError("Meta took the image but named no hash.\nhint: try again, with a JPEG or PNG in base64.")
+        raise ToolError("Meta accepted the image but returned no hash.\nhint: try again, with a JPEG or PNG in base64.")
     return str(found)
 
 
 async def create_link_ad(
-    ad_account_id: Annotated[str, "The ad account, act_1234567890."],
-    ad_set_id: Annotated[str, "The ad set that the ad goes into."],
-    page_id: Annotated[str, "The Facebook page that speaks; list_promote_pages has them."],
+    ad_account_id: Annotated[str, "ID of the ad account, act_1234567890."],
+    ad_set_id: Annotated[str, "ID of the ad set for the ad."],
+    page_id: Annotated[str, "ID of the Facebook page that publishes the ad, from list_promote_pages."],
     name: Annotated[str, "Name of ad and creative in Ads Manager."],
-    link: Annotated[str, "The https address that people are led to."],
-    message: Annotated[str, "The text above the image."],
-    headline: Annotated[str, "The line below the image."] = "",
-    description: Annotated[str, "The small text below the headline."] = "",
+    link: Annotated[str, "https URL that the ad links to."],
+    message: Annotated[str, "Text above the image."],
+    headline: Annotated[str, "Line below the image."] = "",
+    description: Annotated[str, "Small text below the headline."] = "",
     call_to_action: Annotated[
-        str, "The button: LEARN_MORE, SHOP_NOW, SIGN_UP, BOOK_NOW, GET_OFFER, DOWNLOAD …"
+        str, "Button: LEARN_MORE, SHOP_NOW, SIGN_UP, BOOK_NOW, GET_OFFER, DOWNLOAD …"
     ] = "LEARN_MORE",
-    image_hash: Annotated[str, "An image of the account, from list_ad_images; or image_url, or image_base64."] = "",
-    image_url: Annotated[str, "The https address of an image."] = "",
-    image_base64: Annotated[str, "A JPEG or PNG in base64, which is uploaded."] = "",
-    instagram_user_id: Annotated[str, "The Instagram account that speaks there."] = "",
+    image_hash: Annotated[str, "Image hash from list_ad_images; or give image_url or image_base64."] = "",
+    image_url: Annotated[str, "https URL of an image."] = "",
+    image_base64: Annotated[str, "JPEG or PNG in base64, to upload."] = "",
+    instagram_user_id: Annotated[str, "ID of the Instagram account that publishes the ad."] = "",
     url_tags: Annotated[str, "Query added to the link, such as utm_source=facebook."] = "",
 ) -> dict[str, Any]:
-    """Make a link ad with text, image, headline and button in an ad set, paused: uploads the image, makes creative and ad.
+    """Make a new link ad with text, image, headline and button in an ad set, paused. Creates image, creative and ad.
 
-    Nothing is spent until set_status switches the ad on; get_ad_previews shows it before.
+    Nothing is spent until set_status activates the ad; get_ad_previews shows a preview.
     """
     if sum(map(bool, (image_hash, image_url, image_base64))) != 1:
         raise ToolError("An ad has one image.\nhint: give one of image_hash, image_url and image_base64.")
@@ -74,7 +74,7 @@ async def create_link_ad(
             node, "ads", name=name, adset_id=ad_set_id, creative={"creative_id": creative}, status="PAUSED"
         )
     except ToolError as error:
-        raise ToolError(f"The creative {creative} was made, the ad was not: {error}") from None
+        raise ToolError(f"The creative {creative} was created, but not the ad: {error}") from None
     return {
         "ad_id": ad.get("id"),
         "creative_id": creative,

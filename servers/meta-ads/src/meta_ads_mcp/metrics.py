@@ -1,7 +1,7 @@
-"""Figures of insights: what Meta sends as texts and lists of actions, as numbers.
+"""Conversion of insights, which Meta returns as strings and lists of actions, to numbers.
 
 Meta reports one purchase under several action types (purchase, omni_purchase, offsite_conversion.fb_pixel_purchase and more).
-They overlap, so they are never added: the first that is there counts.
+They overlap, so they are never added: the first one present counts.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ RESULTS: Final[dict[str, tuple[str, ...]]] = {
     "messaging_conversation": ("onsite_conversion.messaging_conversation_started_7d",),
     "thruplay": ("video_view",),
 }
-"""What people call a result, and the action types that it is reported under, the widest first."""
+"""Result names, and the action types that report them, the most general first."""
 
 _LISTS: Final = frozenset({"actions", "action_values", "cost_per_action_type", "purchase_roas", "website_purchase_roas", "outbound_clicks", "conversions", "conversion_values", "results", "cost_per_result"})  # fmt: skip
 
 
 def number(value: Any) -> float:
-    """Return a figure of insights as a number; 0 for what is none."""
+    """Parse a number of insights; 0 if it is invalid."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -36,13 +36,13 @@ def number(value: Any) -> float:
 
 
 def action(entries: Any, kind: str) -> float:
-    """Return the value of a result in a list of actions; an action type of Meta's own counts as itself."""
+    """Return the value of a result, a key of RESULTS or an action type, in a list of actions."""
     found = {one.get("action_type"): one.get("value") for one in entries or [] if isinstance(one, dict)}
     return next((number(found[name]) for name in RESULTS.get(kind, (kind,)) if name in found), 0.0)
 
 
 def flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with its lists of actions as {action type: value}, or {action type: {window: value}} where windows were asked for."""
+    """Return a row with its lists of actions as {action type: value}, or {action type: {window: value}} if windows were requested."""
     return {
         name: _by_type(value) if name in _LISTS and isinstance(value, list) else value for name, value in row.items()
     }
@@ -55,14 +55,14 @@ def _by_type(entries: list[Any]) -> Any:
     for one in entries:
         rest = {name: value for name, value in one.items() if name != "action_type"}
         name = str(one["action_type"])
-        if name in found:  # split by an action breakdown: as Meta has it
+        if name in found:  # split by an action breakdown: keep Meta's form
             return entries
         found[name] = rest["value"] if set(rest) == {"value"} else rest
     return found
 
 
 def totals(rows: Iterable[dict[str, Any]], result: str) -> dict[str, float]:
-    """Return spend, impressions, clicks, results and their value, added up, with the rates that follow."""
+    """Return the sums of spend, impressions, clicks, results and their values, and the derived rates."""
     given = list(rows)
     spend = sum(number(row.get("spend")) for row in given)
     shown = sum(number(row.get("impressions")) for row in given)

@@ -1,4 +1,4 @@
-"""Reports that are too large for one answer: Meta's asynchronous insights jobs, as tasks of MCP where the client has them."""
+"""Tools for large reports by Meta's asynchronous insights jobs, as MCP tasks if the client supports them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _STATUS: Final = (
     "async_status,async_percent_completion,date_start,date_stop,error_code,error_subcode,error_message,error_user_msg"
 )
 _ENDED: Final = {"Job Failed", "Job Skipped"}
-_ROOM: Final = 80_000  # characters of rows in one answer: some 20,000 tokens, which clients still show whole
+_ROOM: Final = 80_000  # characters of rows in one result: about 20,000 tokens, which clients do not truncate
 _LONGEST: Final = 3600.0  # seconds that a task waits for a job
-_SLOWEST: Final = 15.0  # seconds between two looks at most
+_SLOWEST: Final = 15.0  # maximum seconds between two polls
 
 
 def _seconds(variable: str, default: float) -> float:
@@ -33,7 +33,7 @@ def _seconds(variable: str, default: float) -> float:
     try:
         return float(text) if text else default
     except ValueError:
-        raise ToolError(f"{variable} is {text[:20]!r}.\nhint: the person who runs this server sets a number.") from None
+        raise ToolError(f"{variable} is {text[:20]!r}.\nhint: the operator must set it to a number.") from None
 
 
 def _progress(job: graph.Json) -> int:
@@ -41,14 +41,14 @@ def _progress(job: graph.Json) -> int:
 
 
 def _finished(job: graph.Json) -> bool:
-    """Return whether a job's rows can be read.
+    """Return True if a job's rows can be read.
 
     Raises:
         ToolError: the job failed.
     """
     status = str(job.get("async_status", ""))
     if status in _ENDED:
-        said = job.get("error_user_msg") or job.get("error_message") or "Meta says no more"
+        said = job.get("error_user_msg") or job.get("error_message") or "Meta gives no reason"
         raise ToolError(
             f"{status}: {said} (code {job.get('error_code', 0)}, error_subcode {job.get('error_subcode', 0)})\n"
             "hint: ask for a shorter period, a higher level, or fewer breakdowns and fields, and run the report again."
@@ -57,7 +57,7 @@ def _finished(job: graph.Json) -> bool:
 
 
 async def _waited(run: str, ctx: Context) -> graph.Json:
-    """Return the job when it has finished, or as it is when the time for an ordinary call is over."""
+    """Wait for a job, and return its state when it has finished or the time is over."""
     pause = _seconds("META_ADS_POLL_SECONDS", 2.0)
     until = time.monotonic() + (_LONGEST if ctx.task_id else _seconds("META_ADS_WAIT_SECONDS", 45.0))
     while True:
@@ -70,18 +70,18 @@ async def _waited(run: str, ctx: Context) -> graph.Json:
 
 
 async def _told(run: str, job: graph.Json, most: int, after: str) -> dict[str, Any]:
-    """Return the rows of a finished job, or how far it is."""
+    """Return the rows of a finished job, or its progress."""
     if not _finished(job):
         return {
             "report_run_id": run,
             "status": job.get("async_status"),
             "percent": _progress(job),
             "rows": [],
-            "next": f"The job goes on at Meta: call read_report with report_run_id {run} in a moment.",
+            "next": f"The job is still running: call read_report with report_run_id {run} in a moment.",
         }
     rows, more = await graph.pages(run, "insights", most, after=after)
     fitting = _fitting(rows)
-    if fitting < len(rows):  # once more, for the cursor of the first row that is left out
+    if fitting < len(rows):  # read again, for the cursor after the last row that fits
         rows, more = await graph.pages(run, "insights", fitting, after=after)
     told: dict[str, Any] = {
         "report_run_id": run,
@@ -100,7 +100,7 @@ async def _told(run: str, job: graph.Json, most: int, after: str) -> dict[str, A
 
 
 def _fitting(rows: list[graph.Json]) -> int:
-    """Return how many rows one answer holds; at least one."""
+    """Return the number of rows that fit in one result, at least 1."""
     size = 0
     for index, row in enumerate(rows):
         size += len(json.dumps(flat(row), separators=(",", ":"), ensure_ascii=False)) + 1
@@ -110,47 +110,47 @@ def _fitting(rows: list[graph.Json]) -> int:
 
 
 def _check_days(since: str, until: str) -> None:
-    """Refuse days that there are not.
+    """Refuse an invalid period.
 
     Raises:
-        ToolError: a day is none, or the last is before the first.
+        ToolError: a day is invalid, or the last is before the first.
     """
     try:
         first, last = (datetime.strptime(day, "%Y-%m-%d").date() for day in (since, until))
     except ValueError:
-        raise ToolError(f"{since} to {until} is no period.\nhint: days have the form 2026-10-31.") from None
+        raise ToolError(f"{since} to {until} is not a valid period.\nhint: days have the form 2026-10-31.") from None
     if first > last:
         raise ToolError(f"{since} is after {until}.\nhint: since is the first day, until the last.")
 
 
 async def run_report(
-    object_id: Annotated[str, "An ad account (act_…), campaign, ad set or ad."],
+    object_id: Annotated[str, "ID of an ad account (act_…), campaign, ad set or ad."],
     ctx: Context,
-    level: Annotated[Level, "One row for each of these."] = "campaign",
-    date_preset: Annotated[str, "A period by name: last_7d, last_30d, last_90d, last_month, this_year, maximum …"] = "",
+    level: Annotated[Level, "Kind of objects with one row each."] = "campaign",
+    date_preset: Annotated[str, "Named period: last_7d, last_30d, last_90d, last_month, this_year, maximum …"] = "",
     since: Annotated[str, "First day, YYYY-MM-DD, instead of date_preset."] = "",
     until: Annotated[str, "Last day, YYYY-MM-DD."] = "",
     fields: Annotated[
-        list[str] | None, "Metrics and names; impressions, clicks, spend, actions and names when left out."
+        list[str] | None, "Metrics and names [default: impressions, clicks, spend, actions and names]."
     ] = None,
-    breakdowns: Annotated[list[str] | None, "Split by these, such as age, gender, country, publisher_platform."] = None,
-    time_increment: Annotated[str, "Days of one row, such as 1; monthly; all_days."] = "",
+    breakdowns: Annotated[list[str] | None, "Dimensions, such as age, gender, country, publisher_platform."] = None,
+    time_increment: Annotated[str, "Days per row, such as 1; monthly; all_days."] = "",
     action_attribution_windows: Annotated[
-        list[str] | None, "Count actions by these windows, such as 7d_click, 1d_view."
+        list[str] | None, "Windows to count actions by, such as 7d_click, 1d_view."
     ] = None,
     filtering: Annotated[
-        list[dict[str, Any]] | None, 'Such as {"field": "spend", "operator": "GREATER_THAN", "value": 0}.'
+        list[dict[str, Any]] | None, 'Filters, such as {"field": "spend", "operator": "GREATER_THAN", "value": 0}.'
     ] = None,
-    max_rows: Annotated[int, "At most so many rows now; read_report gives the rest."] = 200,
+    max_rows: Annotated[int, "Maximum number of rows; read_report returns the rest."] = 200,
 ) -> dict[str, Any]:
-    """Make a large report: starts Meta's asynchronous job, waits for it and reads the rows.
+    """Make a large report: start Meta's asynchronous job, wait for it and read the rows.
 
-    For long periods, many ads, days or breakdowns, where get_insights fails with "reduce the amount of data". Where the client knows tasks the report
-    is one; otherwise a job that takes long goes on at Meta, and read_report gives its rows later. Actions come as {action type: value}.
+    For long periods, many ads, days or breakdowns, if get_insights fails with "reduce the amount of data". It is an MCP task if the client supports
+    tasks; otherwise a long job continues at Meta, and read_report returns its rows later. Actions are returned as {action type: value}.
     """
     most = _bounded(max_rows)
     if (since or until) and not (since and until):
-        raise ToolError("since and until go together.\nhint: give both, or date_preset alone.")
+        raise ToolError("since and until must be given together.\nhint: give both, or only date_preset.")
     if since:
         _check_days(since, until)
     started = await graph.post(
@@ -172,11 +172,11 @@ async def run_report(
 
 
 async def read_report(
-    report_run_id: Annotated[str, "The job, as run_report or start_insights_job gave it."],
-    after: Annotated[str, "Where the next rows begin, as the last answer said."] = "",
-    max_rows: Annotated[int, "At most so many rows."] = 200,
+    report_run_id: Annotated[str, "ID of the job, from run_report or start_insights_job."],
+    after: Annotated[str, "Cursor of the next rows, from the previous result."] = "",
+    max_rows: Annotated[int, "Maximum number of rows."] = 200,
 ) -> dict[str, Any]:
-    """Read the rows of a report that was started before, or see how far it is. Meta keeps reports for 30 days."""
+    """Read the rows of a report that was started before, or its progress. Meta keeps reports for 30 days."""
     most = _bounded(max_rows)
     return await _told(report_run_id, await graph.get(report_run_id, fields=_STATUS), most, after)
 

@@ -1,4 +1,4 @@
-"""The MCP server of Meta Ads. This file is yours; `_generated` is rewritten whenever the API document changes."""
+"""The MCP server of Meta Ads. Edit this file; `_generated` is overwritten when the API document changes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .link_ads import create_link_ad
 from .reports import read_report, run_report
 from .states import delete_object, set_status
 
-api.upstream = graph.connection  # generated tools go the same way: limits, errors in Meta's words, proofs
+api.upstream = graph.connection  # also for generated tools: rate limits, detailed errors, app secret proofs
 
 server = Server(
     "meta-ads",
     version=__version__,
     title="Meta Ads",
     instructions=(
-        "Facebook and Instagram advertising. A campaign holds ad sets, an ad set holds ads, an ad shows a creative; ad account ids begin with act_. "
-        "Start with list_ad_accounts. account_overview shows what runs, compare_periods what changed, get_insights any figure, run_report large "
+        "Facebook and Instagram advertising. A campaign holds ad sets, an ad set holds ads, an ad shows a creative; ad account IDs start with act_. "
+        "Start with list_ad_accounts. account_overview shows running campaigns, compare_periods changes, get_insights any figure, run_report large "
         "reports, diagnose_delivery why something does not run. Everything is created paused. Budgets are changed by change_budget in the currency, "
-        "states by set_status: both ask a person where money is at stake. budget fields of lists are in minor units (5000 is 50.00 USD, but 5000 JPY)."
+        "states by set_status: both ask the user before spending increases. Budget fields of lists are in minor units (5000 is 50.00 USD, but 5000 JPY)."
     ),
 )
 server.mount_manifest(Path(__file__).parent / "_generated")
@@ -52,5 +52,5 @@ guides.add_to(server)
 
 
 def main() -> None:
-    """Speak MCP on stdin and stdout, or with --http on a port."""
+    """Serve MCP on stdin and stdout, or over HTTP with --http."""
     server.run()

@@ -1,4 +1,4 @@
-"""Switching campaigns, ad sets and ads on and off, archiving and deleting them."""
+"""Tools that activate, pause, archive and delete campaigns, ad sets and ads."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
 }
 _FIELDS: Final = "id,name,account_id,status,effective_status"
 _OF_KIND: Final[dict[str, str]] = {"campaign": "objective", "ad_set": "optimization_goal", "ad": "adset_id"}
-"""A field that each object of a kind has, and none of the others: Meta refuses to read it of them."""
-_MOST: Final = 50
-_NAMED: Final = 5  # names that a question says
+"""A field that only objects of this kind have. Meta refuses to read it from others."""
+_MOST: Final = 50  # objects per call, one batch
+_NAMED: Final = 5  # names in a question
 
 
 def _fields(kind: Kind) -> str:
@@ -34,13 +34,13 @@ def _fields(kind: Kind) -> str:
 
 
 def _checked(node: str, kind: Kind, said: graph.Json | GraphError) -> graph.Json | GraphError:
-    """Return an object that is of its kind, or what is against it."""
+    """Return an object if it is of the expected kind, else an error."""
     if isinstance(said, GraphError) and f"({_OF_KIND[kind]})" not in said.message:
         return said
     if not isinstance(said, GraphError) and said.get(_OF_KIND[kind]) and str(said.get("id")) == node:
         return said
-    why = said.message if isinstance(said, GraphError) else f"Meta gives it no {_OF_KIND[kind]}"
-    return GraphError(f"{node} is no {_WORDS[kind][0]}: {why}", code=100)
+    why = said.message if isinstance(said, GraphError) else f"it has no {_OF_KIND[kind]}"
+    return GraphError(f"{node} is not of kind {_WORDS[kind][0]}: {why}", code=100)
 
 
 def _counted(number: int, kind: Kind) -> str:
@@ -48,7 +48,7 @@ def _counted(number: int, kind: Kind) -> str:
 
 
 async def _cost(found: list[graph.Json]) -> str:
-    """Return what objects may spend, as a piece of a sentence; "" when their budgets are elsewhere."""
+    """Return the budgets of objects as a phrase, or "" if they have none."""
     currency = await currency_of(str(found[0].get("account_id", "")))
     sums = {
         name: sum(stored(one.get(f"{kind}_budget"), f"{kind}_budget") for one in found)
@@ -71,7 +71,7 @@ async def _question(found: list[graph.Json], kind: Kind, status: str) -> str:
 
 
 async def _read(ids: list[str], kind: Kind) -> tuple[list[graph.Json], list[dict[str, Any]]]:
-    """Return what is there, and what Meta said of the others."""
+    """Return the objects that could be read, and the errors of the others."""
     given = await graph.batch([graph.request("GET", one, fields=_fields(kind)) for one in ids])
     answers = [_checked(one, kind, said) for one, said in zip(ids, given, strict=True)]
     found = [one for one in answers if not isinstance(one, GraphError)]
@@ -84,20 +84,20 @@ def _failed(node: str, error: GraphError) -> dict[str, Any]:
 
 
 async def set_status(
-    kind: Annotated[Kind, Field(description="What the ids are.")],
-    ids: Annotated[list[graph.NodeId], Field(description="One to fifty campaigns, ad sets or ads.")],
+    kind: Annotated[Kind, Field(description="Kind of the objects.")],
+    ids: Annotated[list[graph.NodeId], Field(description="IDs of one to fifty campaigns, ad sets or ads.")],
     status: Annotated[
         Literal["ACTIVE", "PAUSED", "ARCHIVED"],
-        Field(description="ACTIVE switches on, PAUSED off; ARCHIVED is for good."),
+        Field(description="ACTIVE switches on, PAUSED off; ARCHIVED is permanent."),
     ],
     ctx: Context,
     confirm: Annotated[
-        str, Field(description="Only after this tool gave it: the code, once the person agreed to what it says.")
+        str, Field(description="Code from this tool's refusal, after the user agreed to its question.")
     ] = "",
 ) -> dict[str, Any]:
     """Pause, resume or archive up to fifty campaigns, ad sets or ads at once; shows the state before and after of each.
 
-    Pausing happens at once. Switching on spends money and archiving cannot be undone: for these a person must agree.
+    Pausing needs no consent. Activating spends money and archiving cannot be undone, so the user must agree.
     """
     wanted = list(dict.fromkeys(ids))
     if not 1 <= len(wanted) <= _MOST:
@@ -123,14 +123,14 @@ async def set_status(
 
 
 async def delete_object(
-    kind: Annotated[Kind, Field(description="What the id is.")],
-    object_id: Annotated[graph.NodeId, Field(description="The campaign, ad set or ad.")],
+    kind: Annotated[Kind, Field(description="Kind of the object.")],
+    object_id: Annotated[graph.NodeId, Field(description="ID of the campaign, ad set or ad.")],
     ctx: Context,
     confirm: Annotated[
-        str, Field(description="Only after this tool gave it: the code, once the person agreed to what it says.")
+        str, Field(description="Code from this tool's refusal, after the user agreed to its question.")
     ] = "",
 ) -> dict[str, Any]:
-    """Delete a campaign, ad set or ad with all that is in it. It cannot be undone, so a person must agree; pausing is often enough."""
+    """Delete a campaign, ad set or ad with all that is in it. It cannot be undone, so the user must agree; pausing is often enough."""
     found, failed = await _read([object_id], kind)
     if failed:
         raise ToolError(f"Nothing was deleted: {failed[0]['failed']}")

@@ -1,7 +1,7 @@
-"""How much of Meta's rate limits is used, as the headers of its answers say, and when calls work again.
+"""Usage of Meta's rate limits, from response headers, and the time until requests are accepted again.
 
-header                      says
-X-Business-Use-Case-Usage   per ad account or business and kind of use: percentages, and minutes until access is back
+header                      content
+X-Business-Use-Case-Usage   per ad account or business and kind of use: percentages, and minutes until access is restored
 X-Ad-Account-Usage          a percentage of one ad account, and seconds until it is reset
 X-App-Usage                 percentages of the app
 """
@@ -16,28 +16,28 @@ from typing import Any, Final
 
 __all__ = ["Place", "Usage", "place_of"]
 
-_NOTICE: Final = 75.0  # percent from which results say how much is used
-_ROOM: Final = 2_000  # objects of which the account is remembered
+_NOTICE: Final = 75.0  # percent from which results include the usage
+_ROOM: Final = 2_000  # objects whose account is remembered, which bounds memory
 _PERCENTAGES: Final = ("call_count", "total_cputime", "total_time", "acc_id_util_pct", "app_id_util_pct")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a request is counted for: an object of the Graph and a kind of use."""
+    """A rate limit: an object of the Graph and a kind of use."""
 
     node: str
     kind: str
 
 
 def place_of(path: str) -> Place:
-    """Return the place of a path below the version: the object that it begins with, and Meta's name of the kind of use."""
+    """Return the rate limit of a path without version: its first segment, and Meta's name of the kind of use."""
     first, _, edge = path.strip("/").partition("/")
     kind = {"insights": "ads_insights", "customaudiences": "custom_audience"}.get(edge, "ads_management")
     return Place(first.removeprefix("act_"), kind)
 
 
 class Usage:
-    """What answers said of limits so far, in this process.
+    """State of the rate limits, from the responses of this process.
 
     Args:
         clock: seconds since the epoch.
@@ -50,7 +50,7 @@ class Usage:
         self._owners: dict[str, str] = {}
 
     def note(self, place: Place, headers: Mapping[str, str]) -> None:
-        """Remember what the headers of an answer (names in lower case) say."""
+        """Update the state from the headers of a response (lowercase names)."""
         now = self._clock()
         found = _json(headers.get("x-business-use-case-usage"))
         for owner, entries in found.items():
@@ -74,25 +74,23 @@ class Usage:
             self._until.pop(place, None)
 
     def _owner(self, place: Place) -> str:
-        """Return whom the object of a place belongs to, as far as an answer has said it."""
+        """Return the owner of an object if a response has named it, else the object."""
         return self._owners.get(place.node, place.node)
 
     def blocked(self, place: Place) -> int:
-        """Return the minutes until Meta takes requests of this place again; 0 when it does now."""
+        """Return the minutes until Meta accepts requests again, or 0."""
         until = self._until.get(Place(self._owner(place), place.kind), 0.0)
         return max(0, -int(-(until - self._clock()) // 60))
 
     def waiting(self, place: Place) -> str:
-        """Return a sentence on when a place is free again; "" when it is."""
+        """Return a sentence on the end of a block, or ""."""
         minutes = self.blocked(place)
         if not minutes:
             return ""
-        return (
-            f"Meta takes {place.kind} requests of {self._owner(place)} again in {minutes} minute{'s'[: minutes != 1]}."
-        )
+        return f"Meta accepts {place.kind} requests of {self._owner(place)} again in {minutes} minute{'s'[: minutes != 1]}."
 
     def notice(self, place: Place) -> str:
-        """Return a sentence when much of a limit of this place is used; "" otherwise."""
+        """Return a warning if much of a limit is used, or ""."""
         used = self._percent.get(Place(self._owner(place), place.kind), 0.0)
         if used < _NOTICE:
             return ""
@@ -101,7 +99,7 @@ class Usage:
         )
 
     def report(self) -> list[dict[str, Any]]:
-        """Return all that is known, the fullest first."""
+        """Return all known limits, the most used first."""
         rows = [
             {"of": one.node, "kind": one.kind, "percent_used": used, "minutes_until_free": self.blocked(one)}
             for one, used in self._percent.items()

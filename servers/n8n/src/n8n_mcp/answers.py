@@ -1,4 +1,4 @@
-"""What n8n answers, in the form that it has to have: a proxy in front of it, or a version, may answer something else."""
+"""Checks of n8n's responses, because a proxy or another version may return another form."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ __all__ = ["ask_n8n", "members", "rows"]
 
 
 async def ask_n8n(ctx: Context, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Return the answer of a generated tool, which is an object.
+    """Call a generated tool, and return the object that it returns.
 
     Raises:
-        ToolError: it is something else, or the tool refuses.
+        ToolError: the call fails, or the response has another form.
     """
     found = await ctx.call(tool, **arguments)
     if not isinstance(found, dict) or not (found.get("id") or isinstance(found.get("data"), list)):
         raise ToolError(
-            f"{tool} was answered with no object that has an id or a list of data: {str(found)[:200]}\n"
-            "hint: N8N_BASE_URL has to be the address of n8n's public API, which ends with /api/v1"
+            f"{tool}: expected an object with an id or a list of data, got: {str(found)[:200]}\n"
+            "hint: set N8N_BASE_URL to the URL of n8n's public API, which ends with /api/v1"
         )
     return found
 
 
 def rows(page: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the objects of a page."""
+    """Return the objects of a page of results."""
     return [one for one in page.get("data") or () if isinstance(one, dict)]
 
 
 def members(value: Any) -> Mapping[str, Any]:
-    """Return an object; an empty one for everything else."""
+    """Return a value if it is an object, else {}."""
     return value if isinstance(value, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Asking a person before a workflow that runs is changed, or one that was changed runs."""
+"""Consent of the user before an active workflow is changed, or a changed workflow is activated."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .answers import members
 __all__ = ["WITHOUT_QUESTIONS", "ask_again", "ask_first"]
 
 WITHOUT_QUESTIONS: Final = "N8N_WITHOUT_QUESTIONS"
-_KEPT: Final = 1000  # workflows whose changes are remembered
+_KEPT: Final = 1000  # workflows whose changes are remembered, which bounds memory
 _changed_while_off: dict[str, str] = {}
-"""By the id of a workflow: its name, and what was changed of it without a question, since it was not active."""
+"""Workflow ID to name and changes that were made without consent, while the workflow was inactive."""
 
 
 async def ask_first(ctx: Context, workflow: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Ask before an active workflow becomes another one.
+    """Ask before an active workflow is changed.
 
     Raises:
-        ToolError: the person does not agree, or the client cannot ask one.
+        ToolError: the user does not agree, or the client cannot ask.
     """
     if os.environ.get(WITHOUT_QUESTIONS) == "1":
         return
@@ -37,10 +37,10 @@ async def ask_first(ctx: Context, workflow: Mapping[str, Any], after: Mapping[st
 
 
 async def ask_again(call: ToolCall) -> None:
-    """Ask before a workflow is activated that was changed here while it was not active: nobody has agreed to that yet.
+    """Ask before activating a workflow that was changed here while it was inactive, without consent.
 
     Raises:
-        ToolError: the person does not agree, or the client cannot ask one.
+        ToolError: the user does not agree, or the client cannot ask.
     """
     id = call.arguments["id"]
     if (change := _changed_while_off.get(id)) and os.environ.get(WITHOUT_QUESTIONS) != "1":
@@ -49,7 +49,7 @@ async def ask_again(call: ToolCall) -> None:
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return which nodes change, as far as names tell them apart."""
+    """Describe the changed nodes, which are matched by name."""
     old, new = (
         {node.get("name"): {key: one for key, one in node.items() if one is not None} for node in map(members, nodes)}
         for nodes in (before.get("nodes") or (), after.get("nodes") or ())
@@ -70,5 +70,5 @@ async def _ask(ctx: Context, what: str, *bound_to: Any) -> None:
         what,
         *bound_to,
         otherwise="Nothing was changed",
-        hint=f"do it in n8n; or the server's owner sets {WITHOUT_QUESTIONS}=1",
+        hint=f"do it in n8n; or the operator sets {WITHOUT_QUESTIONS}=1",
     )

@@ -1,4 +1,4 @@
-"""Executions that failed, by workflow, node and reason. Pure."""
+"""Grouping of failed executions by workflow, node and reason."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .answers import members
 __all__ = ["Failure", "failures"]
 
 _SHOWN: Final = 500  # characters of a message
-_EXAMPLES: Final = 3
+_EXAMPLES: Final = 3  # executions listed per failure
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What failed in the same way: how often, when last, and some of the executions."""
+    """Executions that failed in the same way: count, time of the last one, and some IDs."""
 
     workflow: str
     workflow_name: str
@@ -28,18 +28,18 @@ class Failure:
 
 
 def failures(executions: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[Failure]:
-    """Return the failures of executions with their data, the most frequent first, and of these the latest.
+    """Group failed executions; the most frequent failure first, then the latest.
 
     Args:
-        executions: the latest first, as the API gives them.
-        names: of workflows, by their ids.
+        executions: executions with data, the latest first, as the API returns them.
+        names: workflow names by ID.
     """
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for execution in executions:
         result = members(members(execution.get("data")).get("resultData"))
         error = result.get("error")
         error = error if isinstance(error, Mapping) else {"message": error}
-        where = error.get("node")  # an object, or the name alone
+        where = error.get("node")  # an object, or only the name
         node = str(
             members(where).get("name")
             or (where if isinstance(where, str) else "")

@@ -1,4 +1,4 @@
-"""A workflow in short, and one node of it changed. Pure."""
+"""Summary of a workflow, and a change to one of its nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["NodeOutline", "WorkflowOutline", "changed", "outline"]
 
 Json = Mapping[str, Any]
 
-# What a workflow may say when it is replaced: any other member of a node, or a setting, makes n8n refuse all of it.
+# Settings and node members that n8n accepts in an update. It rejects a workflow with any other.
 _OF_SETTINGS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "saveExecutionProgress": bool,
     "saveManualExecutions": bool,
@@ -49,7 +49,7 @@ _OF_NODES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NodeOutline:
-    """One node. `next` are the names of those that come after it; `x` and `y` are where it stands in the editor."""
+    """A node. `next` has the names of the following nodes; `x` and `y` are its position in the editor."""
 
     name: str
     type: str
@@ -62,7 +62,7 @@ class NodeOutline:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowOutline:
-    """A workflow without the parameters of its nodes. `unconnected` are nodes that nothing leads to, and that start nothing."""
+    """A workflow without node parameters. `unconnected` has nodes without any connection that are not triggers."""
 
     id: str
     name: str
@@ -75,7 +75,7 @@ class WorkflowOutline:
 
 
 def outline(workflow: Json) -> WorkflowOutline:
-    """Return a workflow in short."""
+    """Return the summary of a workflow."""
     after = {str(name): _targets(members(ways)) for name, ways in members(workflow.get("connections")).items()}
     nodes = [_node(node, after.get(str(node.get("name")), [])) for node in map(members, workflow.get("nodes") or ())]
     reached = {name for names in after.values() for name in names}
@@ -97,15 +97,15 @@ def outline(workflow: Json) -> WorkflowOutline:
 
 
 def changed(workflow: Json, name: str, parameters: Json | None, *, disabled: bool | None) -> dict[str, Any]:
-    """Return what replaces a workflow, with one node changed: its parameters merged (RFC 7396), or switched off or on.
+    """Return the update of a workflow with one node changed: parameters merged (RFC 7396), or the node switched off or on.
 
     Raises:
-        KeyError: there is no such node; the message names those that there are.
+        KeyError: there is no such node; the message lists the nodes.
     """
     nodes = [dict(members(node)) for node in workflow.get("nodes") or ()]
     node = next((node for node in nodes if node.get("name") == name), None)
     if node is None:
-        raise KeyError(f"There is no node {name!r}. There are {', '.join(_name(node) for node in nodes) or 'none'}.")
+        raise KeyError(f"There is no node {name!r}. Nodes: {', '.join(_name(node) for node in nodes) or 'none'}.")
     if parameters is not None:
         node["parameters"] = _merged(node.get("parameters") or {}, parameters)
     if disabled is not None:
@@ -122,7 +122,7 @@ def changed(workflow: Json, name: str, parameters: Json | None, *, disabled: boo
 
 
 def _is_taken(key: str, value: Any) -> bool:
-    """Whether n8n takes a setting back: it gives more than its API accepts, and keeps what is not sent."""
+    """Return True if n8n accepts a setting in an update. It returns more than it accepts, and keeps what is not sent."""
     return isinstance(value, _OF_SETTINGS.get(key, ())) and value != "DEFAULT"
 
 

@@ -1,4 +1,4 @@
-"""The MCP server n8n. This file is yours; `_generated` is rewritten whenever the API document changes."""
+"""The MCP server n8n. Edit this file; `_generated` is overwritten when the API document changes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ server = Server(
     version=__version__,
     title="n8n",
     instructions=(
-        "Workflows of one n8n instance. Begin with explain_failures when something does not work, and with list_workflows and summarize_workflow to "
-        "know what there is. Change single nodes with change_node; update_workflow replaces a workflow as a whole. A new workflow is not active."
+        "Workflows of one n8n instance. Start with explain_failures if something fails, otherwise with list_workflows and summarize_workflow. "
+        "Change single nodes with change_node; update_workflow replaces a whole workflow. A new workflow is inactive."
     ),
 )
 server.mount_manifest(HERE / "_generated")
@@ -29,7 +29,7 @@ server.before("activate_workflow")(consent.ask_again)
 
 @server.tool_middleware
 async def of_the_plan(call: ToolRequest, call_next: Any) -> dict[str, Any]:
-    """Say of what the plan does not have that no other credentials help: n8n answers 403 to that as well."""
+    """Replace the hint of errors about missing plan features. n8n returns 403 for them, but other credentials do not help."""
     try:
         found: dict[str, Any] = await call_next(call)
     except ToolError as error:
@@ -38,7 +38,7 @@ async def of_the_plan(call: ToolRequest, call_next: Any) -> dict[str, Any]:
             raise
         words = said.partition("\nhint: ")[0]
         raise ToolError(
-            f"{words}\nhint: the plan of this n8n does not have it; other credentials change nothing."
+            f"{words}\nhint: the plan of this n8n instance does not include it; other credentials do not help."
         ) from None
     return found
 
@@ -70,18 +70,18 @@ server.tool(annotations=_CHANGES)(tools.change_node)
 
 @server.prompt(title="What went wrong?")
 def what_went_wrong(workflow: str = "") -> str:
-    """Ask what failed lately and what to do about it.
+    """Ask for recent failures and how to fix them.
 
     Args:
-        workflow: its name or id; empty for all.
+        workflow: name or ID of the workflow; empty for all.
     """
     which = f" of the workflow {workflow}" if workflow else ""
     return (
-        f"Find out what failed lately{which} in n8n and why. Group by cause, say since when and how often, and propose for each cause what to "
-        "change in which node. Change nothing before I agree, and retry nothing that would do something twice."
+        f"Find out what failed lately{which} in n8n and why. Group by cause with time and frequency, and propose a change to a node for each "
+        "cause. Change nothing before I agree, and retry nothing that would do something twice."
     )
 
 
 def main() -> None:
-    """Speak MCP on stdin and stdout, or with --http on a port."""
+    """Serve MCP on stdin and stdout, or over HTTP with --http."""
     server.run()

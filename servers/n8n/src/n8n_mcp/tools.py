@@ -1,4 +1,4 @@
-"""Tools that answer in one call what takes several of the API."""
+"""Tools that combine several calls of the API."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["change_node", "explain_failures", "show_workflow", "summarize_workfl
 
 WorkflowId = Annotated[str, Field(min_length=1, max_length=100, examples=["1000"])]
 
-_PAGE: Final = 50  # executions with their data in one answer
+_PAGE: Final = 50  # executions with data per request
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """What failed lately; `looked_at` is how many failed executions were read, `note` says why there may be more."""
+    """Recent failures; `looked_at` is the number of failed executions read, `note` the reason why there may be more."""
 
     looked_at: int
     failures: list[Failure]
@@ -30,19 +30,19 @@ class Failures:
 
 
 async def summarize_workflow(id: WorkflowId, ctx: Context) -> WorkflowOutline:
-    """Tell a workflow in short: what starts it, its nodes and what comes after each, credentials, and nodes that nothing leads to.
+    """Summarize what a workflow does: what starts it, its nodes and what comes after each, credentials, unconnected nodes.
 
     Args:
-        id: the workflow; list_workflows finds it by its name.
+        id: ID of the workflow; list_workflows finds it by name.
     """
     return outline(await ask_n8n(ctx, "get_workflow", id=id, excludePinnedData=True))
 
 
 async def show_workflow(id: WorkflowId, ctx: Context) -> ToolResult:
-    """Show a workflow as a picture with its latest executions, on a page where the host has them, else as text.
+    """Show a workflow as a picture with its latest executions, or as text if the host shows no pages.
 
     Args:
-        id: the workflow.
+        id: ID of the workflow.
     """
     found = outline(await ask_n8n(ctx, "get_workflow", id=id, excludePinnedData=True))
     runs = rows(await ask_n8n(ctx, "list_executions", workflowId=id, limit=10))
@@ -61,11 +61,11 @@ async def explain_failures(
     workflowId: Annotated[str, Field(max_length=100)] = "",
     most: Annotated[int, Field(ge=1, le=500)] = 100,
 ) -> Failures:
-    """Say what failed lately and why: by workflow and node, with the node's own message, how often and when last.
+    """Explain what failed lately and why: by workflow and node, with the error message, how often and when last.
 
     Args:
-        workflowId: only of this workflow; empty for all.
-        most: failed executions that are read, the latest first.
+        workflowId: only failures of this workflow; empty for all.
+        most: maximum number of failed executions to read, the latest first.
     """
     chosen: dict[str, Any] = {"workflowId": workflowId} if workflowId else {}
     read: dict[str, dict[str, Any]] = {}
@@ -83,7 +83,7 @@ async def explain_failures(
         if not following:
             break
         if not fresh or following in cursors:
-            note = "n8n named a further page that has nothing new, so reading ended there: there may be more failures."
+            note = "n8n returned a page without new executions, so reading stopped: there may be more failures."
             break
         cursors.append(following)
     latest = list(read.values())[:most]
@@ -99,14 +99,14 @@ async def change_node(
     disabled: bool | None = None,
     expectUpdated: str = "",
 ) -> WorkflowOutline:
-    """Change one node of a workflow without sending the rest: parameters are merged, null takes one away.
+    """Change one node of a workflow and keep the rest: parameters are merged, null removes one.
 
     Args:
-        id: the workflow.
-        node: the node's name.
-        parameters: what changes; others stay as they are.
+        id: ID of the workflow.
+        node: name of the node.
+        parameters: parameters to change; others are kept.
         disabled: switch the node off (true) or on (false).
-        expectUpdated: `updated` of the summary that you read; when somebody has changed the workflow since, nothing is changed.
+        expectUpdated: `updated` of the summary; if the workflow has changed since, nothing is changed.
     """
     if parameters is None and disabled is None:
         raise ToolError("Nothing would change: give parameters or disabled.")

@@ -1,4 +1,4 @@
-"""Reading what Reonomy answers, which need not have the form that its reference says: nothing is made up of what cannot be read."""
+"""Parsing of Reonomy's responses, which may differ from its reference. Unreadable values stay unknown."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Row = dict[str, Any]
 
 
 def items(page: Any, of: str, *, first: bool = True) -> list[Row]:
-    """Return the properties of an answer of a search.
+    """Return the properties of a search result.
 
     Args:
-        page: the answer.
-        of: the tool that gave it.
-        first: whether this is the first page: that there are none is believed only when it says `count` 0.
+        page: the response.
+        of: name of the tool.
+        first: True for the first page, which may be empty only if `count` is 0.
 
     Raises:
-        ToolError: these are no properties.
+        ToolError: the response has another form.
     """
     found = page.get("items") if isinstance(page, dict) else None
     if not isinstance(found, list) or not all(map(_is_property, found)):
@@ -34,10 +34,10 @@ def items(page: Any, of: str, *, first: bool = True) -> list[Row]:
 
 
 def property_of(answer: Any) -> Row:
-    """Return the property that `get_property` gave.
+    """Return the property in a response of `get_property`.
 
     Raises:
-        ToolError: it is none.
+        ToolError: the response is not a property.
     """
     if not _is_property(answer):
         raise _unexpected("get_property", "an object with a text `id`")
@@ -45,12 +45,12 @@ def property_of(answer: Any) -> Row:
 
 
 def properties_of(answer: Any) -> list[Row]:
-    """Return the properties that `get_many_properties` gave; rows without an id are left out.
+    """Return the properties in a response of `get_many_properties`, without rows that have no ID.
 
     Raises:
-        ToolError: there are none, and an empty list was not given either.
+        ToolError: the response is not a list, or no row is a property.
     """
-    rows = answer.get("result") if isinstance(answer, dict) else answer  # a list is told as `result`
+    rows = answer.get("result") if isinstance(answer, dict) else answer  # structured content wraps a list as `result`
     found = [row for row in rows if _is_property(row)] if isinstance(rows, list) else []
     if not found and rows != []:
         raise _unexpected("get_many_properties", "a list of objects with a text `id`")
@@ -63,13 +63,13 @@ def _is_property(row: Any) -> bool:
 
 def _unexpected(of: str, expected: str) -> ToolError:
     return ToolError(
-        f"Reonomy's answer to {of} is none that its reference knows; expected {expected}.\n"
-        f"hint: nothing is known by this, not even that there is nothing; call {of} by itself to see the answer, or try again later."
+        f"Reonomy's response to {of} is not of a documented form; expected {expected}.\n"
+        f"hint: the result is unknown, not empty; call {of} directly to see the response, or try again later"
     )
 
 
 def number(value: Any) -> float | None:
-    """Return a number that may be written as a text; None for what is none."""
+    """Parse a number, which may be a string; None if it is invalid or infinite."""
     try:
         found = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
     except (ValueError, OverflowError):
@@ -78,7 +78,7 @@ def number(value: Any) -> float | None:
 
 
 def day(value: Any) -> date | None:
-    """Return the day of a text such as 2026-11-24 or 2026-11-24T00:00:00; None for what is none."""
+    """Parse the date of a string such as 2026-11-24 or 2026-11-24T00:00:00; None if it is invalid."""
     try:
         return date.fromisoformat(value[:10]) if isinstance(value, str) else None
     except ValueError:
@@ -86,11 +86,11 @@ def day(value: Any) -> date | None:
 
 
 def objects(value: Any) -> list[Row]:
-    """Return the objects of a list; none where it is no list."""
+    """Return the objects in a list, or [] if the value is not a list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def months_later(first: date, months: int) -> date:
-    """Return the same day so many months later, or earlier; the last of the month where that has no such day."""
+    """Add calendar months to a date (negative: subtract), limited to the last day of the month."""
     year, month = divmod(first.year * 12 + first.month - 1 + months, 12)
     return date(year, month + 1, min(first.day, monthrange(year, month + 1)[1]))

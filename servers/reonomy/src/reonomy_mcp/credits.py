@@ -1,4 +1,4 @@
-"""Property credits: details of many properties are read only when a person agrees, and nothing that was billed is thrown away."""
+"""Consent before details of many properties are billed, and reading of details without losing billed results."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .answers import Row, properties_of
 __all__ = ["ASK_ABOVE", "Read", "agreed", "asked", "details", "permitted"]
 
 ASK_ABOVE: Final = "REONOMY_ASK_ABOVE"
-_ASK_ABOVE: Final = 50  # properties whose details are read without a question
-_WINDOW: Final = 3600.0  # seconds in which they are counted
-_AT_ONCE: Final = 250
+_ASK_ABOVE: Final = 50  # properties whose details are read without consent
+_WINDOW: Final = 3600.0  # seconds for which they are counted
+_AT_ONCE: Final = 250  # properties per request, a limit of the API
 
 _unasked: deque[tuple[float, int]] = deque()
-"""When details of how many properties were read without a question, by all callers of this process."""
+"""(monotonic time, number of properties) of reads without consent, by all clients of this process."""
 
 _permitted: ContextVar[bool] = ContextVar("_permitted", default=False)
 
 
 @contextmanager
 def permitted() -> Iterator[None]:
-    """Let tools of Reonomy's own read details within: these properties were counted, or a person has agreed."""
+    """Skip the check of the generated tools within the block: the properties were counted, or the user has agreed."""
     token = _permitted.set(True)
     try:
         yield
@@ -43,9 +43,9 @@ class Read:
     """Details of properties.
 
     Attributes:
-        rows: what was read.
-        unread: ids of properties that were asked for and not read.
-        note: why these were not; "" when there are none.
+        rows: details of the properties that were read.
+        unread: IDs of requested properties that were not read.
+        note: reason why they were not read, or "".
     """
 
     rows: list[Row]
@@ -54,18 +54,18 @@ class Read:
 
 
 async def details(ctx: Context, ids: list[str], types: list[str], confirm: str) -> Read:
-    """Return details of properties; a person is asked first when these are many.
+    """Return details of properties, after consent if there are many.
 
-    What was read before a failure is billed, and so is given.
+    If a request fails, return what was read before, because it was billed.
 
     Args:
-        ctx: of the call.
-        ids: of the properties.
-        types: what is wanted.
-        confirm: what the caller gave as `confirm`; counts only where nobody can be asked.
+        ctx: context of the call.
+        ids: IDs of the properties.
+        types: detail types.
+        confirm: code from a refusal; used only if the client cannot ask the user.
 
     Raises:
-        ToolError: the person does not agree, or has not been asked; or nothing could be read.
+        ToolError: consent is missing, or nothing could be read.
     """
     ids = list(dict.fromkeys(one.casefold() for one in ids))
     await agreed(ctx, ids, confirm)
@@ -89,16 +89,16 @@ async def details(ctx: Context, ids: list[str], types: list[str], confirm: str) 
 
 
 def _note(unread: int, of: int, failure: str) -> str:
-    why = failure or " Reonomy gave nothing for them."
-    again = " What is here was billed. To read the rest, call again with only the ids of `unread`: then only these are billed."
+    why = failure or " Reonomy returned nothing for them."
+    again = " These results were billed. To read the rest, call again with only the IDs in `unread`, so that only these are billed."
     return f"{unread} of {of} properties were not read.{why}{again if failure else ''}"
 
 
 async def asked(call: ToolCall) -> None:
-    """Count what Reonomy's own tools read together with what ours read, and let a person agree above the number.
+    """Ask for consent before a generated tool reads details above the limit; all tools share the count.
 
     Raises:
-        ToolError: the person does not agree, or cannot be asked.
+        ToolError: the user does not agree, or the client cannot ask.
     """
     if not _permitted.get():
         given = call.arguments
@@ -106,17 +106,17 @@ async def asked(call: ToolCall) -> None:
 
 
 async def agreed(ctx: Context, ids: list[str], confirm: str | None) -> None:
-    """Return when details of these properties may be read: they are few, or a person agreed.
+    """Ask for consent to read details, if the properties of the last hour exceed the limit.
 
-    What was read without a question is counted for an hour, so that many small calls are one large one; after a yes the count begins anew.
+    The count covers an hour, so that many small calls cannot avoid the limit. Consent resets it.
 
     Args:
-        ctx: of the call.
-        ids: of the properties.
-        confirm: the code that the caller gave; None where the tool has no such argument.
+        ctx: context of the call.
+        ids: IDs of the properties.
+        confirm: code from a refusal; None if the tool has no such argument.
 
     Raises:
-        ToolError: the person does not agree, or has not been asked; or the owner's setting is no number.
+        ToolError: consent is missing, or REONOMY_ASK_ABOVE is invalid.
     """
     wanted, limit = sorted({one.casefold() for one in ids}), _limit()
     many = f"{len(wanted)} {'property' if len(wanted) == 1 else 'properties'}"
@@ -125,14 +125,14 @@ async def agreed(ctx: Context, ids: list[str], confirm: str | None) -> None:
         *wanted,
         confirm=confirm,
         otherwise="Nothing was read",
-        hint="ask for fewer, wait an hour, or take who_owns, comparable_sales or maturing_mortgages, whose refusal gives a code for confirm",
+        hint="request fewer, wait an hour, or use who_owns, comparable_sales or maturing_mortgages, whose refusal has a code for confirm",
         unless=lambda: _few(len(wanted), limit),
     ):
         _unasked.clear()
 
 
 def _few(count: int, limit: int) -> bool:
-    """Count properties that are read without a question, if they may be."""
+    """Count properties if they are within the limit; return False otherwise."""
     now = time.monotonic()
     while _unasked and _unasked[0][0] <= now - _WINDOW:
         _unasked.popleft()
@@ -143,17 +143,17 @@ def _few(count: int, limit: int) -> bool:
 
 
 def _limit() -> int:
-    """Return details of how many properties may be read without a question.
+    """Return the number of properties per hour that need no consent.
 
     Raises:
-        ToolError: the owner's setting is no such number.
+        ToolError: REONOMY_ASK_ABOVE is invalid.
     """
     given = os.environ.get(ASK_ABOVE, "").strip()
     if not given:
         return _ASK_ABOVE
     if not (given.isascii() and given.isdigit()):
         raise ToolError(
-            f"Nothing was read: {ASK_ABOVE} is {given[:20]!r}, which is no number of properties.\n"
-            "hint: the person who runs this server sets it to 0 (always ask) or more, or leaves it out"
+            f"Nothing was read: {ASK_ABOVE} is {given[:20]!r}, which is not a number of properties.\n"
+            "hint: the operator must set it to 0 (always ask) or more, or unset it"
         )
     return int(given)

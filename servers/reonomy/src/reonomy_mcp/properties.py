@@ -1,4 +1,4 @@
-"""Tools of ours: what fits with its details, what is at an address, what sold for how much, who owns it, and which loans end soon."""
+"""Tools that combine searches and details: properties, addresses, sales, owners and maturing loans."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ State = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
 Most = Annotated[int, Field(ge=1, le=1000)]
 Id = Annotated[str, Field(pattern=r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$")]
 Ids = Annotated[list[Id], Field(min_length=1, max_length=1000)]
-_PAGE: Final = 250
+_PAGE: Final = 250  # largest page of a search
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Properties with their details; `total` is how many fit, `shown` how many of them are here; `unread` ids could not be read."""
+    """Properties with details; `total` is the number of matches, `shown` of returned ones; `unread` has IDs that could not be read."""
 
     total: int
     shown: int
@@ -37,7 +37,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class AtAddress:
-    """What is at an address; `total` properties fit, one of them is here, the ids of the others are in `others`."""
+    """Property at an address; of `total` matches the first has details, `others` are without."""
 
     total: int
     properties: list[Row]
@@ -47,7 +47,7 @@ class AtAddress:
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """A sale; `per_sqft` is None where price or area is not known."""
+    """A sale; `per_sqft` is None if the area is unknown."""
 
     id: str
     address: str
@@ -58,7 +58,7 @@ class Sale:
 
 @dataclass(frozen=True, slots=True)
 class Sales:
-    """Sales, the latest first, and their medians; `without` properties have no known sale in these months; `unread` could not be read."""
+    """Sales, the latest first, and medians; `without` counts properties without a known sale in these months."""
 
     median_price: float | None
     median_per_sqft: float | None
@@ -70,7 +70,7 @@ class Sales:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Somebody and the properties that they are reported to own."""
+    """An owner and the properties that they are reported to own."""
 
     name: str
     properties: list[str]
@@ -78,7 +78,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Owners, those of most first; `unread` properties could not be read."""
+    """Owners, those with most properties first; `unread` has IDs that could not be read."""
 
     owners: list[Owner]
     unread: list[str]
@@ -87,7 +87,7 @@ class Owners:
 
 @dataclass(frozen=True, slots=True)
 class Loan:
-    """A mortgage that ends."""
+    """A mortgage with its maturity date."""
 
     id: str
     address: str
@@ -98,7 +98,7 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class Loans:
-    """Loans that end, the next first; of `without_day` loans no day is known; `unread` properties could not be read."""
+    """Maturing loans, the earliest first; `without_day` counts loans without a known maturity date."""
 
     loans: list[Loan]
     without_day: int
@@ -122,22 +122,22 @@ async def find_properties(
     most: Most = 25,
     confirm: str = "",
 ) -> Found:
-    """Find properties by place, kind, size, year and last sale, with their details. Each property that is shown is billed.
+    """Find properties by place, kind, size, year and last sale, with details. Each returned property is billed.
 
     Args:
-        state: in two letters.
-        city: its name.
-        assetCategory: such as Office, Retail, Industrial, Multifamily.
-        minBuildingArea: square feet.
-        maxBuildingArea: square feet.
-        minYearBuilt: the year.
-        maxYearBuilt: the year.
-        minSalesPrice: of the last sale, in dollars.
-        maxSalesPrice: of the last sale, in dollars.
-        soldSince: last sold on this day or later.
-        detailTypes: what is wanted besides basic details.
-        most: so many are shown.
-        confirm: where nobody can be asked, the code that the refusal gave, once a person has agreed to it.
+        state: state code of two letters.
+        city: name of the city; empty for the whole state.
+        assetCategory: category such as Office, Retail, Industrial, Multifamily.
+        minBuildingArea: minimum area in square feet.
+        maxBuildingArea: maximum area in square feet.
+        minYearBuilt: earliest year of construction.
+        maxYearBuilt: latest year of construction.
+        minSalesPrice: minimum price of the last sale in dollars.
+        maxSalesPrice: maximum price of the last sale in dollars.
+        soldSince: earliest date of the last sale.
+        detailTypes: details in addition to basic ones.
+        most: maximum number of properties to return.
+        confirm: code from a refusal, after the user has agreed; only if the client cannot ask the user.
     """
     settings: dict[str, Any] = {"locations": [_place(state, city)]}
     if assetCategory:
@@ -167,27 +167,27 @@ async def look_up_address(
     detailTypes: list[DetailType] | None = None,
     confirm: str = "",
 ) -> AtAddress:
-    """Say what is known of the property at an address; where several fit, of the first, with the ids of the others. One property is billed.
+    """Look up the property at an address: who owns it, sales, mortgages. Of several matches, the first has details. One property is billed.
 
     Args:
         street: house number and street.
-        city: the city.
-        state: in two letters.
-        zip: the ZIP code.
-        detailTypes: what is wanted; basic details, sales, mortgages and the reported owner by default.
-        confirm: where nobody can be asked, the code that the refusal gave, once a person has agreed to it.
+        city: name of the city.
+        state: state code of two letters.
+        zip: ZIP code of five digits.
+        detailTypes: details to return [default: basic, sales, mortgages and reported owner].
+        confirm: code from a refusal, after the user has agreed; only if the client cannot ask the user.
     """
     asked = {"address_line_1": street, "address_city": city, "address_state": state, "address_postal": zip}
     found = await ctx.call("find_address", **{name: value for name, value in asked.items() if value})
     fits = items(found, "find_address")
     if not fits:
-        raise ToolError(f"There is no property at {street}, {city} {state}.\nhint: leave out suite and floor")
+        raise ToolError(f"There is no property at {street}, {city} {state}.\nhint: omit suite and floor")
     first, *others = fits
     await agreed(ctx, [first["id"]], confirm)
     types = detailTypes or ["basic", "sales", "mortgages", "reported_owner"]
     with permitted():
         row = property_of(await ctx.call("get_property", property_id=first["id"], detail_type=types))
-    note = f"{len(fits)} properties fit this address, and the first is here. get_property reads another one, which is billed."
+    note = f"{len(fits)} properties match this address; this is the first. get_property reads another one, which is billed."
     return AtAddress(len(fits), [row], others, note if others else "")
 
 
@@ -197,9 +197,9 @@ async def comparable_sales(
     """Compare what properties sold for: the latest sale of each, price per square foot, medians. Each property is billed.
 
     Args:
-        ids: of the properties, such as search_properties gives.
-        months: only sales of so many calendar months.
-        confirm: where nobody can be asked, the code that the refusal gave, once a person has agreed to it.
+        ids: property IDs, such as from search_properties.
+        months: only sales of this number of past calendar months.
+        confirm: code from a refusal, after the user has agreed; only if the client cannot ask the user.
     """
     since = months_later(datetime.now(UTC).date(), -months)
     read = await details(ctx, ids, ["basic", "sales"], confirm)
@@ -220,11 +220,11 @@ async def comparable_sales(
 
 
 async def who_owns(ctx: Context, ids: Ids, confirm: str = "") -> Owners:
-    """Say who is reported to own properties, the owners of most first. Each property is billed.
+    """List who is reported to own properties, the owners with most first. Each property is billed.
 
     Args:
-        ids: of the properties.
-        confirm: where nobody can be asked, the code that the refusal gave, once a person has agreed to it.
+        ids: property IDs.
+        confirm: code from a refusal, after the user has agreed; only if the client cannot ask the user.
     """
     owned: dict[str, list[str]] = defaultdict(list)
     read = await details(ctx, ids, ["basic", "reported_owner"], confirm)
@@ -239,12 +239,12 @@ async def who_owns(ctx: Context, ids: Ids, confirm: str = "") -> Owners:
 async def maturing_mortgages(
     ctx: Context, ids: Ids, months: Annotated[int, Field(ge=1, le=120)] = 12, confirm: str = ""
 ) -> Loans:
-    """Say which mortgages of properties end soon, the next first. Each property is billed.
+    """List mortgages of properties that mature soon, the earliest first. Each property is billed.
 
     Args:
-        ids: of the properties.
-        months: within so many calendar months.
-        confirm: where nobody can be asked, the code that the refusal gave, once a person has agreed to it.
+        ids: property IDs.
+        months: only loans that mature within this number of calendar months.
+        confirm: code from a refusal, after the user has agreed; only if the client cannot ask the user.
     """
     today = datetime.now(UTC).date()
     until = months_later(today, months)
@@ -264,12 +264,12 @@ async def maturing_mortgages(
 
 
 def _first(row: Any, *names: str) -> Any:
-    """Return the first of some members that says something; None where there is none."""
+    """Return the first non-empty member of these names, or None."""
     return next((row[name] for name in names if row.get(name)), None) if isinstance(row, dict) else None
 
 
 async def _ids(ctx: Context, settings: dict[str, Any], most: int) -> tuple[int, list[str]]:
-    """Return how many properties fit, and the ids of the first ones; a page that was there before is the end."""
+    """Return the number of matches, and the first `most` IDs. A repeated search token ends the loop."""
     ids: dict[str, None] = {}
     seen = {""}
     more: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""How many requests Reonomy takes, and the waiting that keeps to it: who is over gets 429, and is locked out for a while."""
+"""Rate limiting for Reonomy, which returns 429 and blocks clients above its limits for a while."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["Pace", "keep_pace", "note_end"]
 
 
 class Pace:
-    """Lets so many calls begin within each of some windows, in the order in which they came.
+    """Limiter of calls per time window, first come first served.
 
-    A call counts from when it was answered, if that is known: its request arrived at some time between, late where the first one loads
-    what it needs, and what begins a window after the answer comes a window after the request, too.
+    A call counts from the time of its response, if known. Its request arrived before that, possibly long after it started,
+    so a call that starts one window after the response is also one window after the request.
 
     Args:
-        *windows: pairs of calls and seconds.
-        clock: gives the time in seconds.
-        sleep: waits.
+        *windows: pairs (maximum calls, seconds).
+        clock: returns the time in seconds.
+        sleep: coroutine that waits for some seconds.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Pace:
         self._turn: asyncio.Lock | None = None
 
     async def wait(self, call: object = None) -> None:
-        """Return when this call may begin."""
+        """Wait until this call may start."""
         if self._turn is None:
             self._turn = asyncio.Lock()
         now = self._now
@@ -46,7 +46,7 @@ class Pace:
             self._calls.append((now(), call))
 
     def ended(self, call: object) -> None:
-        """Note that a call was answered."""
+        """Count a call from now, the time of its response."""
         self._answered = True
         for number, (_, one) in enumerate(self._calls):
             if one is call:
@@ -57,17 +57,15 @@ class Pace:
 
     def _left(self, now: float) -> float:
         """Return the seconds until every window has room."""
-        cold = (
-            now - _LOADING if not self._answered else now
-        )  # nothing was answered yet: what is on its way counts as of now
+        cold = now - _LOADING if not self._answered else now  # before the first response, pending calls count as of now
         begun = sorted(now if call is not None and when > cold else when for when, call in self._calls)
         return max(
             (begun[-count] + seconds - now for count, seconds in self._windows if len(begun) >= count), default=0.0
         )
 
 
-_LOADING: Final = 10.0  # seconds that the first requests of a process may take, or come to nothing
-_MARGIN: Final = 1.3  # the first requests of a second may arrive late, and the next ones at once
+_LOADING: Final = 10.0  # seconds that the first requests of a process may take, including imports
+_MARGIN: Final = 1.3  # factor: requests may arrive late, and the following ones at once
 _SEARCHES: Final = Pace((5, _MARGIN))
 _SINGLE: Final = Pace((5, _MARGIN))
 _MANY: Final = Pace((2, _MARGIN), (20, 60 * _MARGIN))
@@ -80,11 +78,11 @@ _OF: Final = {
 }
 
 _WAITING: Final = "Waiting for Reonomy's limits: 5 requests a second; for many properties 2 a second and 20 a minute"
-_EVERY: Final = 5.0  # seconds between two reports of progress
+_EVERY: Final = 5.0  # seconds between progress reports
 
 
 async def keep_pace(call: ToolCall) -> None:
-    """Wait until Reonomy takes this call; the client is told meanwhile, so that it does not give up."""
+    """Wait for the rate limit before a call, and report progress, so that the client does not time out."""
     telling = asyncio.create_task(_tell(call))
     try:
         await _OF[call.name].wait(call)
@@ -93,7 +91,7 @@ async def keep_pace(call: ToolCall) -> None:
 
 
 async def _tell(call: ToolCall) -> None:
-    """Report that the call waits for its turn, again and again; the steps are small, since progress must grow and counts properties."""
+    """Report progress in intervals while a call waits. The steps are tiny, because progress must grow and counts properties."""
     state = call.context.request_state
     while True:
         await asyncio.sleep(_EVERY)
@@ -102,5 +100,5 @@ async def _tell(call: ToolCall) -> None:
 
 
 def note_end(call: ToolCall, _: ToolResult) -> None:
-    """Count the call from here on."""
+    """Mark a call as answered in its limiter."""
     _OF[call.name].ended(call)

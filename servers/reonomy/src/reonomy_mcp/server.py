@@ -1,4 +1,4 @@
-"""The MCP server reonomy. This file is yours; `_generated` is rewritten whenever the API document changes."""
+"""The MCP server reonomy. Edit this file; `_generated` is overwritten when the API document changes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ server = Server(
     version=__version__,
     title="Reonomy",
     instructions=(
-        "Commercial property in the United States. find_properties finds by place, kind, size and last sale; look_up_address tells what is at an "
-        "address. Details are billed by property: search first (search_properties is free of that), then ask for those that matter. comparable_sales, "
+        "Commercial property in the United States. find_properties finds by place, kind, size and last sale; look_up_address returns the property at an "
+        "address. Details are billed per property: search first with search_properties, which is not billed, then read relevant ones. comparable_sales, "
         "who_owns and maturing_mortgages take ids."
     ),
 )
@@ -39,18 +39,18 @@ for tool in (
 
 @server.prompt(title="Whom should I call?")
 def prospects(place: str, months: int = 12) -> str:
-    """Ask for owners whose loans end soon.
+    """Ask for owners whose loans mature soon.
 
     Args:
-        place: the city or state.
-        months: within so many.
+        place: city or state.
+        months: maximum months until maturity.
     """
     return (
-        f"Find properties in {place} whose mortgages end within {months} months, and who is reported to own them. Say before you read details how many "
-        "properties that bills. Give one line for each: address, owner, lender, amount, when the loan ends."
+        f"Find properties in {place} whose mortgages end within {months} months, and who is reported to own them. Before you read details, report how many "
+        "properties are billed. Give one line for each: address, owner, lender, amount, when the loan ends."
     )
 
 
 def main() -> None:
-    """Speak MCP on stdin and stdout, or with --http on a port."""
+    """Serve MCP on stdin and stdout, or over HTTP with --http."""
     server.run()

@@ -1,4 +1,4 @@
-"""Twilio's answers to tools of ours: JSON of the documented form, or an error that says what was expected; and what became of a request that failed."""
+"""Checks of Twilio's responses, and classification of failed requests."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ _WAIT: Final = re.compile(r"^Retry-After: (\d{1,5}) seconds$", re.MULTILINE)
 
 
 def rows(found: Any, name: str, tool: str) -> list[dict[str, Any]]:
-    """Return the list of objects of that name in an answer.
+    """Return the list of objects of this name in a response.
 
     Raises:
-        ToolError: the answer has none.
+        ToolError: there is no such list, or an item is not an object.
     """
     listed = found.get(name) if isinstance(found, dict) else None
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         said = str(found)[:200]
         raise ToolError(
-            f"{tool} was expected to answer with an object whose `{name}` is a list of objects, and answered: {said}\n"
-            "hint: try again later; if it stays so, the person who runs this server checks the addresses of the APIs"
+            f"{tool}: expected an object whose `{name}` is a list of objects, got: {said}\n"
+            "hint: try again later; if it persists, check the base URLs of the APIs"
         )
     return listed
 
 
 def text(one: dict[str, Any], name: str) -> str:
-    """Return a member that should be a text; "" where it is none."""
+    """Return a string member, or ""."""
     value = one.get(name)
     return value if isinstance(value, str) else ""
 
 
 def number(one: dict[str, Any], name: str) -> int:
-    """Return a member that should be a whole number; 0 where it is none."""
+    """Return an integer member, or 0."""
     value = one.get(name)
     return value if isinstance(value, int) else 0
 
 
 def status_of(error: str) -> int:
-    """Return the HTTP status by which a request failed; 0 where there was no answer, or one that nobody can read."""
+    """Return the HTTP status of a failed request, or 0 if there was no readable response."""
     found = _FAILED.match(error)
     return int(found[1]) if found else 0
 
 
 def is_refusal(error: str) -> bool:
-    """Return whether a request failed so that it was surely not carried out.
+    """Return True if a failed request was certainly not executed.
 
-    408 and 499 say that somebody gave up waiting, here or in between: Twilio may have done it all the same.
+    408 and 499 mean that a client or proxy stopped waiting: Twilio may have executed the request anyway.
     """
     return 400 <= (status := status_of(error)) < 500 and status not in _GAVE_UP
 
 
 def retry_after(error: str, default: float = 1.0) -> float:
-    """Return the seconds that Twilio asks to wait."""
+    """Return the seconds of the Retry-After header in an error message."""
     found = _WAIT.search(error)
     return float(found[1]) if found else default

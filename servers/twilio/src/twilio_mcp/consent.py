@@ -1,4 +1,4 @@
-"""Asking a person before many are written to: how many may be without a question, and what the question says."""
+"""Consent of the user before messages to many recipients."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .segments import segments
 __all__ = ["ASK_ABOVE", "Sending", "agree", "agreed", "is_agreed"]
 
 ASK_ABOVE: Final = "TWILIO_ASK_ABOVE"
-_ASK_ABOVE: Final = 5  # people who are written to without a question
-_WINDOW: Final = 600.0  # seconds in which they are counted together
+_ASK_ABOVE: Final = 5  # recipients that need no consent
+_WINDOW: Final = 600.0  # seconds for which recipients are counted
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """What is sent, by whom, and to whom: what a person agrees to, and nothing else."""
+    """Sender, recipients and content of a message. A consent applies to exactly these."""
 
     sender: str
     people: tuple[str, ...]
@@ -32,7 +32,7 @@ class Sending:
     media: tuple[str, ...] = ()
 
     def sentence(self) -> str:
-        """Say what will be done."""
+        """Describe the sending in one sentence, for the question."""
         count, each = len(self.people), segments(self.body)
         first = ", ".join(self.people[:3]) + (f" and {count - 3} more" if count > 3 else "")
         media = f" with {len(self.media)} media" if self.media else ""
@@ -43,13 +43,13 @@ class Sending:
         )
 
 
-_unasked: deque[tuple[float, str]] = deque()  # when, and to whom, this process sent without a question
+_unasked: deque[tuple[float, str]] = deque()  # (monotonic time, recipient) of messages without consent in this process
 _AGREED: ContextVar[bool] = ContextVar("_AGREED", default=False)
 
 
 @contextmanager
 def agreed() -> Iterator[None]:
-    """Let single messages go within: a person has agreed to all of them."""
+    """Skip the question for single messages within the block, because the user has agreed to all of them."""
     token = _AGREED.set(True)
     try:
         yield
@@ -58,33 +58,33 @@ def agreed() -> Iterator[None]:
 
 
 def is_agreed() -> bool:
-    """Return whether a person has agreed to all that is sent here."""
+    """Return True within a block of `agreed`."""
     return _AGREED.get()
 
 
 async def agree(ctx: Context, sending: Sending, confirm: str | None = None) -> None:
-    """Return when so many may be written to without a question, or a person agrees.
+    """Ask for consent, if the recipients of the last ten minutes exceed the limit.
 
     Args:
-        ctx: who is asked.
-        sending: what a person would agree to.
-        confirm: where nobody can be asked, the code that the refusal gave; None where the tool has no such argument.
+        ctx: context of the call, to ask the user.
+        sending: message to agree to.
+        confirm: code from a refusal, if the client cannot ask; None if the tool has no such argument.
 
     Raises:
-        ToolError: nobody agreed.
+        ToolError: consent is missing, or TWILIO_ASK_ABOVE is invalid.
     """
     await ctx.consent(
         f"{sending.sentence()}. Each segment is billed.",
         *astuple(sending),
         confirm=confirm,
         otherwise="Nothing was sent",
-        hint="take send_to_many, whose refusal gives a code for confirm, or wait ten minutes",
+        hint="use send_to_many, whose refusal has a code for confirm, or wait ten minutes",
         unless=lambda: _few(sending.people),
     )
 
 
 def _few(people: tuple[str, ...]) -> bool:
-    """Count people who are written to without a question, each once, if they may be."""
+    """Count recipients, each once, if they are within the limit; return False otherwise."""
     limit, now = _limit(), time.monotonic()
     while _unasked and now - _unasked[0][0] > _WINDOW:
         _unasked.popleft()
@@ -95,17 +95,17 @@ def _few(people: tuple[str, ...]) -> bool:
 
 
 def _limit() -> int:
-    """Return how many people may be written to without a question.
+    """Return the number of recipients that need no consent.
 
     Raises:
-        ToolError: the owner's setting is no such number.
+        ToolError: TWILIO_ASK_ABOVE is invalid.
     """
     given = os.environ.get(ASK_ABOVE, "").strip()
     if not given:
         return _ASK_ABOVE
     if not (given.isascii() and given.isdigit()):
         raise ToolError(
-            f"Nothing was sent: {ASK_ABOVE} is {given[:20]!r}, which is no number of people.\n"
-            "hint: the person who runs this server sets it to 0 (always ask) or more, or leaves it out"
+            f"Nothing was sent: {ASK_ABOVE} is {given[:20]!r}, which is not a number of people.\n"
+            "hint: the operator must set it to 0 (always ask) or more, or unset it"
         )
     return int(given)

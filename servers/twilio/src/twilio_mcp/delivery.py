@@ -1,4 +1,4 @@
-"""What became of messages: those that did not arrive, by reason, and waiting until one did."""
+"""Tools for delivery: failed messages by reason, and waiting for final states."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["check_delivery", "find_failed_messages"]
 _OVER: Final = frozenset({"delivered", "undelivered", "failed", "read", "canceled", "received"})
 _FAILED: Final = frozenset({"failed", "undelivered"})
 _GONE: Final = (404, 410)
-_LOOK: Final = 1.0  # seconds between two looks
-_GROUPS: Final = 20  # reasons, and people of each, that are shown
-_SAID: Final = 200  # characters of Twilio's own words
+_LOOK: Final = 1.0  # seconds between two polls
+_GROUPS: Final = 20  # maximum reasons, and recipients per reason
+_SAID: Final = 200  # characters of Twilio's message
 
 Sids = Annotated[list[Annotated[str, Field(pattern=r"^(SM|MM)[0-9a-fA-F]{32}$")]], Field(min_length=1, max_length=100)]
 
 
 @dataclass(frozen=True, slots=True)
 class FailedGroup:
-    """Messages that failed for one reason; `to` has twenty people at most."""
+    """Messages that failed for one reason; `to` has at most twenty recipients."""
 
     code: int
     why: str
@@ -39,10 +39,10 @@ class FailedGroup:
 
 @dataclass(frozen=True, slots=True)
 class FailedMessages:
-    """What did not arrive.
+    """Undelivered messages by reason.
 
-    `looked_at` is how many messages were read; `more` says that the days have older ones, which were not. `left_out` is how many failed
-    for rarer reasons than the twenty that are shown.
+    `looked_at` is the number of messages read; `more` is true if older ones were not read. `left_out` counts failures for
+    reasons beyond the twenty most frequent.
     """
 
     looked_at: int
@@ -53,7 +53,7 @@ class FailedMessages:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The state of one message; `over` says that it will not change any more. `status` is "" where Twilio did not say it, and `why` then says why."""
+    """State of a message; `over` is true if it is final. If `status` is "", it is unknown, and `why` has the reason."""
 
     sid: str
     to: str
@@ -67,11 +67,11 @@ async def find_failed_messages(
     days: Annotated[int, Field(ge=1, le=30)] = 7,
     most: Annotated[int, Field(ge=1, le=1000)] = 1000,
 ) -> FailedMessages:
-    """Say which messages of the latest days did not arrive, grouped by reason, with what to do about each.
+    """Find which messages of the latest days did not arrive and why, grouped by reason, with what to do about each.
 
     Args:
-        days: how far back.
-        most: messages that are read, the latest first.
+        days: length of the period in days.
+        most: messages to read at most, the latest first.
     """
     since = (datetime.now(UTC) - timedelta(days=days)).date()
     asked: dict[str, Any] = {"DateSentSince": str(since), "PageSize": most}
@@ -90,11 +90,11 @@ async def find_failed_messages(
 async def check_delivery(
     sids: Sids, ctx: Context, waitSeconds: Annotated[int, Field(ge=0, le=60)] = 0
 ) -> list[Delivery]:
-    """Say of messages whether they arrived, and wait a little for those on their way.
+    """Report whether messages arrived, and wait a little for pending ones.
 
     Args:
-        sids: the messages, as sending them gave them.
-        waitSeconds: how long is waited for all to be over.
+        sids: SIDs of the messages, from sending them.
+        waitSeconds: maximum time to wait for final states.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + waitSeconds
@@ -104,7 +104,7 @@ async def check_delivery(
         pending = [sid for sid in wanted if sid not in states or not states[sid].over]
         states |= {state.sid: state for state in await asyncio.gather(*(_look(ctx, sid) for sid in pending))}
         over = sum(state.over for state in states.values())
-        await ctx.report_progress(over, len(wanted), f"{over} of {len(wanted)} are over")
+        await ctx.report_progress(over, len(wanted), f"{over} of {len(wanted)} are final")
         if over == len(wanted) or loop.time() + _LOOK > until:
             return [states[sid] for sid in wanted]
         await asyncio.sleep(_LOOK)
@@ -117,7 +117,7 @@ async def _look(ctx: Context, sid: str) -> Delivery:
         said = str(error)
         return Delivery(sid, "", "", status_of(said) in _GONE, " ".join(said.splitlines()))
     if not isinstance(message, dict) or not text(message, "status"):
-        return Delivery(sid, "", "", over=False, why=f"get_message answered without a status: {str(message)[:_SAID]}")
+        return Delivery(sid, "", "", over=False, why=f"get_message returned no status: {str(message)[:_SAID]}")
     code, status = number(message, "error_code"), text(message, "status")
     why = "; ".join(explained(code, text(message, "error_message")[:_SAID])) if code else ""
     return Delivery(sid, text(message, "to"), status, status in _OVER, why)

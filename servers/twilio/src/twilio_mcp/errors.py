@@ -1,4 +1,4 @@
-"""What Twilio's error codes mean, and what one does about them (twilio.com/docs/api/errors)."""
+"""Meaning of Twilio's error codes, with advice (twilio.com/docs/api/errors)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["describe", "explained"]
 _CODES: Final[dict[int, tuple[str, str]]] = {
     20003: (
         "Twilio does not accept the credentials",
-        "the person who runs this server checks TWILIO_USERNAME and TWILIO_PASSWORD",
+        "the operator must check TWILIO_USERNAME and TWILIO_PASSWORD",
     ),
     20429: ("too many requests at once", "wait, then make fewer"),
     21211: ("the number is not valid", "write it with + and the country code, and check it with look_up_number"),
@@ -18,13 +18,13 @@ _CODES: Final[dict[int, tuple[str, str]]] = {
         "permit the country in the console: Messaging, Geo permissions",
     ),
     21610: ("the person has unsubscribed with STOP", "do not write again; they can send START"),
-    21614: ("the number cannot get texts", "look_up_number with line_type_intelligence says what kind of line it is"),
+    21614: ("the number cannot get texts", "look_up_number with line_type_intelligence returns the line type"),
     30001: ("the queue was full", "send it more slowly"),
-    30002: ("the account is suspended", "look at the console"),
+    30002: ("the account is suspended", "check the console"),
     30003: ("the phone could not be reached: switched off, or abroad", "try it later"),
     30004: ("the phone or its carrier blocks the message", "ask the person"),
-    30005: ("the number is not in use any more", "take it off the list"),
-    30006: ("the number is a landline, or its carrier takes no texts", "take make_call"),
+    30005: ("the number is not in use any more", "remove it from the list"),
+    30006: ("the number is a landline, or its carrier takes no texts", "use make_call"),
     30007: ("the carrier filtered it as unwanted", "change the text, avoid short links, register the sender"),
     30008: ("the carrier gives no reason", "try it again, then ask Twilio's support"),
     30034: ("the sender is not registered for A2P 10DLC", "register brand and campaign in the console"),
@@ -39,17 +39,17 @@ _NO_CHECK: Final = (
 
 
 def explained(code: int, said: str = "") -> tuple[str, str]:
-    """Return why a message did not arrive and what to do, in words; `said` is what Twilio says itself."""
+    """Return reason and advice for an error code; `said` is Twilio's own message, for unknown codes."""
     unknown = (said or "Twilio gives no reason", f"see https://www.twilio.com/docs/api/errors/{code}")
     return _CODES.get(code, unknown)
 
 
 def describe(error: dict[str, Any], path: str) -> str:
-    """Return what an error of Twilio's says beside its sentence: its code, where it is documented, and what to do.
+    """Return code, documentation URL and advice for an error response, or "".
 
     Args:
-        error: the body of the answer.
-        path: of the operation that was refused.
+        error: JSON body of the response.
+        path: path of the operation.
     """
     code, info = error.get("code"), error.get("more_info")
     if not isinstance(code, int):

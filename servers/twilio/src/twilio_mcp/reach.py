@@ -1,4 +1,4 @@
-"""The way to Twilio: its refusals keep Twilio's own code, which says more than the status, and what one does about it."""
+"""HTTP client for Twilio, which adds Twilio's error code and advice to errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["connection"]
 
 
 class _Twilio(_Client):
-    """Takes the place of the generated connection."""
+    """Replacement of the generated connection, which describes Twilio's errors."""
 
     def _result(
         self,
@@ -48,5 +48,5 @@ def _read(content: bytes) -> dict[str, Any]:
 
 @cache
 def connection() -> Upstream:
-    """Return the way that all tools share; credentials and addresses are in the environment."""
+    """Return the connection that all tools share, configured by the environment."""
     return _Twilio(BASE_URL, SCHEMES, servers=SERVERS, prefix="TWILIO")

@@ -1,4 +1,4 @@
-"""How many texts Twilio bills for one message: by the alphabet that its signs need (GSM 03.38, or UCS-2)."""
+"""Number of billed segments of a message, which depends on its alphabet (GSM 03.38, or UCS-2)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["segments"]
 _BASIC: Final = frozenset(
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
 )
-_EXTENDED: Final = frozenset("\f^{}\\[~]|€")  # each takes the place of two
+_EXTENDED: Final = frozenset("\f^{}\\[~]|€")  # each counts as two characters
 
 
 def segments(body: str) -> int:
-    """Return the number: 160 places of GSM-7, or 70 units of UTF-16, fit one segment; 153 or 67 each of several."""
+    """Return the number of segments. One has 160 GSM-7 characters or 70 UTF-16 units; each of several has 153 or 67."""
     signs = set(body)
     if signs <= _BASIC | _EXTENDED:
         length, alone, several = len(body) + sum(body.count(sign) for sign in signs & _EXTENDED), 160, 153

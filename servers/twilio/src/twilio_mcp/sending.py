@@ -1,4 +1,4 @@
-"""One text to several people: each gets a row that says whether it was taken, refused, not tried, or whether nobody knows."""
+"""Sending one text to several people, with an outcome per recipient."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .segments import segments
 
 __all__ = ["check_channels", "send_to_many"]
 
-_AT_ONCE: Final = 4
-_TRIES: Final = 3
-_LONGEST_WAIT: Final = 10.0  # seconds that are waited when Twilio asks for it; above that the rest is not tried
-_UNSURE: Final = "It may have been sent: look with list_messages before you send it again."
+_AT_ONCE: Final = 4  # concurrent requests
+_TRIES: Final = 3  # per recipient, after 429
+_LONGEST_WAIT: Final = 10.0  # seconds; if Retry-After is longer, the remaining recipients are not tried
+_UNSURE: Final = "It may have been sent: check with list_messages before you send it again."
 _WHATSAPP: Final = "whatsapp:"
 
 People = Annotated[
@@ -30,9 +30,9 @@ Outcome = Literal["taken", "refused", "unknown", "not tried"]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of a text to one person.
+    """Outcome of a text to one recipient.
 
-    `outcome` is unknown where Twilio did not answer, or nobody could read it: the text may have been sent. `sid` is "" unless it was taken.
+    `outcome` is `unknown` without a readable response: the text may have been sent. `sid` is empty unless it was taken.
     """
 
     to: str
@@ -44,7 +44,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class SentToMany:
-    """How many texts had which outcome, and each of them; those that were not taken come first."""
+    """Counts by outcome, and all texts; those that were not taken come first."""
 
     taken: int
     refused: int
@@ -62,17 +62,17 @@ async def send_to_many(
     messagingServiceSid: str = "",
     confirm: str = "",
 ) -> SentToMany:
-    """Send one text to several people. Above a number of them a person is asked before anything is sent.
+    """Send one text to several people. Above a number of people, the user is asked before anything is sent.
 
     Args:
-        to: the numbers, in E.164 form; each gets it once.
-        body: the text.
-        fromNumber: a number of the account; or give messagingServiceSid.
-        messagingServiceSid: the service that chooses the sender.
-        confirm: only where nobody can be asked: the code that the refusal gave, once a person has agreed to what it says.
+        to: the people's numbers in E.164 form; each gets the text once.
+        body: content of the text.
+        fromNumber: sender, a number of the account; or give messagingServiceSid.
+        messagingServiceSid: messaging service that selects the sender.
+        confirm: code from a refusal, after the user has agreed; only if the client cannot ask the user.
     """
     if bool(fromNumber) == bool(messagingServiceSid):
-        raise ToolError("Give fromNumber or messagingServiceSid: one of the two.")
+        raise ToolError("Give either fromNumber or messagingServiceSid.")
     people = list(dict.fromkeys(to))
     check_channels(people, fromNumber)
     await agree(ctx, Sending(fromNumber or messagingServiceSid, tuple(sorted(people)), body), confirm)
@@ -91,23 +91,23 @@ async def send_to_many(
 
 
 def check_channels(people: list[str], sender: str) -> None:
-    """Refuse recipients that the sender cannot reach: those of WhatsApp have a sender of WhatsApp, and others have none.
+    """Refuse a mix of channels: WhatsApp recipients need a WhatsApp sender, others a number.
 
     Raises:
-        ToolError: channels are mixed.
+        ToolError: the channels differ.
     """
     by_whatsapp = {number.startswith(_WHATSAPP) for number in people}
     if len(by_whatsapp) > 1:
         raise ToolError("Nothing was sent: some recipients begin with whatsapp: and some do not; send two messages.")
     if sender and sender.startswith(_WHATSAPP) not in by_whatsapp:
         raise ToolError(
-            "Nothing was sent: recipients and sender are of different channels.\n"
-            "hint: whatsapp: stands before both, or before neither"
+            "Nothing was sent: recipients and sender have different channels.\n"
+            "hint: prefix both with whatsapp:, or neither"
         )
 
 
 class _Round:
-    """One text on its way to several people; what concerns all of them ends it."""
+    """Sending of one text to several people, which stops at an error that concerns all."""
 
     def __init__(self, ctx: Context, body: str, sender: dict[str, str], count: int) -> None:
         self._ctx, self._body, self._sender, self._count = ctx, body, sender, count
@@ -116,7 +116,7 @@ class _Round:
         self._stopped = ""
 
     async def all(self, people: list[str]) -> list[Sent]:
-        """Send to each. The first goes alone: what is wrong with all of them costs one request."""
+        """Send to each recipient; the first alone, so that a general error costs only one request."""
         return [await self._one(people[0]), *await asyncio.gather(*map(self._one, people[1:]))]
 
     async def _one(self, number: str) -> Sent:
@@ -141,14 +141,14 @@ class _Round:
                 return self._failed(number, said)
             sid = text(found, "sid") if isinstance(found, dict) else ""
             if not sid:
-                return Sent(number, "unknown", problem=f"Twilio answered without the sid of a message. {_UNSURE}")
+                return Sent(number, "unknown", problem=f"Twilio's response has no message SID. {_UNSURE}")
             return Sent(number, "taken", sid, text(found, "status"))
         raise AssertionError("the last try returns")
 
     def _failed(self, number: str, said: str) -> Sent:
         status, problem = status_of(said), " ".join(said.splitlines())
         if status in (401, 429):
-            self._stopped = f"Not tried, since Twilio refused another one by {status}: {problem}"
+            self._stopped = f"Not tried, because Twilio refused another one with {status}: {problem}"
         if is_refusal(said):
             return Sent(number, "refused", problem=problem)
         return Sent(number, "unknown", problem=problem if _UNSURE in problem else f"{problem} {_UNSURE}")

@@ -1,4 +1,4 @@
-"""The MCP server twilio. This file is yours; `_generated` is rewritten whenever the API documents change."""
+"""The MCP server twilio. Edit this file; `_generated` is overwritten when the API documents change."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ server = Server(
     version=__version__,
     title="Twilio",
     instructions=(
-        "Texts, calls and codes by Twilio. Sending costs money and cannot be taken back: say what you will send and to whom before you do. Take "
-        "send_to_many for several people, find_failed_messages when something did not arrive, check_delivery to know whether it did. Numbers are in "
+        "Texts, calls and codes by Twilio. Sending costs money and cannot be taken back: tell the user what you will send and to whom. Use "
+        "send_to_many for several people, find_failed_messages for undelivered messages, check_delivery for single ones. Numbers are in "
         "E.164 form: +15558675310."
     ),
 )
 server.mount_manifest(Path(__file__).parent / "_generated")
-api.upstream = reach.connection  # generated tools go the same way: Twilio's codes stay in its refusals
+api.upstream = reach.connection  # also for generated tools, so that errors have Twilio's codes
 
 ACCOUNT: Final = "TWILIO_ACCOUNT_SID"
 _OWN: Final = "own"
@@ -44,12 +44,12 @@ _OF_ACCOUNT: Final = (
     ),
 )
 _TOKEN: Final = re.compile(r',\s*"auth_token":\s*"[^"]*"|"auth_token":\s*"[^"]*",\s*')
-_NEEDS: Final = {  # tools that do nothing, or cost for nothing, without one of these
+_NEEDS: Final = {  # arguments of which each tool needs at least one
     "send_message": ("Body", "MediaUrl"),
     "make_call": ("Twiml", "Url"),
     "redact_or_cancel_message": ("Body", "Status"),
 }
-_WHERE: Final = {"send_message": "list_messages", "make_call": "list_calls"}  # where one sees whether it was done
+_WHERE: Final = {"send_message": "list_messages", "make_call": "list_calls"}  # tools that show executed requests
 _POSTED: Final = re.compile(r"POST \S+ ?")
 _READS: Final = {"readOnlyHint": True, "openWorldHint": True}
 _SENDS: Final = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
@@ -61,10 +61,10 @@ server.tool(annotations=_READS)(delivery.check_delivery)
 
 @server.before(*_OF_ACCOUNT)
 def with_account(call: ToolCall) -> None:
-    """Put the sid of the server's own account where none is named: TWILIO_ACCOUNT_SID, or the user name if that is one.
+    """Set the default of AccountSid: TWILIO_ACCOUNT_SID, or the user name if it is an account SID.
 
     Raises:
-        ToolError: the user name is an API key, which does not say whose it is.
+        ToolError: the user name is an API key, and TWILIO_ACCOUNT_SID is not set.
     """
     if call.arguments.get("AccountSid") not in (None, UNSET, _OWN):
         return
@@ -72,8 +72,8 @@ def with_account(call: ToolCall) -> None:
     account = os.environ.get(ACCOUNT) or (user if user.startswith("AC") else "")
     if not account and user.startswith("SK"):
         raise ToolError(
-            f"Nothing was sent: TWILIO_USERNAME is an API key, and {ACCOUNT} is not set, so that nobody knows whose account is meant.\n"
-            f"hint: the person who runs this server sets {ACCOUNT} (AC…); or name the account in AccountSid"
+            f"Nothing was sent: TWILIO_USERNAME is an API key, and {ACCOUNT} is not set, so the account is unknown.\n"
+            f"hint: the operator must set {ACCOUNT} (AC…); or give the account in AccountSid"
         )
     if account:
         call.arguments["AccountSid"] = account
@@ -81,10 +81,10 @@ def with_account(call: ToolCall) -> None:
 
 @server.before(*_NEEDS)
 def complete(call: ToolCall) -> None:
-    """Refuse what Twilio would refuse, or would do nothing with.
+    """Refuse calls that Twilio would refuse, or bill without an effect.
 
     Raises:
-        ToolError: what the tool is for is missing.
+        ToolError: all of the required alternatives are missing.
     """
     names = _NEEDS[call.name]
     if all(_given(call, name) is None for name in names):
@@ -93,10 +93,10 @@ def complete(call: ToolCall) -> None:
 
 @server.before("send_message")
 async def asked(call: ToolCall) -> None:
-    """Count who is written to, together with send_to_many, and let a person agree above the number.
+    """Ask for consent above the limit of recipients, which send_to_many shares.
 
     Raises:
-        ToolError: nobody agreed, or the sender cannot reach the recipient.
+        ToolError: consent is missing, or sender and recipient have different channels.
     """
     given = {name: _given(call, name) for name in ("To", "From", "MessagingServiceSid", "Body", "MediaUrl")}
     sending.check_channels([given["To"]], given["From"] or "")
@@ -107,14 +107,14 @@ async def asked(call: ToolCall) -> None:
 
 
 def _given(call: ToolCall, name: str) -> Any:
-    """Return an argument; None where it was left out, or is empty where that means nothing."""
+    """Return an argument; None if it is unset or empty. An empty Body of redact_or_cancel_message is kept, because it redacts."""
     value = call.arguments.get(name)
     return None if value is UNSET or (value == "" and call.name != "redact_or_cancel_message") or value == [] else value
 
 
 @server.tool_middleware(*_WHERE)
 async def unsure(call: ToolRequest, call_next: Any) -> dict[str, Any]:
-    """Say of a request without an answer that it may have been carried out, in place of the advice to try again."""
+    """Replace the hint to try again, if a request without a response may have been executed."""
     try:
         result: dict[str, Any] = await call_next(call)
     except ToolError as error:
@@ -122,7 +122,7 @@ async def unsure(call: ToolRequest, call_next: Any) -> dict[str, Any]:
         if _POSTED.match(said) and not is_refusal(said) and "no connection to" not in said:
             first = said.partition("\nhint:")[0]
             raise ToolError(
-                f"{first}\nIt may have been sent: look with {_WHERE[call.name]} before you send it again."
+                f"{first}\nIt may have been sent: check with {_WHERE[call.name]} before you send it again."
             ) from None
         raise
     return result
@@ -130,7 +130,7 @@ async def unsure(call: ToolRequest, call_next: Any) -> dict[str, Any]:
 
 @server.after("list_accounts")
 def without_tokens(call: ToolCall, result: ToolResult) -> ToolResult:
-    """Take out the auth token of each account, which Twilio gives with it: it opens the account, and no tool needs it."""
+    """Remove the auth token of each account: it gives full access, and no tool needs it."""
     blocks = [{**one, "text": _TOKEN.sub("", one["text"])} if "text" in one else one for one in result.content]
     accounts = result.structured.get("accounts") if isinstance(result.structured, dict) else None
     if not isinstance(accounts, list):
@@ -144,17 +144,17 @@ def without_tokens(call: ToolCall, result: ToolResult) -> ToolResult:
 
 @server.prompt(title="Why did messages not arrive?")
 def undelivered(days: int = 7) -> str:
-    """Ask what did not arrive lately and what to do about it.
+    """Ask for undelivered messages and what to do about them.
 
     Args:
-        days: how far back.
+        days: number of days to cover.
     """
     return (
-        f"Find out which messages of the last {days} days did not arrive and why. Say for each reason how many people it concerns and what to do. "
+        f"Find out which messages of the last {days} days did not arrive and why. For each reason, give the number of people and what to do. "
         "Send nothing again before I agree."
     )
 
 
 def main() -> None:
-    """Speak MCP on stdin and stdout, or with --http on a port."""
+    """Serve MCP on stdin and stdout, or over HTTP with --http."""
     server.run()

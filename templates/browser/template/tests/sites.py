@@ -1,4 +1,4 @@
-"""Sites of the tests on loopback, and whether there is a browser that starts."""
+"""Test sites on loopback, and a check for a working browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Answer = tuple[int, dict[str, str], str]
 
 
 class Site:
-    """A site; `asked` are the requests that it got, with their bodies, and `pages` what it answers."""
+    """A site; `asked` lists the requests with bodies, `pages` has the responses."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -41,7 +41,7 @@ class Site:
             do_POST = do_GET
 
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing."""
+                """Suppress the request log."""
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
@@ -51,14 +51,14 @@ class Site:
         self.thread.start()
 
     def close(self) -> None:
-        """End it."""
+        """Stop the site."""
         self.http.shutdown()
         self.http.server_close()
         self.thread.join()
 
 
 def missing(program: str | None = None) -> str:
-    """Return why no browser can be started here; "" where one can. It is asked without the code that is tested."""
+    """Return why no browser starts here, or "". This does not use the code under test."""
     found = program or next((place for name in ("chromium", "chromium-browser", "google-chrome") if (place := shutil.which(name))), None)
     if found is None:
         return "Chromium is not installed here (apt-get install chromium)"
@@ -67,7 +67,7 @@ def missing(program: str | None = None) -> str:
         try:
             done = subprocess.run([found, *options], capture_output=True, check=False, timeout=120, env={**os.environ, "HOME": home})
         except subprocess.TimeoutExpired:
-            return "Chromium does not start here: it has not ended after two minutes"
+            return "Chromium does not start here: timed out after 120 s"
     if done.returncode == 0 and b"<html>" in done.stdout:
         return ""
     last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit {done.returncode}"])[-1]

@@ -1,4 +1,4 @@
-"""The API of the tests: a library of books behind GraphQL, served over HTTP on loopback, with graphql-core behind it."""
+"""GraphQL API for the tests: a library of books on loopback, executed by graphql-core."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ union Thing = Book | Author
 
 
 class Library:
-    """The API; `asked` are the requests that it got, and `faults` are answers to give in place of its own: status, headers, body."""
+    """The API; `asked` lists its requests, `faults` replace its responses: status, headers, body."""
 
     def __init__(self) -> None:
         author = {"id": "a1", "name": "Jane Austen"}
         self.books = [{"id": f"b{number}", "title": f"Book {number}", "author": author, "price": 6.5} for number in range(5)]
-        author["books"] = self.books  # type: ignore[assignment] # a circle, as APIs have them
+        author["books"] = self.books  # type: ignore[assignment] # a cycle, as in real APIs
         self.asked: list[dict[str, Any]] = []
         self.logins: list[str] = []
         self.faults: list[tuple[int, dict[str, str], bytes]] = []
@@ -60,7 +60,7 @@ class Library:
                     self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing."""
+                """Suppress the request log."""
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_port}/graphql"
@@ -68,13 +68,13 @@ class Library:
         self.thread.start()
 
     def close(self) -> None:
-        """End it."""
+        """Stop the API."""
         self.http.shutdown()
         self.http.server_close()
         self.thread.join()
 
     def answer(self, request: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
-        """Answer a request as the specification of GraphQL over HTTP says."""
+        """Answer a request according to GraphQL over HTTP."""
         if "__schema" in request["query"] and not self.introspection:
             return self._json(400, {"errors": [{"message": "Introspection is disabled"}]})
         result = graphql_sync(SCHEMA, request["query"], self._roots(), variable_values=request["variables"])

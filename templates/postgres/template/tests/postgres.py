@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests: a cluster of its own in a temporary folder, on a port of loopback, with passwords of its own."""
+"""PostgreSQL server for the tests: a temporary cluster on loopback with its own passwords."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READY: Final = "ready to accept connections"
 
 
 def _programs() -> Path | None:
-    """Return the folder with initdb and postgres; that of the newest version."""
+    """Return the folder of the newest initdb and postgres."""
     if (found := shutil.which("initdb")) and (place := Path(found).resolve().parent / "postgres").exists():
         return place.parent
     folders = [Path(place) for pattern in _PLACES for place in Path("/").glob(pattern.lstrip("/"))]
@@ -33,12 +33,12 @@ def _version(folder: Path) -> tuple[int, ...]:
 
 
 def _as_nobody() -> list[str]:
-    """PostgreSQL does not run as root: then it runs in a namespace of users in which nobody is."""
+    """Return a command prefix for root: PostgreSQL refuses to run as root, so it gets its own user namespace."""
     return ["unshare", "--user", "--"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
 
 
 def missing() -> str:
-    """Return why no server can be started here; "" where one can."""
+    """Return why no server can start here, or ""."""
     folder = _programs()
     if folder is None:
         return "no PostgreSQL server is installed here (apt-get install postgresql)"
@@ -46,11 +46,11 @@ def missing() -> str:
         done = subprocess.run([*_as_nobody(), str(folder / "postgres"), "--version"], capture_output=True, check=False, timeout=30)
     except OSError as error:
         return f"the tests run as root, and {error.filename} is not installed"
-    return "" if done.returncode == 0 else f"PostgreSQL does not run as root, and unshare says: {done.stderr.decode()[:200]}"
+    return "" if done.returncode == 0 else f"PostgreSQL does not run as root, and unshare failed: {done.stderr.decode()[:200]}"
 
 
 class Postgres:
-    """A server with a superuser `owner`, and the roles `reader` and `writer`. Give back what it holds with `close`."""
+    """A server with a superuser `owner` and the roles `reader` and `writer`. Call `close` to stop it."""
 
     def __init__(self, folder: Path) -> None:
         programs = _programs()
@@ -62,7 +62,7 @@ class Postgres:
         made = subprocess.run([*_as_nobody(), str(programs / "initdb"), "-D", str(data), *options], capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stderr
         self._log: list[str] = []
-        for _ in range(3):  # somebody else may take the port
+        for _ in range(3):  # another process may take the port
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 self.port: int = probe.getsockname()[1]
@@ -78,7 +78,7 @@ class Postgres:
         self._reader.start()
 
     def url(self, role: str = "reader", database: str = "postgres") -> str:
-        """Return the address for a role."""
+        """Return the connection string for a role."""
         return f"postgresql://{role}:{self._password}@127.0.0.1:{self.port}/{database}"
 
     def run(self, *statements: str, role: str = "owner") -> list[tuple[object, ...]]:
@@ -89,7 +89,7 @@ class Postgres:
             return cursor.fetchall() if cursor.description else []
 
     def close(self) -> None:
-        """End it at once."""
+        """Stop the server with a fast shutdown."""
         self._process.send_signal(2)
         self._process.wait(60)
         self._reader.join()

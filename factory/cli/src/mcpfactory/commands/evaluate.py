@@ -45,7 +45,8 @@ class EvaluationRequest:
         list[str] | None, typer.Option(metavar="full|search", help="How to present the tools to the model (repeatable)")
     ] = None
     profile: Annotated[
-        list[str] | None, typer.Option(help="Tool profile of a generated server: full, read-only or your own")
+        list[str] | None,
+        typer.Option(metavar="PROFILE", help="Tool profile of a generated server: full, read-only or your own"),
     ] = None
     max_cost: Annotated[
         float | None,

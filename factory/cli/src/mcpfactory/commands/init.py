@@ -113,7 +113,10 @@ class SettingsFile(StrEnum):
 def schema(
     kind: Annotated[
         SettingsFile | None,
-        typer.Argument(help="File at the root of a workspace, of a server, or its waivers [default: root or server]"),
+        typer.Argument(
+            metavar="root|server|waivers",
+            help="File at the root of a workspace, of a server, or its waivers [default: root or server]",
+        ),
     ] = None,
 ) -> None:
     """Print the JSON Schema of mcpfactory.toml, for editors.

@@ -50,7 +50,8 @@ def apply(names: Names = None, as_json: AsJson = False) -> None:
     """
     from mcpfactory_pipeline.delivery.releases.apply import apply_releases
 
-    made = apply_releases(workspace_in(), names, _read)
+    workspace = workspace_in()
+    made = apply_releases(workspace, names, _read)
     if as_json:
         output.data({"releases": [one.to_json() for one in made]})
         return
@@ -66,7 +67,8 @@ def apply(names: Names = None, as_json: AsJson = False) -> None:
     if not released:
         output.note("nothing to release")
     else:
-        output.note(f"next: mcpfactory pipeline run {' '.join(released)}, then git push --follow-tags")
+        servers = " ".join(one.name for one in workspace.servers() if one.name in released)
+        output.note(f"next: {f'mcpfactory pipeline run {servers}, then ' if servers else ''}git push --follow-tags")
 
 
 @app.command()

@@ -35,8 +35,12 @@ def run(
         bool, typer.Option("--open", help="With --http: allow all callers on a non-loopback address")
     ] = False,
     mode: Mode = "",
-    profile: Annotated[str, typer.Option(help="Tool profile of a generated server: full, read-only or your own")] = "",
-    dialect: Annotated[str, typer.Option(help="Dialect for clients with limits: standard, plain or flat")] = "",
+    profile: Annotated[
+        str, typer.Option(metavar="PROFILE", help="Tool profile of a generated server: full, read-only or your own")
+    ] = "",
+    dialect: Annotated[
+        str, typer.Option(metavar="DIALECT", help="Dialect for clients with limits: standard, plain or flat")
+    ] = "",
     demo: Demo = False,
     channel: Channel = "",
     workspace: Root = None,
@@ -76,9 +80,12 @@ def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, option
 
 def login(
     name: Name,
-    scheme: Annotated[str, typer.Option(help="Security scheme, if the API has several with a login")] = "",
+    scheme: Annotated[
+        str, typer.Option(metavar="SCHEME", help="Security scheme, if the API has several with a login")
+    ] = "",
     scope: Annotated[
-        list[str] | None, typer.Option(help="Scope to request instead of those of all tools (repeatable)")
+        list[str] | None,
+        typer.Option(metavar="SCOPE", help="Scope to request instead of those of all tools (repeatable)"),
     ] = None,
     port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1 for the browser redirect")] = 33418,
     no_browser: Annotated[
@@ -126,7 +133,9 @@ def call(
     as_json: AsJson = False,
     mode: Mode = "full",
     demo: Demo = False,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the response", min=0.001)] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Seconds to wait for the response", min=0.001)
+    ] = 60.0,
 ) -> None:
     """Call a tool of a server and print the result."""
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many

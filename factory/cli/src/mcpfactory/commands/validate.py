@@ -78,10 +78,11 @@ def validate(
         typer.Argument(help="Server in this workspace, validated from its source", autocompletion=completion.servers),
     ] = "",
     command: Annotated[str, typer.Option(metavar="COMMAND", help="Command that starts an MCP server on stdio")] = "",
-    url: Annotated[str, typer.Option(help="URL of an MCP server over Streamable HTTP")] = "",
-    timeout: Annotated[float, typer.Option(help="Seconds for the whole validation", min=1)] = 60.0,
+    url: Annotated[str, typer.Option(metavar="URL", help="URL of an MCP server over Streamable HTTP")] = "",
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds for the whole validation", min=1)] = 60.0,
     format_: Annotated[
-        list[str] | None, typer.Option("--format", "-f", help=f"Report format (repeatable): {', '.join(_FORMATS)}")
+        list[str] | None,
+        typer.Option("--format", "-f", metavar="FORMAT", help=f"Report format (repeatable): {', '.join(_FORMATS)}"),
     ] = None,
     outputs: Annotated[
         list[Path] | None,

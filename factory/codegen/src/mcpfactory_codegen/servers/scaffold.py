@@ -19,6 +19,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -161,13 +162,22 @@ def _version(folder: Path) -> str:
     return f"sha256:{fingerprint(json.dumps(files, sort_keys=True).encode())}" if files else ""
 
 
+def runtime_range() -> str:
+    """Return the compatible versions of the installed runtime, such as `>=0.2,<0.3`."""
+    major, minor = map(int, version("mcpfactory-runtime").split(".")[:2])
+    return f">={major}.{minor},<{f'{major}.{minor + 1}' if major == 0 else major + 1}"
+
+
 def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
     """Return the template's files, by path. `data` has the answers to its questions; other questions have defaults.
+
+    `runtime_range` is set in every template.
 
     Raises:
         TemplateSourceError: the template does not exist, is invalid, or would run code.
     """
     found = find_template(template) if isinstance(template, str) else template
+    data = {**data, "runtime_range": runtime_range()}
     with TemporaryDirectory(prefix="mcpfactory-template-") as folder:
         place = Path(folder, "rendered")
         place.mkdir()

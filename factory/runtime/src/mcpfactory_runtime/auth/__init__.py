@@ -1,8 +1,8 @@
-"""Authorization, the side of the protected server (basic/authorization): who may call, and what.
+"""Authorization of requests to a protected server (basic/authorization).
 
-Requests come in with an access token that somebody else issued. `Authorization` says whose tokens are believed;
-everything between the header and the decision is pure (`tokens`, `authorization`, `jwks`); the edge is the gate of
-the HTTP transport (`transports/http/authentication.py`). Only `jose` knows a cryptographic library, and only requests with a JWT load it.
+Clients send access tokens of an authorization server. `Authorization` contains the accepted issuers and the rules. The
+decision is pure (`tokens`, `authorization`, `jwks`); the gate of the HTTP transport does the I/O
+(`transports/http/authentication.py`). Only `jose` imports a cryptographic library, at the first request with a JWT.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Authorization`: accepted tokens, required grants, and the metadata that clients read (RFC 9728)."""
+"""`Authorization`: accepted tokens, required scopes, and metadata for clients (RFC 9728)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_local(url: str) -> bool:
-    """Return True if a URL names this machine, so that plain http is secure enough."""
+    """Return True if the host of a URL is this machine, so that http is acceptable."""
     return urlsplit(url).hostname in _LOCAL
 
 
 def canonical(url: str) -> str:
-    """Return a resource's URL as audiences name it: scheme and host in lower case, no slash alone (RFC 8707 §2).
+    """Return the canonical URL of a resource: scheme and host in lower case, no path `/` (RFC 8707 §2).
 
     Raises:
-        ValueError: it is not an https URL (http is for this machine only), or has a query or fragment.
+        ValueError: it is not an https URL (http only for this machine), or has a query or fragment.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment or parts.username:
@@ -38,7 +38,7 @@ def canonical(url: str) -> str:
 
 
 def metadata_url(resource: str) -> str:
-    """Return the URL of a resource's metadata: the well-known path goes between host and path (RFC 9728 §3.1)."""
+    """Return the URL of a resource's metadata, with the well-known path between host and path (RFC 9728 §3.1)."""
     parts = urlsplit(resource)
     return urlunsplit((parts.scheme, parts.netloc, WELL_KNOWN + parts.path, "", ""))
 
@@ -50,20 +50,20 @@ def server_url(issuer: str) -> str:
 
 
 def metadata_paths(resource: str, endpoint: str) -> frozenset[str]:
-    """Return the paths at which the document is served: the bare one, and those of the endpoint and of the resource's URL."""
+    """Return the paths of the metadata: without suffix, and with the paths of the endpoint and of the resource."""
     return frozenset({WELL_KNOWN, WELL_KNOWN + endpoint.rstrip("/"), WELL_KNOWN + urlsplit(resource).path.rstrip("/")})
 
 
 def document(
     resource: str, issuers: Sequence[str], scopes: Sequence[str], name: str, documentation: str | None
 ) -> dict[str, Any]:
-    """Return the document.
+    """Return the protected-resource metadata.
 
     Args:
-        resource: the canonical URL.
-        issuers: the authorization servers, at least one.
-        scopes: what clients may ask for; `offline_access` is theirs to know and is left out.
-        name: for people.
+        resource: canonical URL of the resource.
+        issuers: authorization servers, at least one.
+        scopes: scopes that clients may request; `offline_access` is omitted, because it does not concern the resource.
+        name: name of the server for users.
         documentation: URL of a page for developers.
     """
     metadata: dict[str, Any] = {
@@ -90,7 +90,7 @@ _RATE: Final = re.compile(r"[1-9][0-9]{0,8}/[smh]|off")
 
 
 class AuthorizationError(ValueError):
-    """The configuration contradicts itself or lacks something. The message says what and how to correct it."""
+    """Incomplete or contradictory configuration. The message contains a hint."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,13 +101,13 @@ class Authorization:
 
     Args:
         issuer: URL of the authorization server; several if `jwks_url` is a mapping or `verify` is given.
-        resource: the URL of the MCP endpoint as clients write it; tokens must name it as audience.
+        resource: URL of the MCP endpoint as clients write it; tokens must have it as audience.
         jwks_url: URL of the issuer's published keys; for several issuers, a mapping from issuer to URL.
-        jwks: the issuer's keys themselves, a JWK Set.
-        verify: for opaque tokens: takes the token, returns its claims (as RFC 7662 introspection does) or None. May
-            be async. It must not store the token.
-        required_scopes: scopes that every request needs.
-        scopes_supported: scopes that the metadata list for clients; None lists the required ones and those of tools.
+        jwks: the issuer's keys, a JWK Set.
+        verify: check of opaque tokens: takes the token, returns its claims (as RFC 7662 introspection does) or None.
+            May be async. It must not store the token.
+        required_scopes: scopes that each request needs.
+        scopes_supported: scopes in the metadata for clients; None means the required ones and those of tools.
         scope_hierarchy: scope → scopes that it implies: `{"admin": ("read", "write")}`.
         audiences: further names of this server, for issuers that cannot put a URL into tokens (`api://bookshop`).
         algorithms: accepted signature algorithms.
@@ -119,7 +119,7 @@ class Authorization:
         fetch: returns the body of a key URL, or raises OSError; None uses the HTTP client.
 
     Raises:
-        AuthorizationError: see there.
+        AuthorizationError: the configuration is incomplete or contradictory.
     """
 
     issuer: str | Sequence[str]
@@ -139,7 +139,7 @@ class Authorization:
     fetch: Fetch | None = None
 
     def __post_init__(self) -> None:
-        """Check everything at once, before a request depends on it."""
+        """Check the configuration."""
         try:
             object.__setattr__(self, "resource", canonical(self.resource))
             union(self.required_scopes, self.scopes_supported or ())
@@ -171,12 +171,12 @@ class Authorization:
 
     @property
     def issuers(self) -> tuple[str, ...]:
-        """All issuers."""
+        """Return all issuers."""
         return (self.issuer,) if isinstance(self.issuer, str) else tuple(self.issuer)
 
     @property
     def key_urls(self) -> dict[str, str]:
-        """Issuer → where its keys are."""
+        """Return the URL of the keys by issuer."""
         if isinstance(self.jwks_url, str):
             return dict.fromkeys(self.issuers[:1], self.jwks_url)
         return dict(self.jwks_url or {})
@@ -187,20 +187,19 @@ class Authorization:
         implies = {word: tuple(implied) for word, implied in (self.scope_hierarchy or {}).items()}
         names = {self.resource, *self.audiences}
         if not urlsplit(self.resource).path:
-            names.add(self.resource + "/")  # the same URL (RFC 3986 §6.2.3)
+            names.add(self.resource + "/")  # an equivalent URL (RFC 3986 §6.2.3)
         return ClaimRules(self.issuers, frozenset(names), self.leeway, implies)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Authorization | None:
-        """Return the authorization described by the variables MCPFACTORY_AUTH_*, or None if none is set.
+        """Return the authorization from the variables MCPFACTORY_AUTH_*, or None if none is set.
 
-        MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL belong together;
-        MCPFACTORY_AUTH_SCOPES (required of every request) and MCPFACTORY_AUTH_AUDIENCE are separated by spaces;
+        MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL must be set together.
+        MCPFACTORY_AUTH_SCOPES (required scopes) and MCPFACTORY_AUTH_AUDIENCE are separated by spaces.
         MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
-            AuthorizationError: a variable is missing, unknown or invalid; an incomplete configuration must not leave
-                a server open.
+            AuthorizationError: a variable is missing, unknown or invalid. This must not leave the server unprotected.
         """
         given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
         if not given:

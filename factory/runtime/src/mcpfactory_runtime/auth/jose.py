@@ -1,4 +1,4 @@
-"""The one module that knows a JWT library. It is loaded by the first request with a JWT, never before."""
+"""Verification of JWTs with PyJWT. The library is loaded at the first request with a JWT."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def verify(token: str, key: Key, algorithm: str) -> bytes:
     """Return the payload of a JWS that `key` signed with `algorithm`.
 
     Raises:
-        TokenError: signature; key when the JWK is broken.
+        TokenError: "signature", or "key" if the JWK is invalid.
     """
     loaded: Any = key.loaded.get(algorithm)
     if loaded is None:
         try:
             public = {name: value for name, value in key.data.items() if name in _PUBLIC}
             loaded = key.loaded[algorithm] = PyJWK(public, algorithm)
-        except (PyJWTError, ValueError, TypeError, AttributeError):  # as the broken member happens to fail
+        except (PyJWTError, ValueError, TypeError, AttributeError):  # depends on the invalid member
             raise TokenError("key") from None
-    try:  # algorithms: of the allow-list, and bound to the key; what the token says must equal it
+    try:  # only the algorithm that was checked against the allowlist and the key
         payload: bytes = _JWS.decode_complete(token, loaded, algorithms=[algorithm])["payload"]
     except PyJWTError:
         raise TokenError("signature") from None

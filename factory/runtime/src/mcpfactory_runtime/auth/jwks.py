@@ -1,10 +1,9 @@
-"""An issuer's keys as a state machine without I/O: what to use, and when to fetch them again (RFC 7517; RFC 9700).
+"""Cache of an issuer's keys as a state machine without I/O (RFC 7517; RFC 9700).
 
-    empty ──stored──▶ fresh ──lifetime──▶ stale ──most──▶ empty
-      ▲                 │ unknown key id: one fetch, if the last one is `cooldown` ago
-      └──failed, no keys┘ stale keys are used while fetching fails
+    empty ──stored──▶ fresh ──LIFETIME──▶ stale ──MAX_STALE──▶ empty
 
-A client that sends invented key ids causes one fetch in `cooldown` seconds, not one each.
+An unknown key ID also causes a fetch, at most once in `COOLDOWN` seconds, so invented key IDs cannot cause one each.
+Stale keys are used while fetching fails.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from typing import Any, Final
 Json = Mapping[str, Any]
 
 LIFETIME: Final = 600.0  # seconds after which keys are fetched again
-MAX_STALE: Final = 86_400.0  # seconds that keys are used while they cannot be fetched
-COOLDOWN: Final = 30.0  # seconds between two fetches for unknown key ids
-RETRY: Final = 5.0  # seconds after a failed fetch
+MAX_STALE: Final = 86_400.0  # seconds after a fetch until which keys are used while fetching fails
+COOLDOWN: Final = 30.0  # seconds between two fetches for unknown key IDs
+RETRY: Final = 5.0  # seconds between fetches after a failed one
 _MAX_KEYS: Final = 64
 _MIN_RSA: Final = 2048  # bits (RFC 7518 §3.3)
 
-# algorithm → key type and curve. Symmetric ones are missing on purpose: with them, a public key would be a secret.
+# Algorithm → key type and curve. Symmetric algorithms must not be added: a public key could then sign tokens.
 FAMILIES: Final[dict[str, tuple[str, str | None]]] = {
     **{f"{family}{bits}": ("RSA", None) for family in ("RS", "PS") for bits in (256, 384, 512)},
     "ES256": ("EC", "P-256"),
@@ -38,14 +37,14 @@ class Key:
 
     Attributes:
         data: the JWK.
-        loaded: algorithm → the key object of the library; filled during verification.
+        loaded: cache of the library's key objects, by algorithm.
     """
 
     data: Json
     loaded: dict[str, Any] = field(default_factory=dict)
 
     def matches(self, algorithm: str) -> bool:
-        """Return True if the JWK permits checking signatures of the algorithm."""
+        """Return True if the key may verify signatures of the algorithm."""
         kind, curve = FAMILIES[algorithm]
         data = self.data
         operations = data.get("key_ops")
@@ -64,9 +63,9 @@ class Lookup:
     """The result of a key lookup.
 
     Attributes:
-        keys: the candidates for the signature.
+        keys: candidates for the signature.
         fetch: True if the caller should fetch the keys and look up again.
-        known: True if any keys are available; without keys, a token cannot be judged.
+        known: True if the issuer's keys are available; otherwise a token can be neither accepted nor rejected.
     """
 
     keys: tuple[Key, ...]
@@ -75,10 +74,10 @@ class Lookup:
 
 
 class KeyCache:
-    """The keys of one issuer. Times are seconds of any clock; one that was set back makes keys old, not eternal.
+    """The keys of one issuer. Times are seconds of any clock; if it is set back, keys count as older.
 
     Args:
-        document: a JWK Set that never changes; None for keys that are fetched.
+        document: a fixed JWK Set; None for keys that are fetched.
     """
 
     def __init__(self, document: Json | None = None) -> None:
@@ -91,7 +90,7 @@ class KeyCache:
             self._keys = _read(document)
 
     def find(self, key_id: str | None, algorithm: str, now: float) -> Lookup:
-        """Return the keys for a signature. Tokens without key id are tried with every key that fits."""
+        """Return the keys for a signature. For a token without key ID, these are all keys for the algorithm."""
         matches = tuple(
             key
             for key in self._keys
@@ -107,7 +106,7 @@ class KeyCache:
         return Lookup(matches, fetch=fetch, known=True)
 
     def store(self, document: Any, now: float) -> bool:
-        """Store fetched keys; return False if the document is not a JWK Set, which counts as a failure."""
+        """Store fetched keys. If the document is not a JWK Set, record a failed fetch and return False."""
         if not isinstance(document, Mapping) or not isinstance(document.get("keys"), list):
             self.mark_failed(now)
             return False
@@ -117,7 +116,7 @@ class KeyCache:
         return True
 
     def mark_failed(self, now: float) -> None:
-        """Note that the keys could not be fetched."""
+        """Record a failed fetch."""
         self._tried_at = now
         self._failed = True
 
@@ -127,7 +126,7 @@ class KeyCache:
 
 
 def _read(document: Json) -> tuple[Key, ...]:
-    """Return the usable public keys of a set; what we do not know is left out (RFC 7517 §5)."""
+    """Return the supported public keys of a set; others are ignored (RFC 7517 §5)."""
     found = [
         Key(entry)
         for entry in document.get("keys", ())

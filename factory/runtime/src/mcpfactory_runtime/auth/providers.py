@@ -1,8 +1,8 @@
-"""Common authorization servers: the URLs of their keys, and their checks of opaque tokens.
+"""Common authorization servers: the URLs of their keys, and checks of opaque tokens.
 
-Each function returns an `Authorization`; `options` are its other fields. An opaque token is checked with the provider
-once a minute. Only the token's hash is cached, and the provider must confirm that the token was issued for this
-server's client: a token issued to another application is refused.
+Each function returns an `Authorization`; `options` are its other fields. The provider checks an opaque token once per
+minute; the result is cached under the token's hash. The provider must confirm that the token was issued to this
+server's client: a token of another application is refused.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 from mcpfactory_runtime.auth.authorization import Authorization, AuthorizationError
 
 Claims = Mapping[str, Any]
-_Ask = Callable[[str], Awaitable[Claims | None]]
+_Check = Callable[[str], Awaitable[Claims | None]]
 
-_KEPT: Final = 60.0  # seconds that an answer about a token counts
-_MOST: Final = 1000  # answers that are kept
-_SECONDS: Final = 10.0  # for one answer
-_LARGEST: Final = 1 << 20  # bytes of one answer
-_SHORTEST: Final = 24  # characters of an API key
+_KEPT: Final = 60.0  # seconds that the result of a check is cached
+_MAX_ANSWERS: Final = 1000  # cached results
+_TIMEOUT: Final = 10.0  # seconds for a response
+_LARGEST: Final = 1 << 20  # maximum bytes of a response
+_SHORTEST: Final = 24  # minimum characters of an API key
 _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
 _MANY_TENANTS: Final = frozenset({"common", "organizations", "consumers"})
 
 
-# --- issuers of JWTs: their keys are at a known place ---
+# --- issuers of JWTs ---
 
 
 def keycloak(url: str, realm: str, resource: str, **options: Any) -> Authorization:
-    """Keycloak, by its base URL and realm. Tokens name `resource` through an audience mapper."""
+    """Return the access rules for Keycloak, by its base URL and realm; an audience mapper must add `resource`."""
     issuer = f"{url.rstrip('/')}/realms/{realm}"
     return Authorization(
         issuer=issuer, jwks_url=f"{issuer}/protocol/openid-connect/certs", resource=resource, **options
@@ -43,13 +43,19 @@ def keycloak(url: str, realm: str, resource: str, **options: Any) -> Authorizati
 
 
 def auth0(domain: str, resource: str, **options: Any) -> Authorization:
-    """Auth0, by the tenant's domain (`acme.eu.auth0.com`). The API's identifier there is `resource`, or one of `audiences`."""
+    """Return the access rules for Auth0, by the tenant's domain (`acme.eu.auth0.com`).
+
+    The identifier of the API there must be `resource` or one of `audiences`.
+    """
     issuer = f"https://{domain}/"
     return Authorization(issuer=issuer, jwks_url=f"{issuer}.well-known/jwks.json", resource=resource, **options)
 
 
 def okta(domain: str, resource: str, *, server: str = "default", **options: Any) -> Authorization:
-    """Okta, by its domain and the custom authorization server's id; that of the organisation itself issues tokens for Okta alone."""
+    """Return the access rules for Okta, by its domain and the ID of a custom authorization server.
+
+    The organization's own authorization server only issues tokens for Okta itself.
+    """
     issuer = f"https://{domain}/oauth2/{server}"
     return Authorization(issuer=issuer, jwks_url=f"{issuer}/v1/keys", resource=resource, **options)
 
@@ -57,10 +63,10 @@ def okta(domain: str, resource: str, *, server: str = "default", **options: Any)
 def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Authorization:
     """Return the access rules for Microsoft Entra ID (access tokens of version 2).
 
-    They use the tenant ID and the ID of this server's application.
+    `client_id` is the ID of this server's application.
 
     Raises:
-        AuthorizationError: the tenant means all tenants, so that any account anywhere could call.
+        AuthorizationError: the tenant means all tenants, so that any account could call.
     """
     if tenant in _MANY_TENANTS:
         raise AuthorizationError(
@@ -72,23 +78,26 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
     return Authorization(issuer=f"{place}/v2.0", jwks_url=keys, resource=resource, audiences=audiences, **options)
 
 
-# --- what vouches for opaque tokens ---
+# --- checks of opaque tokens ---
 
 
 def introspection(
     issuer: str, url: str, resource: str, *, client_id: str, client_secret: str, **options: Any
 ) -> Authorization:
-    """Any authorization server with token introspection (RFC 7662) at `url`, where this server is `client_id`."""
+    """Return the access rules for an authorization server with token introspection (RFC 7662) at `url`.
+
+    `client_id` and `client_secret` are those of this server there.
+    """
     headers = {**_basic(client_id, client_secret), "Content-Type": "application/x-www-form-urlencoded"}
 
-    async def ask(token: str) -> Claims | None:
+    async def check(token: str) -> Claims | None:
         content = urlencode({"token": token, "token_type_hint": "access_token"})
         status, answer = await post_for_json(url, headers, content)
         if status != 200 or not isinstance(answer.get("active"), bool):
             raise OSError(f"introspection returned HTTP {status}")
         return answer if answer["active"] else None
 
-    return Authorization(issuer=issuer, resource=resource, verify=_remembered(ask), **options)
+    return Authorization(issuer=issuer, resource=resource, verify=_cached(check), **options)
 
 
 def github(
@@ -102,12 +111,12 @@ def github(
 ) -> Authorization:
     """Return the access rules for GitHub, from this server's OAuth or GitHub App.
 
-    `subject` is the user's number, `claims["login"]` the name. Set `api_url` and `issuer` for an Enterprise server.
+    `subject` is the user's ID, `claims["login"]` the user name. Set `api_url` and `issuer` for an Enterprise Server.
     """
     headers = {**_basic(client_id, client_secret), "Content-Type": "application/json"}
     url = f"{api_url.rstrip('/')}/applications/{quote(client_id, '')}/token"
 
-    async def ask(token: str) -> Claims | None:
+    async def check(token: str) -> Claims | None:
         status, answer = await post_for_json(url, headers, json.dumps({"access_token": token}))
         if status in {404, 422}:  # not a token of this application
             return None
@@ -124,18 +133,18 @@ def github(
             "scope": " ".join(scopes) if isinstance(scopes, list) else "",
         }
 
-    authorization = Authorization(issuer=issuer, resource=resource, verify=_remembered(ask), **options)
+    authorization = Authorization(issuer=issuer, resource=resource, verify=_cached(check), **options)
     return authorization
 
 
 def google(
     resource: str, *, client_id: str, check_url: str = "https://oauth2.googleapis.com/tokeninfo", **options: Any
 ) -> Authorization:
-    """Return the access rules for Google, from this server's OAuth client; `subject` is the account's number."""
+    """Return the access rules for Google, from this server's OAuth client; `subject` is the account's ID."""
     issuer = "https://accounts.google.com"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
 
-    async def ask(token: str) -> Claims | None:
+    async def check(token: str) -> Claims | None:
         status, answer = await post_for_json(check_url, headers, urlencode({"access_token": token}))
         if status == 400:
             return None
@@ -155,22 +164,20 @@ def google(
             "exp": int(expires) if expires.isdecimal() else 0,
         }
 
-    authorization = Authorization(issuer=issuer, resource=resource, verify=_remembered(ask), **options)
+    authorization = Authorization(issuer=issuer, resource=resource, verify=_cached(check), **options)
     return authorization
 
 
 def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str] | None = None) -> Authorization:
     """Return the access rules for API keys that clients send as bearer tokens.
 
-    `keys` maps a caller's name to its key, or to `sha256:` and the key's digest.
-
     Args:
-        resource: the URL of the MCP endpoint.
-        keys: keys by name; the name is the principal's `subject`.
-        scopes: scopes by name, separated by spaces.
+        resource: URL of the MCP endpoint.
+        keys: name of each caller, which becomes the principal's `subject` → key, or `sha256:` and its digest.
+        scopes: scopes by name of the caller, separated by spaces.
 
     Raises:
-        AuthorizationError: a key is guessable or used twice, or scopes are given for an unknown name.
+        AuthorizationError: a key is too short or used twice, or there are scopes for an unknown name.
     """
     digests: dict[str, str] = {}
     for name, key in keys.items():
@@ -200,28 +207,28 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return the digest used to look up a secret, so that the lookup time reveals nothing about it."""
+    """Return the digest to look up a secret, so that the time of the lookup reveals nothing about it."""
     return sha256(text.encode()).hexdigest()
 
 
 def _basic(client_id: str, client_secret: str) -> dict[str, str]:
-    """Return the header of a client that names itself (RFC 6749 §2.3.1)."""
+    """Return the header for client authentication (RFC 6749 §2.3.1)."""
     pair = f"{quote(client_id, '')}:{quote(client_secret, '')}"
     return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
 
-def _remembered(ask: _Ask) -> _Ask:
-    """Return a function that asks once a minute for each token, and keeps no token."""
+def _cached(check: _Check) -> _Check:
+    """Return a function that calls `check` at most once per minute for each token, and stores only hashes of tokens."""
     kept: OrderedDict[str, tuple[float, Claims | None]] = OrderedDict()
 
     async def verify(token: str) -> Claims | None:
         digest, now = _digest(token), time.monotonic()
         if digest in kept and kept[digest][0] > now:
             return kept[digest][1]
-        answer = await ask(token)
+        answer = await check(token)
         kept[digest] = (now + _KEPT, answer)
         kept.move_to_end(digest)
-        if len(kept) > _MOST:
+        if len(kept) > _MAX_ANSWERS:
             kept.popitem(last=False)
         return answer
 
@@ -229,14 +236,14 @@ def _remembered(ask: _Ask) -> _Ask:
 
 
 async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
-    """Return the status and JSON object of a response, {} if the body is not an object. Raises OSError."""
-    import httpx  # noqa: PLC0415 - for providers that are asked
+    """Return the status and the JSON object of a response; {} if the body is not an object. Raises OSError."""
+    import httpx  # noqa: PLC0415 - loaded at the first check
 
     from mcpfactory_runtime.protocol.decoding import aiter_decoded  # noqa: PLC0415 - likewise
 
     try:
         async with (
-            httpx.AsyncClient(timeout=_SECONDS, trust_env=False, follow_redirects=False) as client,
+            httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False, follow_redirects=False) as client,
             client.stream("POST", url, headers={**headers, "Accept": "application/json"}, content=content) as response,
         ):
             body = b""

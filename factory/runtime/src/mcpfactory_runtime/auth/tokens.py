@@ -2,8 +2,8 @@
 
 RFC 6750; RFC 9728 §5.1; RFC 9068 §4; basic/authorization, Token Handling.
 
-The module is pure: the clock is an argument, and `jose` verifies signatures. Data that is read before
-verification serves only to select the keys for it.
+The module is pure: the clock is an argument, and `jose` verifies signatures. Unverified data is used only to select the
+keys for the verification.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _SCOPE: Final = re.compile(r"[!#-\[\]-~]+")  # RFC 6749 §3.3
 
 
 def union(*groups: Iterable[str]) -> tuple[str, ...]:
-    """All words, each once, in the order of their first mention.
+    """Return the scopes of all groups without duplicates, in order of first occurrence.
 
     Raises:
-        TypeError: a group is one string instead of several.
-        ValueError: a word cannot be a scope.
+        TypeError: a group is a string instead of a sequence of strings.
+        ValueError: a scope is invalid.
     """
     words: dict[str, None] = {}
     for group in groups:
@@ -45,7 +45,7 @@ def union(*groups: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Return a token's granted scopes: `scope` (RFC 8693 §4.2), or `scp` for some issuers; a string or a list."""
+    """Return the scopes in `scope` (RFC 8693 §4.2) or, for some issuers, `scp`; a string or a list."""
     value = claims.get("scope", claims.get("scp"))
     if isinstance(value, str):
         return frozenset(value.split())
@@ -67,46 +67,46 @@ def expand(granted: Iterable[str], implies: Mapping[str, tuple[str, ...]]) -> fr
 
 
 def missing(needed: Iterable[str], held: frozenset[str]) -> tuple[str, ...]:
-    """Return the words of `needed` that are not held."""
+    """Return the scopes of `needed` that are not in `held`."""
     return tuple(word for word in needed if word not in held)
 
 
-# reason → what the client's developer reads; never a part of the token
+# Reason → message for developers of the client, without any part of the token.
 REASONS: Final = {
-    "malformed": "The access token is neither a signed JWT nor known otherwise",
-    "type": "The token is of another type than access token",
+    "malformed": "The access token is not a valid signed JWT",
+    "type": "The token is not an access token",
     "algorithm": "The access token is signed with an algorithm that is not accepted here",
     "key": "The access token is signed with a key that its issuer does not publish",
-    "signature": "The signature of the access token is wrong",
+    "signature": "The signature of the access token is invalid",
     "issuer": "The access token comes from an issuer that is not accepted here",
     "audience": "The access token is meant for another resource",
     "expired": "The access token has expired",
     "early": "The access token is not valid yet",
     "times": "The access token has no usable expiry",
-    "identity": "The access token names neither a subject nor a client",
+    "identity": "The access token has neither a subject nor a client",
     "bound": "The access token is bound to a key that this server does not check",
     "inactive": "The access token is not active",
 }
 
 _COMPACT: Final = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+")
-_TYPES: Final = {"jwt", "at+jwt", "application/at+jwt"}  # RFC 9068 §2.1; plain JWT is what most issuers write
+_TYPES: Final = {"jwt", "at+jwt", "application/at+jwt"}  # RFC 9068 §2.1; most issuers use plain "JWT"
 
 
 MAX_TOKEN: Final = 16_384
-"""Characters of the longest token that is looked at."""
+"""Maximum characters of a token."""
 
 _BEARER_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750 §2.1, b64token
 
 
 @dataclass(frozen=True, slots=True)
 class BearerChallenge:
-    """Why a request is refused, as status and `WWW-Authenticate`.
+    """Refusal of a request, as status and `WWW-Authenticate`.
 
     Attributes:
-        status: 400 for a malformed header, 401 for no or a bad token, 403 for missing scopes.
-        error: the code of RFC 6750 §3.1; None when no token was sent, for then there is nothing wrong yet.
-        description: for developers; printable ASCII without quotes.
-        scopes: everything that the request needs, in one go.
+        status: 400 for a malformed header, 401 for a missing or invalid token, 403 for missing scopes.
+        error: error code of RFC 6750 §3.1; None if no token was sent.
+        description: text for developers; printable ASCII without quotes.
+        scopes: all scopes that the request needs.
     """
 
     status: int
@@ -129,13 +129,13 @@ def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Bearer
     """Return the token of an `Authorization` header, or the challenge to send.
 
     Args:
-        header: its value; repeated headers are joined by commas, which makes them malformed. None: no header.
-        scopes: scopes named in the challenge to a client without a token.
+        header: value of the header, or None; repeated headers are joined by commas, so they are malformed.
+        scopes: scopes for the challenge.
     """
     if header is None:
         return BearerChallenge(401, scopes=scopes)
     scheme, _, token = header.strip(" \t").partition(" ")
-    if scheme.lower() != "bearer":  # other schemes carry no token for us
+    if scheme.lower() != "bearer":  # like a missing header
         return BearerChallenge(401, scopes=scopes)
     token = token.strip(" \t")
     if len(token) > MAX_TOKEN or not _BEARER_TOKEN.fullmatch(token):
@@ -144,7 +144,7 @@ def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Bearer
 
 
 class TokenError(Exception):
-    """A token is refused. `reason` is a key of `REASONS`."""
+    """Refused token. `reason` is a key of `REASONS`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(REASONS[reason])
@@ -152,17 +152,17 @@ class TokenError(Exception):
 
 
 class Principal(str):
-    """The caller. The string is the identity (issuer, subject and client), so equal principals are equal strings.
+    """The caller of a request. The string contains its identity: issuer, subject and client.
 
-    Sessions, sealed states and tasks are bound to that string. The attributes belong to the token of one request: a
-    client that returns with more scopes is the same principal.
+    Sessions, sealed states and tasks are bound to that string. The attributes are those of the token of one request: a
+    client that returns with other scopes is the same principal.
 
     Attributes:
-        issuer: the issuer of the token.
-        subject: the user, or the client itself if it acts for no user; "" if the token names none.
-        client: the OAuth client; "" if the token names none.
-        scopes: the granted scopes, with all that they imply by the configured hierarchy.
-        claims: all claims of the token, read-only. The token itself is not stored.
+        issuer: issuer of the token.
+        subject: the user, or the client itself if it acts for no user; "" if the token has none.
+        client: the OAuth client; "" if the token has none.
+        scopes: granted scopes, and those that they imply by the configured hierarchy.
+        claims: claims of the token, read-only. The token itself is not stored.
     """
 
     issuer: str
@@ -172,7 +172,7 @@ class Principal(str):
     claims: Mapping[str, Any]
 
     def __new__(cls, issuer: str, subject: str, client: str, scopes: frozenset[str], claims: Json) -> Principal:
-        """See the attributes."""
+        """Create a principal; the arguments are the attributes."""
         principal = super().__new__(cls, json.dumps([issuer, subject, client]))
         principal.issuer, principal.subject, principal.client, principal.scopes = issuer, subject, client, scopes
         principal.claims = MappingProxyType(claims)
@@ -187,9 +187,9 @@ class Header:
     """Unverified facts about a token.
 
     Attributes:
-        algorithm: the `alg`.
-        key_id: the `kid`, if any.
-        issuer: the `iss` of the payload, not verified; selects the issuer whose keys check the signature.
+        algorithm: `alg`.
+        key_id: `kid`, if any.
+        issuer: `iss` of the payload, which selects the keys for the verification.
     """
 
     algorithm: str
@@ -199,11 +199,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRules:
-    """Rules that claims must satisfy.
+    """Rules for claims.
 
     Attributes:
-        issuers: trusted issuers.
-        audiences: the names of this server.
+        issuers: accepted issuers.
+        audiences: accepted audiences, which are names of this server.
         leeway: allowed clock difference in seconds.
         implies: scope → scopes that it implies.
     """
@@ -215,17 +215,17 @@ class ClaimRules:
 
 
 def read_header(token: str, algorithms: Collection[str]) -> Header:
-    """Header and issuer of a JWT in compact form.
+    """Return the header and the issuer of a JWT in compact form.
 
     Raises:
-        TokenError: malformed, type, algorithm.
+        TokenError: malformed, type, algorithm, issuer.
     """
     parts = _COMPACT.fullmatch(token)
     if parts is None:
         raise TokenError("malformed")
     header, payload = _decode(parts[1]), _decode(parts[2])
     algorithm, key_id, kind, issuer = header.get("alg"), header.get("kid"), header.get("typ"), payload.get("iss")
-    if "crit" in header:  # extensions that must be understood; we understand none (RFC 7515 §4.1.11)
+    if "crit" in header:  # mandatory extensions, of which we support none (RFC 7515 §4.1.11)
         raise TokenError("malformed")
     if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
         raise TokenError("type")
@@ -255,10 +255,10 @@ def check_claims(claims: Json, rules: ClaimRules, now: float, *, signed: bool = 
     """Return the caller, from the claims of a verified JWT or of a checked opaque token.
 
     Args:
-        claims: the claims as the issuer wrote them.
-        rules: rules that must hold.
+        claims: claims of the token.
+        rules: rules for the claims.
         now: seconds since the epoch.
-        signed: True for a JWT, which must name issuer and expiry. Token introspection (RFC 7662 §2.2) may omit them
+        signed: True for a JWT, which must have issuer and expiry. Token introspection (RFC 7662 §2.2) may omit them
             and return `active` instead.
 
     Raises:
@@ -276,7 +276,7 @@ def check_claims(claims: Json, rules: ClaimRules, now: float, *, signed: bool = 
     if not any(isinstance(name, str) and name in rules.audiences for name in named):
         raise TokenError("audience")
     _check_times(claims, rules.leeway, now, signed=signed)
-    if "cnf" in claims:  # bound tokens must not work as plain bearer tokens if stolen (RFC 9449 §7.2)
+    if "cnf" in claims:  # a stolen bound token must not work as a bearer token (RFC 9449 §7.2)
         raise TokenError("bound")
     subject = _text(claims, "sub")
     client = _text(claims, "client_id") or _text(claims, "azp")

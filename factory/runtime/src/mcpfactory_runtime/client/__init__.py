@@ -1,4 +1,4 @@
-"""A small MCP client for both lifecycles: for tests, for the checks of `validate`, and for `mcpfactory call`."""
+"""MCP client for both lifecycles, used by tests, the checks of `validate`, and `mcpfactory call`."""
 
 from __future__ import annotations
 

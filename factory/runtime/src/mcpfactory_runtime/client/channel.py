@@ -1,4 +1,4 @@
-"""The interface of channels to a server, and their errors."""
+"""Interface of channels to a server, and their errors."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from typing import Any, Final, Protocol
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.types import Json
 
-_ENDING: Final = 5.0  # seconds that cancelled tasks have to end
+_ENDING: Final = 5.0  # seconds for canceled tasks to end
 
 
 class Receiver(Protocol):
-    """The receiver of a channel's messages. The methods do not block."""
+    """Receiver of a channel's messages. The methods do not block."""
 
     def received(self, message: Any, http: Json | None = None) -> None:
-        """Take a received JSON value, or text that is not JSON."""
+        """Handle a received JSON value, or text that is not JSON."""
 
     def failed(self, request_id: Any, error: Exception) -> None:
-        """Note that one request will get no answer."""
+        """Handle the failure of one request: it will get no response."""
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """Stop the clock of a request while a person is asked; restart it if `delayed` is False."""
+        """Stop the timeout of a request during a login of the user; restart it if `delayed` is False."""
 
     def lost(self, error: Exception) -> None:
-        """Note that nothing will come any more."""
+        """Handle the end of the connection: no more messages will arrive."""
 
 
 class ClientChannel(ABC):
     """A connection to one server."""
 
     http = False
-    """True if messages travel as HTTP requests, so that a failure can be reported per request."""
+    """True if messages are sent as HTTP requests, so that failures are reported per request."""
 
     @abstractmethod
     async def open(self, receiver: Receiver) -> None:
         """Connect.
 
         Raises:
-            ConnectionLostError: that is not possible.
+            ConnectionLostError: the server cannot be started or reached.
         """
 
     @abstractmethod
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """Send a message; `headers` are for channels that have some.
+        """Send a message; `headers` are for HTTP channels.
 
         Raises:
-            ConnectionLostError: the server is gone.
+            ConnectionLostError: the connection was closed.
         """
 
     @abstractmethod
@@ -57,14 +57,14 @@ class ClientChannel(ABC):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Close the connection and end everything that it started."""
+        """Close the connection, and end its tasks and processes."""
 
     def forget(self, request_id: Any) -> bool:
-        """Forget an abandoned request; return True if this alone informs the server."""
+        """Drop an abandoned request. Return True if the server detects this, so that no notification is needed."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
-        """Handshake lifecycle: also take what the server says on its own. False when it comes anyway."""
+        """Open the stream of the server's own messages in the handshake lifecycle. Return False if none is needed."""
         return False
 
     @property
@@ -74,7 +74,7 @@ class ClientChannel(ABC):
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancel tasks, and wait for a while until they have ended: what does not heed it is left, so that closing always ends."""
+    """Cancel tasks, and wait a few seconds until they have ended. Leave tasks that ignore the cancellation."""
     left = list(tasks)
     for task in left:
         task.cancel()
@@ -86,13 +86,13 @@ async def end_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
 
 
 class ConnectionLostError(Exception):
-    """The server is gone, or never answered: it ended, closed its output, or refused the connection."""
+    """The connection failed or ended: the server exited, closed its output, or refused the connection."""
 
 
 class HttpError(Exception):
     """An HTTP response without a JSON-RPC message.
 
-    `status` is an HTTP status, `body` its text; the error message contains `why` before the body.
+    `status` is its HTTP status, `body` its text. `why` is an explanation that precedes the body in the error message.
     """
 
     def __init__(self, status: int, body: str, headers: dict[str, str] | None = None, why: str = "") -> None:
@@ -104,15 +104,12 @@ class HttpError(Exception):
 
 
 class ProtocolError(Exception):
-    """The server said something that the protocol does not allow at this place."""
+    """The server violated the protocol, or the client was closed."""
 
 
 class ResultError(Exception):
-    """A tool failed, or its result has another type than requested.
-
-    The message is the tool's, or describes the mismatch.
-    """
+    """A tool failed (the message is the tool's), or its result has another type than requested."""
 
 
 class SessionEndedError(McpError):
-    """The server does not know the session (HTTP status 404), and has done nothing: a new one is begun by a new client."""
+    """The session is unknown to the server (HTTP status 404). The request had no effect; a new client can retry it."""

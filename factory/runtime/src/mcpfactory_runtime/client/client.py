@@ -1,8 +1,8 @@
-"""The client: opens a connection, finds out which lifecycle the server speaks, and speaks it.
+"""MCP client that detects the lifecycle of a server.
 
-Plain dicts go in and come out, as on the wire. Detection (basic/versioning, Backward Compatibility): a server that
-answers `server/discover`, or refuses it with an error that only the per-request lifecycle has, is spoken to in that
-lifecycle; any other answer, or none, means `initialize`.
+Params and results are dicts, as in the protocol. Detection (basic/versioning, Backward Compatibility): a server uses
+the per-request lifecycle if it answers `server/discover`, or refuses it with an error of that lifecycle. After any
+other response, or none, the client sends `initialize`.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ Mode = Literal["auto", "legacy", "modern"]
 _MODERN_ERRORS: Final = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 _MAX_PAGES: Final = 1_000
 _LOG: Final = logging.getLogger(__name__)
-_MAX_ROUNDS: Final = 20  # of `input_required` for one call
+_MAX_ROUNDS: Final = 20  # rounds of `input_required` in one call
 
 
 class Client:
-    """An MCP client; use it as an async context manager.
+    """MCP client, as an async context manager.
 
     >>> async with Client.connect_stdio(["python", "-m", "notes"]) as client:
     ...     print([tool["name"] for tool in await client.list_tools()])
@@ -63,24 +63,24 @@ class Client:
     Args:
         channel: connection to the server; `connect_stdio`, `connect_http` and `connect_memory` create one.
         mode: the lifecycle; "auto" detects it.
-        revision: the revision to request; "" is the newest of the lifecycle. It decides `mode` if that is "auto".
-        elicitation: answers `elicitation/create`: params → result, or an awaitable of it. Likewise `sampling`.
-        roots: answers `roots/list`: a list of roots, or a function that returns one.
+        revision: the revision to request; "" is the newest of the lifecycle. With mode "auto" it selects the lifecycle.
+        elicitation: handler of `elicitation/create`: params → result, or an awaitable of it. Likewise `sampling`.
+        roots: list of roots for `roots/list`, or a function that returns one.
         capabilities: capabilities to declare instead of those implied by the handlers.
-        notified: receives every notification: (method, params).
-        info: our `Implementation` object.
+        notified: receives each notification: (method, params).
+        info: `Implementation` object of this client.
         timeout: seconds to wait for a response; None waits forever.
         probe_timeout: seconds for a process to start and answer `server/discover` before `initialize` is tried.
-        log_level: the lowest level of log messages to request from the server; "" requests none.
+        log_level: lowest level of log messages to request from the server; "" requests none.
         kept: maximum number of messages in the transcript; older ones are dropped.
-        cache: keep lists and resources as long as the server permits, or until it reports a change.
+        cache: cache lists and resources as long as the server permits, or until it reports a change.
 
     Attributes:
-        revision: the record of the negotiated revision.
+        revision: record of the negotiated revision.
         server_info, capabilities, instructions: the server's description of itself.
-        transcript: every message so far.
+        transcript: all messages so far.
 
-    Every method that calls the server raises McpError (the server's error), TimeoutError, ConnectionLostError,
+    Methods that call the server raise McpError (an error from the server), TimeoutError, ConnectionLostError,
     HttpError (a response that is not a message) or ProtocolError.
     """
 
@@ -110,14 +110,14 @@ class Client:
         self.log_level = log_level
         self._mode = mode
         self._requested = revision
-        self._version = revision or LATEST.name  # what messages say; the revision asked for may have no record
+        self._version = revision or LATEST.name  # in messages; the requested revision may have no record
         self._handlers = Handlers(elicitation, sampling, roots)
         self._declared = capabilities
         self._notified = notified
         self._info = info or {"name": "mcpfactory", "version": "0"}
         self._timeout = timeout
         self._probe_timeout = probe_timeout
-        self._speaking = False
+        self._negotiated = False
         self._kept = kept
         self._cache = ResultCache() if cache else None
         self._session = self._new_session(channel)
@@ -135,9 +135,10 @@ class Client:
         start_new_session: bool = False,
         **options: Any,
     ) -> Client:
-        """Return a server as a child process; `env` is its environment, on top of this process's if it is to `inherit`.
+        """Return a client for a server in a child process.
 
-        With `start_new_session` (setsid) Ctrl-C at our terminal is for us alone. `options` are the class's.
+        `env` is its environment; with `inherit`, it is added to that of this process. With `start_new_session`
+        (setsid), Ctrl-C in our terminal does not interrupt the server. `options` are those of the class.
         """
         return cls(StdioChannel(command, env, cwd, inherit=inherit, start_new_session=start_new_session), **options)
 
@@ -145,21 +146,21 @@ class Client:
     def connect_http(
         cls, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None, **options: Any
     ) -> Client:
-        """Return a server behind a URL.
+        """Return a client for a server at a URL.
 
         Args:
-            url: http or https.
-            headers: go with every request (Authorization, say).
-            oauth: gets the tokens that the server asks for; the calls then raise its OAuthError too.
-            **options: the class's.
+            url: http or https URL.
+            headers: headers for each request, such as Authorization.
+            oauth: token provider; calls may then also raise OAuthError.
+            **options: options of the class.
         """
-        from mcpfactory_runtime.client.http import HttpChannel  # noqa: PLC0415 - the HTTP library is loaded only by those who use it
+        from mcpfactory_runtime.client.http import HttpChannel  # noqa: PLC0415 - the HTTP library is loaded on demand
 
         return cls(HttpChannel(url, headers, oauth), **options)
 
     @classmethod
     def connect_memory(cls, stream: ByteStream, **options: Any) -> Client:
-        """Return a server in this process, at the other end of a byte stream. `options` are the class's."""
+        """Return a client for a server in this process, connected by a byte stream, with `options` of the class."""
         return cls(MemoryChannel(stream), **options)
 
     async def __aenter__(self) -> Client:
@@ -175,27 +176,27 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End the connection; a process that was started is ended with it."""
+        """Close the connection, and end the server's process if the client started it."""
         await self._session.aclose()
 
     @property
     def channel(self) -> ClientChannel:
-        """Return the channel that carries the messages."""
+        """Return the channel of the connection."""
         return self._session.channel
 
     @property
     def transcript(self) -> Transcript:
-        """Every message so far."""
+        """Return all messages so far."""
         return self._session.transcript
 
     @property
     def lost(self) -> Exception | None:
-        """Why no answer can come any more: the server is gone, or the client was closed; None while it can."""
+        """Return the error that ended the connection, or that the client was closed; None while it is open."""
         return self._session.ended
 
     @property
     def stderr(self) -> str:
-        """The latest of what a server process wrote to stderr."""
+        """Return the end of the stderr output of the server's process."""
         return self._session.channel.diagnostics
 
     @property
@@ -216,7 +217,7 @@ class Client:
             await self._initialize_or_discover()
 
     async def _probe(self) -> bool:
-        """Return True if the server uses the per-request lifecycle; in that case it has been discovered."""
+        """Return True after a successful `server/discover`, False if the server needs `initialize`."""
         try:
             await self._discover(LATEST.name, timeout=self._probe_timeout)
         except McpError as error:
@@ -234,7 +235,7 @@ class Client:
         return True
 
     async def _initialize_or_discover(self) -> None:
-        """`initialize`; a server that refuses it may have taken up the other lifecycle by a `server/discover` that it heard too late to answer."""
+        """Initialize. If that is refused, discover again: the server may have received the first attempt too late."""
         try:
             await self._initialize_anywhere(LATEST_LEGACY.name)
         except McpError as refusal:
@@ -244,15 +245,15 @@ class Client:
                 raise refusal from None
 
     async def _discover(self, version: str, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `request`
-        self._speak(version, MODERN.get(version, LATEST))
+        self._use_revision(version, MODERN.get(version, LATEST))
         result = await self.request("server/discover", timeout=timeout or self._timeout)
-        self._introduce(result, (result.get("_meta") or {}).get(META_SERVER))
+        self._set_server(result, (result.get("_meta") or {}).get(META_SERVER))
         supported = [name for name in result.get("supportedVersions") or [] if name in MODERN]
         if not self._requested and supported and version not in supported:
-            self._speak(max(supported), MODERN[max(supported)])
+            self._use_revision(max(supported), MODERN[max(supported)])
 
     async def _initialize_anywhere(self, version: str) -> None:
-        """`initialize`, also over the oldest transport when the URL does not take the newer one."""
+        """Initialize; use HTTP+SSE, the oldest HTTP transport, if the URL does not support Streamable HTTP."""
         try:
             await self._initialize(version)
         except HttpError as error:
@@ -274,27 +275,27 @@ class Client:
             await self._initialize(version)
 
     async def _initialize(self, version: str) -> None:
-        self._speak(version, LEGACY.get(version, LATEST_LEGACY))
-        self._speaking = False
+        self._use_revision(version, LEGACY.get(version, LATEST_LEGACY))
+        self._negotiated = False
         params = {"protocolVersion": version, "capabilities": self._capabilities(), "clientInfo": self._info}
         result = await self.request("initialize", params, cancellable=False)
-        self._introduce(result, result.get("serverInfo"))
+        self._set_server(result, result.get("serverInfo"))
         answered = result.get("protocolVersion")
         if answered not in LEGACY:
             raise ProtocolError(
                 f"the server answered initialize with protocol version {answered!r}, which is unknown or has "
                 "no initialize handshake"
             )
-        self._speak(answered, LEGACY[answered])
+        self._use_revision(answered, LEGACY[answered])
         await self._session.notify("notifications/initialized")
         await self.channel.start_listening(self._headers({}))
         if self.log_level and "logging" in self.capabilities:
             await self.request("logging/setLevel", {"level": self.log_level})
 
-    def _speak(self, version: str, revision: Revision) -> None:
-        self._version, self.revision, self._speaking = version, revision, True
+    def _use_revision(self, version: str, revision: Revision) -> None:
+        self._version, self.revision, self._negotiated = version, revision, True
 
-    def _introduce(self, result: Json, info: Any) -> None:
+    def _set_server(self, result: Json, info: Any) -> None:
         capabilities = result.get("capabilities")
         self.capabilities = capabilities if isinstance(capabilities, dict) else {}
         self.server_info = info if isinstance(info, dict) else {}
@@ -307,18 +308,18 @@ class Client:
         method: str,
         params: Json | None = None,
         *,
-        timeout: float | None = -1,  # noqa: ASYNC109 - the server is notified when nobody waits any more
+        timeout: float | None = -1,  # noqa: ASYNC109 - a timeout also notifies the server
         progress: Progress | None = None,
         cancellable: bool = True,
     ) -> Json:
-        """Send one request and return its result unchanged (`input_required` too).
+        """Send one request and return its result unchanged (also `input_required`).
 
         Args:
-            method: any method.
-            params: `_meta` is filled in as the lifecycle wants it, with the current trace (`current_trace`); what it holds already stays.
-            timeout: seconds; -1 is the client's, None waits for ever.
+            method: name of the method.
+            params: params; members of the lifecycle and the trace (`current_trace`) are added to their `_meta`.
+            timeout: seconds; -1 is the client's timeout, None waits forever.
             progress: receives the params of progress notifications for this request.
-            cancellable: tell the server when the wait ends early.
+            cancellable: notify the server if the request is abandoned.
         """
         cache = self._cache if method in self.revision.cacheable else None
         if cache is not None and (known := cache.find(method, params)) is not None:
@@ -341,18 +342,18 @@ class Client:
         timeout: float | None = -1,  # noqa: ASYNC109 - as `request`
         progress: Progress | None = None,
     ) -> Json:
-        """Send a request, answer what the server wants to know (`input_required`), and return the complete result."""
+        """Send a request, answer the server's input requests (`input_required`), and return the complete result."""
         result = await self.request(method, params, timeout=timeout, progress=progress)
         for _ in range(_MAX_ROUNDS):
             if result.get("resultType", "complete") != "input_required":
                 return result
             wanted = result.get("inputRequests") or {}
-            answers = {key: await self._answer_input(key, one) for key, one in wanted.items()}
+            answers = {key: await self._input_response(key, one) for key, one in wanted.items()}
             again = {**params, **({"inputResponses": answers} if answers else {})}
             if "requestState" in result:
                 again["requestState"] = result["requestState"]
             result = await self.request(method, again, timeout=timeout, progress=progress)
-        raise ProtocolError(f"the server still asks for input after {_MAX_ROUNDS} rounds of {method}")
+        raise ProtocolError(f"the server still requests input after {_MAX_ROUNDS} rounds of {method}")
 
     def listen(
         self, *, tools: bool = False, prompts: bool = False, resources: bool = False, uris: Iterable[str] = ()
@@ -367,16 +368,16 @@ class Client:
         await self._session.notify(method, params)
 
     async def send_raw(self, data: bytes) -> None:
-        """Send bytes in place of a message; see the transcript for what comes back."""
+        """Send bytes as a message. Responses appear in the transcript."""
         self.transcript.sent(data.decode("utf-8", "replace"))
         await self.channel.send_raw(data)
 
     async def ping(self) -> None:
-        """See whether the server answers (the per-request lifecycle has no ping: `server/discover` it is)."""
+        """Check that the server responds, with `ping` or, in the per-request lifecycle, `server/discover`."""
         await self.request("server/discover" if self.modern else "ping")
 
     async def set_log_level(self, level: str) -> None:
-        """Ask for log messages of this level and above; in the per-request lifecycle with the next request."""
+        """Request log messages of this level and above; in the per-request lifecycle, for the following requests."""
         self.log_level = level
         if not self.modern:
             await self.request("logging/setLevel", {"level": level})
@@ -384,10 +385,10 @@ class Client:
     # --- tools, resources, prompts, completion ---
 
     async def list_tools(self, *, keep_invalid: bool = False) -> list[Json]:
-        """All tools, from all pages.
+        """Return the tools of all pages.
 
-        Over HTTP in the per-request lifecycle those whose `x-mcp-header` is invalid are left out, as the specification
-        demands (Custom Headers), with a warning in the log; `keep_invalid` is for those who want to see them.
+        Over HTTP in the per-request lifecycle, tools with an invalid `x-mcp-header` are omitted unless `keep_invalid`,
+        as the specification requires (Custom Headers), and a warning is logged.
         """
         tools = await self._pages("tools/list", "tools")
         if self.channel.http and self.revision.method_header and not keep_invalid:
@@ -403,7 +404,7 @@ class Client:
         progress: Progress | None = None,
         timeout: float | None = -1,  # noqa: ASYNC109 - as `request`
     ) -> Json:
-        """Call a tool; a tool's own failure is a result with `isError`."""
+        """Call a tool. A failure of the tool is a result with `isError`."""
         params = {"name": name, "arguments": arguments or {}}
         try:
             return await self.call("tools/call", params, timeout=timeout, progress=progress)
@@ -411,31 +412,31 @@ class Client:
             if error.code != HEADER_MISMATCH or not self.channel.http:
                 raise
             known = self.header_parameters.get(name)
-            await self.list_tools()  # the tool wants some arguments as headers, and says which in its schema
+            await self.list_tools()  # the schemas contain the arguments to send also as headers
             if self.header_parameters.get(name) == known:
                 raise
         return await self.call("tools/call", params, timeout=timeout, progress=progress)
 
     async def call_tool_as(self, kind: type[T], name: str, arguments: Json | None = None, **options: Any) -> T:
-        """Call a tool, and return its answer as a `kind`: a pydantic model, a dataclass, `list[str]` and so on.
+        """Call a tool and return its result as a `kind`, such as a pydantic model, a dataclass or `list[str]`.
 
         Args:
-            kind: a type that pydantic knows.
-            name: of the tool.
-            arguments: of the call.
-            options: those of `call_tool`.
+            kind: a type that pydantic supports.
+            name: name of the tool.
+            arguments: arguments of the call.
+            options: options of `call_tool`.
 
         Raises:
-            ResultError: the tool failed (with its words), or answered something else.
+            ResultError: the tool failed (with its message), or the result has another type.
         """
         return typed_result(await self.call_tool(name, arguments, **options), kind)
 
     async def list_resources(self) -> list[Json]:
-        """All resources, from all pages."""
+        """Return the resources of all pages."""
         return await self._pages("resources/list", "resources")
 
     async def list_resource_templates(self) -> list[Json]:
-        """All resource templates, from all pages."""
+        """Return the resource templates of all pages."""
         return await self._pages("resources/templates/list", "resourceTemplates")
 
     async def read_resource(self, uri: str) -> list[Json]:
@@ -444,15 +445,15 @@ class Client:
         return contents
 
     async def list_prompts(self) -> list[Json]:
-        """All prompts, from all pages."""
+        """Return the prompts of all pages."""
         return await self._pages("prompts/list", "prompts")
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Json:
-        """Return a prompt, filled in."""
+        """Return a prompt with its arguments filled in."""
         return await self.call("prompts/get", {"name": name, "arguments": dict(arguments or {})})
 
     async def complete(self, ref: Json, argument: str, value: str, context: Mapping[str, str] | None = None) -> Json:
-        """Completions for an argument of a prompt or template: `values`, and perhaps `total` and `hasMore`."""
+        """Return completions for an argument of a prompt or template: `values`, and perhaps `total` and `hasMore`."""
         params: Json = {"ref": ref, "argument": {"name": argument, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}
@@ -479,7 +480,7 @@ class Client:
             seen.add(cursor)
         raise ProtocolError(f"{method} has more than {_MAX_PAGES} pages")
 
-    # --- what messages carry, and what the server asks ---
+    # --- metadata of messages, and requests of the server ---
 
     def _new_session(self, channel: ClientChannel) -> ClientSession:
         session = ClientSession(
@@ -503,7 +504,7 @@ class Client:
     def _headers(self, message: Json) -> dict[str, str]:
         if self.revision.modern:
             return modern_headers(message, self._version, self.revision, self.header_parameters)
-        return {"MCP-Protocol-Version": self._version} if self._speaking and self.revision.version_header else {}
+        return {"MCP-Protocol-Version": self._version} if self._negotiated and self.revision.version_header else {}
 
     def _capabilities(self) -> Json:
         return self._handlers.capabilities(self.revision) if self._declared is None else self._declared
@@ -513,7 +514,7 @@ class Client:
             return {}
         return await self._handlers.answer(method, params)
 
-    async def _answer_input(self, key: str, wanted: Any) -> Json:
+    async def _input_response(self, key: str, wanted: Any) -> Json:
         """Return the answer to one of `inputRequests` (per-request lifecycle)."""
         if not isinstance(wanted, dict) or not isinstance(wanted.get("method"), str):
             raise ProtocolError(f"the input request {key!r} has no method")
@@ -523,7 +524,7 @@ class Client:
         except McpError as error:
             if error.code == METHOD_NOT_FOUND:
                 raise ProtocolError(
-                    f"the server asks for {wanted['method']}, which this client did not declare"
+                    f"the server requests {wanted['method']}, which this client did not declare"
                 ) from None
             raise
 
@@ -537,5 +538,5 @@ class Client:
 def _usable(tool: Json) -> bool:
     fault = annotation_fault(tool.get("inputSchema"))
     if fault:
-        _LOG.warning("tool %r is left out: %s", tool.get("name"), fault)
+        _LOG.warning("tool %r is omitted: %s", tool.get("name"), fault)
     return not fault

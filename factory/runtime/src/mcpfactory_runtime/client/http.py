@@ -1,6 +1,6 @@
-"""A server behind a URL: Streamable HTTP, and the two endpoints of the oldest revision (basic/transports).
+"""Client channels over HTTP: Streamable HTTP, and the HTTP+SSE transport of the oldest revision (basic/transports).
 
-The one module of the client that imports the HTTP library.
+The HTTP library is loaded with this module, so other modules import it on demand.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from mcpfactory_runtime.urls import (
 __all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch", "fetch_public"]
 
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-_RESUMES: Final = 5  # times that one request's stream is continued
-_RECONNECT: Final = 1.0  # seconds, when the server does not say
-_OPENING: Final = 1.0  # seconds that the GET stream has to be answered before we go on
-_TAKING: Final = 30.0  # seconds for the server to accept a message that is not a request
-_LOGINS: Final = 2  # tokens got for one message
-_FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
-_FETCH_SIZE: Final = 1_000_000  # bytes of it
+_MAX_RESUMES: Final = 5  # continuations of the stream of one request
+_RECONNECT: Final = 1.0  # seconds until reconnection, unless the server specifies them
+_OPEN_TIMEOUT: Final = 1.0  # seconds to wait for the response to the GET stream
+_ACCEPT_TIMEOUT: Final = 30.0  # seconds for the server to accept a message that is not a request
+_MAX_LOGINS: Final = 2  # token renewals for one message
+_FETCH_TIME: Final = 30.0  # seconds for a request to an authorization server
+_FETCH_SIZE: Final = 1_000_000  # maximum size of its response in bytes
 _KEPT_HEADERS: Final = frozenset(
     {"content-type", SESSION_HEADER, "www-authenticate", "allow", "location", "retry-after"}
     | {"cache-control", "x-accel-buffering"}
@@ -59,7 +59,7 @@ _KEPT_HEADERS: Final = frozenset(
 
 
 class _Http(ClientChannel):
-    """Shared parts of both HTTP transports: the client, authorization, background work, and conversion of errors."""
+    """Base of both HTTP transports: HTTP client, authorization, background tasks, and conversion of errors."""
 
     http = True
 
@@ -72,7 +72,7 @@ class _Http(ClientChannel):
         self._tasks: dict[Any, asyncio.Task[None]] = {}
 
     async def open(self, receiver: Receiver) -> None:
-        """Prepare; connections are made with the first request."""
+        """Create the HTTP client. The first request connects."""
         if not host_port_of(self.url):
             raise ConnectionLostError(f"{self.url!r} is not an http or https URL")
         self._receiver = receiver
@@ -86,7 +86,7 @@ class _Http(ClientChannel):
             await self._client.aclose()
 
     async def exchange(self, method: str, content: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
-        """One HTTP request with exactly these headers (and `Host` and the like): for checks of the transport itself."""
+        """Send an HTTP request with only these headers and those of HTTP itself, for checks of the transport."""
         try:
             async with self._http.stream(method, self.url, content=content, headers=dict(headers)) as response:
                 answer = await _read(response)
@@ -113,17 +113,17 @@ class _Http(ClientChannel):
         content: bytes | None = None,
         request_id: Any = None,
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with our token, and again with another when the server refuses that. Raises OAuthError."""
+        """Send a request with our token. If the server refuses it, renew the token and retry. Raises OAuthError."""
         logins = 0
         while True:
             token = self.oauth.token(self.url) if self.oauth else ""
-            async with self._followed(method, url, headers, content, token) as response:
+            async with self._follow_redirects(method, url, headers, content, token) as response:
                 challenge = response.headers.get("www-authenticate", "")
                 if self.oauth is None or not self.oauth.refused(response.status_code, challenge):
                     yield response
                     return
                 self._to.received(None, _note(response))
-            if logins == _LOGINS:
+            if logins == _MAX_LOGINS:
                 raise OAuthError("refused", f"{self.url} refuses every token (HTTP status {response.status_code})")
             self._to.delayed(request_id, True)
             try:
@@ -133,10 +133,10 @@ class _Http(ClientChannel):
             logins += 1
 
     @asynccontextmanager
-    async def _followed(
+    async def _follow_redirects(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, token: str
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with a token, and go where redirects within the origin lead: with all that is in it, or not at all."""
+        """Send a request with a token. Follow redirects within the origin that keep its method."""
         redirects = Redirects()
         while True:
             presented = {"Authorization": f"Bearer {token}"} if token else {}
@@ -147,36 +147,38 @@ class _Http(ClientChannel):
                     return
             url = found.url
 
-    async def _posted(self, url: str, headers: Mapping[str, str], content: bytes) -> tuple[bytes, httpx.Response]:
-        """POST a message whose answer, if it has one, does not come in the response; return the body and the response.
+    async def _send_post(self, url: str, headers: Mapping[str, str], content: bytes) -> tuple[bytes, httpx.Response]:
+        """POST a message whose response, if any, arrives elsewhere. Return the body and the HTTP response.
 
         Raises:
-            ConnectionLostError: the server is gone, or does not take it in time.
-            OAuthError: no token is got.
+            ConnectionLostError: the server is unreachable, or does not accept the message in time.
+            OAuthError: no token is available.
         """
         try:
-            async with asyncio.timeout(None if self.oauth else _TAKING):  # a login may wait for a person
+            async with asyncio.timeout(None if self.oauth else _ACCEPT_TIMEOUT):  # a login may wait for the user
                 async with self._authorized("POST", url, headers, content) as response:
                     return await _read(response), response
         except TimeoutError:
-            raise ConnectionLostError(f"{self.url} did not accept a message within {_TAKING:g} seconds") from None
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # also what no header may hold
+            raise ConnectionLostError(
+                f"{self.url} did not accept a message within {_ACCEPT_TIMEOUT:g} seconds"
+            ) from None
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: invalid header values
             raise self._unreachable(error) from None
 
     async def _fetch(self, request: Fetch) -> HttpAnswer:
-        """Return the answer to a request to an authorization server, or for metadata."""
+        """Send a request to an authorization server, or for metadata."""
         try:
             async with asyncio.timeout(_FETCH_TIME):
-                *places, last = await self._checked(request.url)
+                *places, last = await self._permitted_urls(request.url)
                 for place in places:
-                    with suppress(httpx.ConnectError, httpx.ConnectTimeout):  # nothing was sent: the next may answer
+                    with suppress(httpx.ConnectError, httpx.ConnectTimeout):  # nothing was sent, so try the next one
                         return await self._fetch_at(place, request)
                 return await self._fetch_at(last, request)
         except (httpx.HTTPError, TimeoutError) as error:
             raise self._unreachable(error, request.url) from None
 
     async def _fetch_at(self, place: str, request: Fetch) -> HttpAnswer:
-        """Return the answer to a request that is sent to a checked address, in the name of its URL."""
+        """Send a request to a checked address, with the host name of its URL in `Host` and TLS."""
         parts = urlsplit(request.url)
         too_large = OAuthError("bad_response", f"{request.url} returned more than {_FETCH_SIZE} bytes")
         async with self._http.stream(
@@ -189,7 +191,7 @@ class _Http(ClientChannel):
             content = await _read(response, _FETCH_SIZE, too_large)
         return HttpAnswer(response.status_code, dict(response.headers.items()), content)
 
-    async def _checked(self, url: str) -> list[str]:
+    async def _permitted_urls(self, url: str) -> list[str]:
         """Return the URL once for each permitted address, with the address in place of the host name.
 
         The list is never empty. A remote server may refer to public addresses, and to the hosts in
@@ -203,7 +205,7 @@ class _Http(ClientChannel):
             if describe_private(self.url) or parts.netloc == urlsplit(self.url).netloc:
                 return [url]
             found = list(dict.fromkeys(await _addresses(url)))
-        except (OSError, ValueError) as error:  # a name that no resolver takes is a UnicodeError
+        except (OSError, ValueError) as error:  # an invalid host name raises UnicodeError
             raise self._unreachable(error) from None
         permitted = self.oauth is not None and self.oauth.permits_private(url)
         addresses = [one for one in found if permitted or is_public(one)]
@@ -249,7 +251,7 @@ async def _addresses(url: str) -> list[str]:
 
 
 class HttpChannel(_Http):
-    """Streamable HTTP: every message is a POST; answers come as JSON or as a stream of events."""
+    """Streamable HTTP: each message is a POST; responses are JSON or event streams."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None) -> None:
         super().__init__(url, headers, oauth)
@@ -257,7 +259,7 @@ class HttpChannel(_Http):
         self._modern: set[Any] = set()
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message. Requests are answered later, through the receiver; the rest is accepted when this returns."""
+        """POST a message. The receiver gets the response to a request; other messages are accepted on return."""
         if isinstance(message, dict) and "method" in message and "id" in message:
             if headers.get("MCP-Protocol-Version") in MODERN:
                 self._modern.add(message["id"])
@@ -266,11 +268,11 @@ class HttpChannel(_Http):
             await self._post(encode(message), headers)
 
     async def send_raw(self, data: bytes) -> None:
-        """POST bytes and deliver what comes back."""
+        """POST bytes and deliver the response."""
         await self._post(data, {})
 
     def forget(self, request_id: Any) -> bool:
-        """Close the request's stream, which the per-request lifecycle reads as a cancellation."""
+        """Close the request's stream, which cancels it in the per-request lifecycle."""
         task = self._tasks.get(request_id)
         if task is not None:
             task.cancel()
@@ -280,8 +282,8 @@ class HttpChannel(_Http):
         """Open the GET stream, if the server has one, and receive the server's messages from it."""
         opened = asyncio.Event()
         self._spawn("GET", self._listen(headers, opened))
-        with suppress(TimeoutError):  # some servers answer only once they have something to say
-            await asyncio.wait_for(opened.wait(), _OPENING)
+        with suppress(TimeoutError):  # some servers respond only with their first message
+            await asyncio.wait_for(opened.wait(), _OPEN_TIMEOUT)
         return True
 
     async def aclose(self) -> None:
@@ -290,7 +292,7 @@ class HttpChannel(_Http):
             with suppress(httpx.HTTPError, TimeoutError):
                 token = self.oauth.token(self.url) if self.oauth else ""
                 async with asyncio.timeout(2):
-                    async with self._followed("DELETE", self.url, self._all({}), None, token):
+                    async with self._follow_redirects("DELETE", self.url, self._all({}), None, token):
                         pass
             self.session_id = None
         await super().aclose()
@@ -300,7 +302,7 @@ class HttpChannel(_Http):
         return {**_ACCEPT, **session, **self.own_headers, **headers}
 
     async def _post(self, content: bytes, headers: Mapping[str, str]) -> None:
-        answer, response = await self._posted(self.url, self._all(headers), content)
+        answer, response = await self._send_post(self.url, self._all(headers), content)
         if answer:
             self._deliver(answer, _note(response))
         else:
@@ -320,11 +322,11 @@ class HttpChannel(_Http):
             self._to.failed(request_id, error)
         except Exception as error:  # noqa: BLE001 - waiting calls fail now instead of at their timeout
             self._to.failed(request_id, self._unreachable(error))
-        # No more than a note if the answer has come.
+        # This has no effect if the response has arrived.
         self._to.failed(request_id, ConnectionLostError("the server's stream ended without a response"))
 
     async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
-        """Deliver what a response holds; the last event, if its stream can be continued."""
+        """Deliver the messages of a response. Return its last event with an ID, if it can be resumed."""
         note = _note(response)
         if response.headers.get("content-type", "").startswith("text/event-stream"):
             last: SseEvent | None = None
@@ -345,14 +347,14 @@ class HttpChannel(_Http):
         message = self._deliver(content, note) if content else None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             raise _refused(response, content)
-        if "error" in message:  # also when the server could not tell the id
+        if "error" in message:  # the server may not have been able to read the request's ID
             self._to.failed(request_id, error_of(message))
         self._to.failed(request_id, ProtocolError(f"the response to request {request_id} has another id"))
         return None
 
     async def _resume(self, request_id: Any, last: SseEvent, headers: Mapping[str, str]) -> None:
         """Continue a stream that the server closed before its end (basic/transports, Resumability)."""
-        for _ in range(_RESUMES):
+        for _ in range(_MAX_RESUMES):
             await asyncio.sleep(_RECONNECT if last.retry is None else last.retry / 1000)
             known = {**self._all(headers), "Accept": "text/event-stream", "Last-Event-ID": last.id}
             async with self._authorized("GET", self.url, known, request_id=request_id) as response:
@@ -384,13 +386,13 @@ class HttpChannel(_Http):
                             self._deliver(event.data)
                 await asyncio.sleep(wait)
         except (httpx.HTTPError, OAuthError, ConnectionLostError):
-            return  # the requests that follow will tell why
+            return  # later requests report the error
         finally:
             opened.set()
 
 
 class SseChannel(_Http):
-    """HTTP with two endpoints: a GET stream that names, in its first event, where to POST (2024's transport)."""
+    """HTTP+SSE of the oldest revision: a GET stream whose first event contains the URL for POSTs."""
 
     _endpoint: str | None = None
 
@@ -398,9 +400,9 @@ class SseChannel(_Http):
         """Open the stream and wait for the endpoint.
 
         Raises:
-            ConnectionLostError: the connection was closed.
-            HttpError: the response is not a message.
-            ProtocolError: the server violated the protocol.
+            ConnectionLostError: the server is unreachable, or closed the stream.
+            HttpError: the response is not an event stream.
+            ProtocolError: the server sent no endpoint, or one of another origin.
         """
         await super().open(receiver)
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -418,7 +420,7 @@ class SseChannel(_Http):
     async def send_raw(self, data: bytes) -> None:
         """POST bytes."""
         assert self._endpoint is not None, "the channel is not open"
-        answer, response = await self._posted(self._endpoint, {**_ACCEPT, **self.own_headers}, data)
+        answer, response = await self._send_post(self._endpoint, {**_ACCEPT, **self.own_headers}, data)
         if response.status_code >= 300:
             raise _refused(response, answer)
 
@@ -437,7 +439,7 @@ class SseChannel(_Http):
                         self._deliver(event.data, _note(response))
         except (ProtocolError, OAuthError, ConnectionLostError) as error:
             failure = error
-        except Exception as error:  # noqa: BLE001 - as where a request is sent
+        except Exception as error:  # noqa: BLE001 - waiting calls fail now instead of at their timeout
             failure = self._unreachable(error)
         finally:
             if not ready.done():
@@ -452,16 +454,16 @@ class SseChannel(_Http):
 
 
 def _refused(response: httpx.Response, content: bytes) -> HttpError:
-    """Return an answer without a message as an error; of a redirect, where it leads, of JSON that cannot be read, why not."""
+    """Return the error for a response without a message, with the target of a redirect or the error in its JSON."""
     asked, location = response.request, response.headers.get("location", "")
     redirect = redirect_of(asked.method, str(asked.url), response.status_code, location)
     text = content.decode("utf-8", "replace") if redirect is None else redirect.reason
-    why = _unread(content) if response.is_success and "json" in response.headers.get("content-type", "") else ""
+    why = _parse_error(content) if response.is_success and "json" in response.headers.get("content-type", "") else ""
     return HttpError(response.status_code, text, dict(response.headers.items()), why)
 
 
-def _unread(content: bytes) -> str:
-    """Return why JSON cannot be read; "" where it can."""
+def _parse_error(content: bytes) -> str:
+    """Return the error in a JSON text; "" if it is valid."""
     try:
         decode(content)
     except McpError as error:
@@ -470,7 +472,7 @@ def _unread(content: bytes) -> str:
 
 
 def _ended_session(content: bytes) -> SessionEndedError | None:
-    """Return the error of an answer with status 404 to a request of a session (basic/transports, Session Management); None without one."""
+    """Return the error in a 404 response to a request of a session, if any (basic/transports, Session Management)."""
     try:
         message = decode(content)
     except McpError:
@@ -482,7 +484,7 @@ def _ended_session(content: bytes) -> SessionEndedError | None:
 
 
 async def _read(response: httpx.Response, limit: int = DEFAULT_MAX_SIZE, too_large: Exception | None = None) -> bytes:
-    """Return the whole body. Raises `too_large`, or httpx.DecodingError, for one of more than `limit` bytes."""
+    """Return the body. If it has more than `limit` bytes, raise `too_large` or httpx.DecodingError."""
     content = bytearray()
     async for data in aiter_decoded(response):
         content += data
@@ -512,7 +514,7 @@ async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
     Args:
         url: URL of the document.
         limit: maximum size in bytes.
-        name: the URL whose address `url` contains, and whose identity the server must prove; "" if they are the same.
+        name: URL with the host name for `Host` and TLS, if `url` contains an IP address instead; "" if it does not.
 
     Raises:
         OSError: the document is unavailable, or larger than `limit` bytes.
@@ -534,16 +536,16 @@ async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
 
 
 async def fetch_public(url: str, *, limit: int = 1 << 16) -> bytes:
-    """Return a small document whose address came from anybody: as `fetch`, from an address of the public internet, in bounded time.
+    """Return a small document from an untrusted URL: as `fetch`, but only from public addresses, in limited time.
 
     Raises:
-        OSError: likewise, or it is elsewhere.
+        OSError: as for `fetch`, or the address is private.
     """
     parts = urlsplit(url)
     async with asyncio.timeout(_FETCH_TIME):
         try:
             found = [one for one in dict.fromkeys(await _addresses(url)) if is_public(one)]
-        except ValueError as error:  # a name that no resolver takes
+        except ValueError as error:  # an invalid host name
             raise OSError(f"{url}: {error}") from None
         if not found:
             raise OSError(f"{url} is at a private or local address")

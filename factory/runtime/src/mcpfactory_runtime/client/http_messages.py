@@ -1,6 +1,6 @@
 """HTTP messages of the client: mirrored headers, server-sent events, trace context.
 
-OpenTelemetry is used where the program has loaded it, and never loaded otherwise.
+OpenTelemetry is used only if the program has loaded it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def modern_headers(
     """Return the HTTP headers for a message.
 
     Args:
-        message: a request or notification.
-        version: the protocol revision's name on the wire.
-        revision: the record that defines the known methods.
+        message: request or notification.
+        version: name of the protocol revision.
+        revision: record with the known methods.
         parameters: tool → path of an argument → header name, from `header_parameters`.
     """
     method, params = message.get("method", ""), message.get("params") or {}
@@ -48,7 +48,7 @@ def modern_headers(
 
 
 def encode_value(value: Any) -> str:
-    """Return a string, integer or boolean as a header value; base64 between markers where plain text would not survive."""
+    """Return a string, integer or boolean as a header value, in base64 between markers if it is not plain ASCII."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value)
@@ -59,7 +59,7 @@ def encode_value(value: Any) -> str:
 
 
 def header_parameters(tool: Json) -> dict[Path, str]:
-    """Return the arguments of a tool that travel as headers too: those with a valid `x-mcp-header`."""
+    """Return the arguments of a tool to send also as headers: those with a valid `x-mcp-header`."""
     found = mirror_annotations(tool.get("inputSchema"))
     return {path: header for path, header, _ in found if path and isinstance(header, str) and header}
 
@@ -68,16 +68,16 @@ def _at(value: Any, path: Path) -> Any:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # JSON knows no difference, and an integer is written without a point
+        value = int(value)  # equal in JSON; headers contain integers without a decimal point
     return value if isinstance(value, str | int) else None
 
 
-_DIGITS: Final = 16  # a wait of more digits is nonsense, and Python refuses to read very many
+_DIGITS: Final = 16  # maximum digits of `retry`; Python refuses to parse very long numbers
 
 
 @dataclass(frozen=True, slots=True)
 class SseEvent:
-    """One event. `id` is the last one seen; `retry` is in milliseconds, None when the event does not say."""
+    """One event. `id` is the last ID in the stream so far; `retry` is in milliseconds, None if the event has none."""
 
     data: str
     event: str = "message"
@@ -86,10 +86,10 @@ class SseEvent:
 
 
 class SseReader:
-    """Feed it bytes as they come. Events without data that have an id or a retry are reported, with data ""."""
+    """Parser of an event stream. Events without data are also reported if they have an ID or `retry`."""
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []  # of a line whose end has not come yet
+        self._pieces: list[bytes] = []  # pieces of an incomplete line
         self._held = b""
         self._encoding = "utf-8-sig"  # first line only: a byte order mark may start the stream
         self._data: list[str] = []
@@ -97,7 +97,7 @@ class SseReader:
         self._id = ""
         self._retry: int | None = None
         self._noted = False
-        self.size = 0  # bytes since the last event was complete
+        self.size = 0  # bytes since the last complete event
 
     def feed(self, data: bytes) -> Iterator[SseEvent]:
         """Yield the events that `data` completes."""
@@ -145,14 +145,14 @@ TRACE_FIELDS: Final = ("traceparent", "tracestate", "baggage")
 
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?")
 _LIST: Final = re.compile(r"[\t -~]*")
-_LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}  # characters, by the two specifications
+_LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}  # characters, from both specifications
 
 
 def current_trace(given: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Return the trace metadata for a request: OpenTelemetry's current span and baggage, or {} without them.
 
     Args:
-        given: the existing `_meta`; if it names a trace, the current span is left out.
+        given: the existing `_meta`; if it has a `traceparent`, the current span is omitted.
     """
     if "opentelemetry.context" not in sys.modules:  # the program has no current span
         return {}
@@ -167,16 +167,16 @@ def current_trace(given: Mapping[str, Any] | None = None) -> dict[str, str]:
 
 
 def passed_trace(carrier: Mapping[str, Any]) -> dict[str, str]:
-    """Return the trace of a request that is made on behalf of another one: the other's, or the current span below it where there is one.
+    """Return the trace metadata for a request on behalf of another one: the current span, else the trace of the other.
 
     Args:
-        carrier: the other's `_meta` or HTTP headers. What is not well-formed is left out.
+        carrier: `_meta` or HTTP headers of the other request. Malformed fields are ignored.
     """
     if not carrier:
         return current_trace()
     found = {name: carrier[name] for name in TRACE_FIELDS if _well_formed(name, carrier.get(name))}
     here = current_trace()
-    if "traceparent" in here or "traceparent" not in found:  # a `tracestate` means nothing without its `traceparent`
+    if "traceparent" in here or "traceparent" not in found:  # `tracestate` requires its own `traceparent`
         found.pop("traceparent", None)
         found.pop("tracestate", None)
     return found | here

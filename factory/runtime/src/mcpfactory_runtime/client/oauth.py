@@ -1,8 +1,8 @@
-"""The client's side of authorization for MCP servers behind URLs (basic/authorization): discovery, step-up, refresh.
+"""Client side of authorization for MCP servers over HTTP (basic/authorization): discovery, step-up, refresh.
 
-A server's refusal (401, or 403 for want of scopes) starts it: find the authorization server, be registered there, let the
-person agree in a browser or use a refresh token, keep the token. Registrations are kept per authorization server and
-tokens per MCP server, so none is ever shown to another.
+A refusal (401, or 403 for missing scopes) starts the process: find the authorization server, register there, let the
+user authorize the client in a browser or use a refresh token, and store the token. Registrations are stored per
+authorization server and tokens per MCP server, so none is ever sent to another server.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from mcpfactory_runtime.urls import describe_private
 
 __all__ = ["Fetch", "IdentityProvider", "Loopback", "OAuth", "OAuthError", "PrivateKey", "Visit", "Workload"]
 
-_MARGIN: Final = 10.0  # seconds before its end at which a token counts as expired
+_MARGIN: Final = 10.0  # seconds before its expiry at which a token counts as expired
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 
 
 @dataclass(frozen=True, slots=True)
 class _ServerToken:
-    """A token for one MCP server. `requested` are the scopes asked for, `granted` those that the token has."""
+    """A token for one MCP server. `requested` are the requested scopes, `granted` those of the token."""
 
     access_token: str
     refresh_token: str
@@ -73,18 +73,18 @@ class OAuth:
     """Token provider for `Client.connect_http`: gets and stores tokens. One instance can serve several clients.
 
     Args:
-        visit: shows a URL to the person and returns the complete redirect URL, which begins with `redirect_uri`.
+        visit: shows a URL to the user and returns the complete redirect URL, which begins with `redirect_uri`.
             Without it, the client acts on its own behalf (`client_credentials`).
         redirect_uri: the URI to which browsers are redirected.
         client_id, client_secret: registered beforehand; with `issuer`, for that authorization server only.
-        issuer: the authorization server to choose if a resource names several.
-        document: the https URL of a client ID metadata document; used if the server supports it.
-        name: the client's name on consent pages.
+        issuer: the authorization server to choose if a resource has several.
+        document: https URL of a client ID metadata document; used if the server supports it.
+        name: name of the client on consent pages.
         store: storage of registrations and tokens as JSON objects, which are secrets. Defaults to a dict.
         clock: returns seconds since the epoch.
-        private_key: replaces a secret if `client_id` is registered with the public key.
-        assertion: names the principal for whom the client acts, without a browser: a `Workload`, or an
-            `IdentityProvider`; with `issuer`.
+        private_key: key to use instead of a secret if `client_id` is registered with its public key.
+        assertion: source of assertions about the principal for whom the client acts, without a browser: a `Workload`
+            or an `IdentityProvider`; requires `issuer`.
         private_hosts: hosts on a private network to which MCP servers may refer, such as `auth.corp.example`.
     """
 
@@ -156,10 +156,10 @@ class OAuth:
                 await drive(self.steps(url, status, header), fetch, partial(self._show, url))
 
     def steps(self, url: str, status: int, header: str) -> Steps[None]:
-        """Yield what `renew` does, without I/O: yields requests and pages, and keeps the token in the end.
+        """Yield the steps of `renew` (requests and pages to visit), without I/O, and store the token at the end.
 
         Raises:
-            OAuthError: the authorization server refuses, or cannot be understood.
+            OAuthError: the authorization server refuses, or its response is invalid.
         """
         challenge = bearer_challenge(header)
         held = self._stored(url)
@@ -175,7 +175,7 @@ class OAuth:
             try:
                 tokens = yield from refresh_token_grant(context, held.refresh_token)
             except OAuthError:
-                self._store.pop(_tokens_of(url), None)  # it is used up; the person is asked
+                self._store.pop(_tokens_of(url), None)  # invalid by now; continue with a login
             else:
                 return self._keep(url, server, before, tokens, held.granted)
         scopes = _scopes(challenge, resource, server, before)
@@ -188,12 +188,12 @@ class OAuth:
                 tokens = yield from authorization_code_grant(context, self._identity.redirect_uri, scopes)
         except OAuthError as error:
             if error.code in ("invalid_client", "unauthorized_client"):
-                self._store.pop(_client_of(server), None)  # the server forgot this client; register again next time
+                self._store.pop(_client_of(server), None)  # the registration was deleted; register again next time
             raise
         return self._keep(url, server, scopes, tokens, scopes)
 
     def _by_assertion(self, context: GrantContext, url: str) -> Steps[Tokens]:
-        """Exchange a statement that is for the authorization server that was chosen beforehand, and for no other."""
+        """Exchange an assertion for a token, only at the authorization server in `issuer`."""
         assert self._assertion is not None
         if context.server.issuer != self._identity.issuer:
             raise OAuthError("issuer_mismatch", f"{url} uses {context.server.issuer}, not {self._identity.issuer}")
@@ -223,7 +223,7 @@ class OAuth:
     def _keep(
         self, url: str, server: AuthorizationServer, asked: tuple[str, ...], tokens: Tokens, granted: tuple[str, ...]
     ) -> None:
-        """Keep tokens; `granted` are their scopes when the answer did not say (RFC 6749 §5.1)."""
+        """Store tokens; `granted` are their scopes if the response has none (RFC 6749 §5.1)."""
         expires_at = None if tokens.expires_in is None else self._clock() + tokens.expires_in
         had = granted if tokens.scopes is None else tokens.scopes
         grant = _ServerToken(tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had)
@@ -243,10 +243,7 @@ class OAuth:
 def _scopes(
     challenge: Challenge, resource: _ProtectedResource | None, server: AuthorizationServer, before: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the scopes to request, or () for the default.
-
-    See Scope Selection Strategy, Step-Up Authorization Flow, and Refresh Tokens.
-    """
+    """Return the scopes to request, or () for the default (Scope Selection Strategy, Step-Up Authorization Flow)."""
     wanted = challenge.scopes or (resource.scopes if resource else None) or ()
     wanted = tuple(dict.fromkeys((*before, *wanted)))
     if wanted and "offline_access" in server.scopes and "offline_access" not in wanted:
@@ -275,7 +272,7 @@ class _ProtectedResource:
 
 
 def _find_resource(url: str, challenge: Challenge) -> Steps[_ProtectedResource | None]:
-    """Yield the metadata of the MCP server at `url`, or None as in the first revision with authorization.
+    """Return the metadata of the MCP server at `url`; None if it has none, as in the first revision with authorization.
 
     Raises:
         OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.
@@ -294,13 +291,13 @@ def _find_resource(url: str, challenge: Challenge) -> Steps[_ProtectedResource |
 def _find_authorization_server(
     resource: _ProtectedResource | None, url: str, issuer: str = ""
 ) -> Steps[AuthorizationServer]:
-    """Yield the metadata of the resource's authorization server.
+    """Return the metadata of the resource's authorization server.
 
     Args:
-        resource: from `_find_resource`. None means the rules of the first revision with authorization: the server's
+        resource: metadata from `_find_resource`. None means the first revision with authorization: the server's
             origin is the issuer, with the endpoints `/authorize`, `/token` and `/register` if it has no metadata.
-        url: of the MCP server.
-        issuer: the one to take when the resource names several.
+        url: URL of the MCP server.
+        issuer: issuer to choose if the resource has several.
 
     Raises:
         OAuthError: `issuer_mismatch`, `no_pkce`, `unsafe_url`, `bad_metadata`, `bad_response`.

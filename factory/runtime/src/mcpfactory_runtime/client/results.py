@@ -1,4 +1,4 @@
-"""Results of a client: kept as long as the server permits (utilities/caching, newest revision), or read as a type."""
+"""Results of a client: conversion to Python types, and a cache (utilities/caching, newest revision)."""
 
 from __future__ import annotations
 
@@ -20,32 +20,31 @@ T = TypeVar("T")
 
 
 def typed_result(result: Json, kind: type[T]) -> T:
-    """Return a tool's result as a `kind`: a model, a dataclass, `list[str]` and so on.
+    """Return a tool's result as a `kind`, such as a pydantic model, a dataclass or `list[str]`.
 
-    Structured content comes first. If it is an object whose only member is `result` (servers wrap other values this
-    way), that member is used if the whole does not fit. Without structured content, the single text is used, parsed
-    as JSON if possible.
+    The value is the structured content or, if that does not match, its only member `result`, in which servers wrap
+    values that are not objects. Without structured content it is the only text, parsed as JSON if possible.
 
     Raises:
         ResultError: the tool failed (with its message), or the result has another type.
     """
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - takes 150 ms; only for those who ask for types
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - the import takes 150 ms
 
     texts = [str(block.get("text", "")) for block in result.get("content") or () if block.get("type") == "text"]
     if result.get("isError"):
         raise ResultError("\n".join(texts) or "the tool failed without an error message")
     adapter: TypeAdapter[T] = TypeAdapter(kind)
     reasons = []
-    for value in _readings(result.get("structuredContent"), texts):
+    for value in _candidates(result.get("structuredContent"), texts):
         try:
-            # As JSON, in which a strict model takes text for what JSON has no form for.
+            # In JSON mode, strict models accept strings for types that JSON lacks, such as dates.
             return adapter.validate_json(json.dumps(value))
         except ValidationError as error:
             reasons.append(str(error))
     raise ResultError(f"the result is not a valid {kind!r}: {(reasons[-1] if reasons else 'it has no value')}")
 
 
-def _readings(structured: Any, texts: list[str]) -> list[Any]:
+def _candidates(structured: Any, texts: list[str]) -> list[Any]:
     """Return the possible interpretations of a result, most likely first."""
     if structured is not None:
         wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
@@ -58,8 +57,8 @@ def _readings(structured: Any, texts: list[str]) -> list[Any]:
         return [texts[0]]
 
 
-_MOST: Final = 1000  # results
-# notification → methods whose results may have changed
+_MAX_RESULTS: Final = 1000  # cached results
+# Notification → methods whose results may have changed.
 _CHANGED: Final = {
     "notifications/tools/list_changed": ("tools/list",),
     "notifications/prompts/list_changed": ("prompts/list",),
@@ -68,10 +67,10 @@ _CHANGED: Final = {
 
 
 class ResultCache:
-    """The results of one client. Event loop only.
+    """Cache of results of one client. Event loop only.
 
     Args:
-        clock: seconds.
+        clock: returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -79,23 +78,23 @@ class ResultCache:
         self._kept: OrderedDict[tuple[str, str], tuple[float, Json]] = OrderedDict()
 
     def find(self, method: str, params: Json | None) -> Json | None:
-        """Return the result of an equal request, if it still counts."""
+        """Return the unexpired result of an equal request, or None."""
         kept = self._kept.get(_key(method, params))
         return copy.deepcopy(kept[1]) if kept is not None and self._clock() < kept[0] else None
 
     def keep(self, method: str, params: Json | None, result: Json) -> None:
-        """Keep a result for as long as it says."""
+        """Store a result for its `ttlMs`."""
         lifetime = result.get("ttlMs")
         if not isinstance(lifetime, int | float) or not lifetime > 0 or result.get("resultType") != "complete":
             return
         key = _key(method, params)
         self._kept[key] = (self._clock() + lifetime / 1000, copy.deepcopy(result))
         self._kept.move_to_end(key)
-        if len(self._kept) > _MOST:
+        if len(self._kept) > _MAX_RESULTS:
             self._kept.popitem(last=False)
 
     def notified(self, method: str, params: Json) -> None:
-        """Forget what changed."""
+        """Remove the results that a notification invalidates."""
         if method == UPDATED:
             self._kept.pop(_key("resources/read", {"uri": params.get("uri")}), None)
         methods = _CHANGED.get(method, ())
@@ -103,7 +102,7 @@ class ResultCache:
             del self._kept[key]
 
     def ended(self, error: Exception | None) -> None:
-        """Forget everything."""
+        """Remove all results."""
         self._kept.clear()
 
 

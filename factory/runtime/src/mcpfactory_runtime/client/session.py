@@ -1,6 +1,6 @@
-"""The session of a client: requests and their answers over a channel, answers to the server's requests, subscriptions.
+"""Session of a client: requests and responses over a channel, handlers for the server's requests, subscriptions.
 
-A subscription uses `subscriptions/listen`, or `resources/subscribe` and the notifications that are sent anyway.
+Subscriptions use `subscriptions/listen` or, in older revisions, `resources/subscribe` and unsolicited notifications.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
-    """One message. `message` is the decoded JSON, text that is not JSON, or None for an HTTP exchange without a body.
+    """One message. `message` is decoded JSON, text that is not JSON, or None for an HTTP response without a body.
 
-    `http` has `status` and `headers` of the response for messages received over HTTP; request headers that carry
-    credentials are never stored.
+    `http` has `status` and `headers` of the response for messages received over HTTP. Request headers, which may
+    contain credentials, are never stored.
     """
 
     direction: Literal["sent", "received"]
@@ -51,12 +51,12 @@ class Transcript(deque[TranscriptEntry]):
     """The latest entries, oldest first."""
 
     def sent(self, message: Any) -> None:
-        """Note a message of ours."""
+        """Add a sent message."""
         if self.maxlen != 0:
             self.append(TranscriptEntry("sent", message))
 
     def received(self, message: Any, http: dict[str, Any] | None = None) -> None:
-        """Note a message of the server's."""
+        """Add a received message."""
         if self.maxlen != 0:
             self.append(TranscriptEntry("received", message, http or {}))
 
@@ -66,25 +66,25 @@ class Transcript(deque[TranscriptEntry]):
 
 
 class NotificationReceiver(Protocol):
-    """A receiver of notifications as they arrive. The methods do not block."""
+    """Receiver of notifications. The methods do not block."""
 
     def notified(self, method: str, params: Json) -> None:
-        """Take a notification."""
+        """Handle a notification."""
 
     def ended(self, error: Exception | None) -> None:
-        """Note that none will come any more."""
+        """Handle the end of the notifications."""
 
 
 class ClientSession:
-    """The client's side of a message stream. `watchers` see every notification.
+    """The client's side of a connection. `watchers` receive each notification.
 
     Args:
-        channel: opened by `open`.
-        answer: makes the result for a request of the server; raises McpError.
-        listen: receives every notification.
-        headers: what a message needs as HTTP headers.
-        revision: the revision that is spoken now; it knows what methods are called on the wire.
-        kept: how many messages the transcript keeps.
+        channel: channel, which `open` opens.
+        answer: returns the result for a request of the server, or raises McpError.
+        listen: receives each notification.
+        headers: returns the HTTP headers for a message.
+        revision: returns the current revision, which has the names of methods.
+        kept: maximum number of messages in the transcript.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class ClientSession:
         """Connect the channel.
 
         Raises:
-            ConnectionLostError: the server is gone.
+            ConnectionLostError: the server cannot be started or reached.
         """
         await self.channel.open(self)
 
@@ -127,7 +127,7 @@ class ClientSession:
 
     @property
     def ended(self) -> Exception | None:
-        """Why nothing comes any more; None while something may."""
+        """Return the error that ended the connection, or None while it is open."""
         return self._lost
 
     def next_id(self) -> int:
@@ -140,16 +140,16 @@ class ClientSession:
         method: str,
         params: Json | None,
         *,
-        timeout: float | None,  # noqa: ASYNC109 - the session tells the server that it no longer waits
+        timeout: float | None,  # noqa: ASYNC109 - a timeout also notifies the server
         progress: Progress | None = None,
         cancel: bool = True,
     ) -> Json:
         """Send a request and return its result.
 
         Args:
-            request_id: from `next_id`.
-            method: the method.
-            params: None leaves the member out.
+            request_id: ID from `next_id`.
+            method: name of the method.
+            params: params of the request; None omits them.
             timeout: seconds; None waits forever.
             progress: receives the params of the request's progress notifications.
             cancel: notify the server if the request is abandoned.
@@ -205,10 +205,10 @@ class ClientSession:
         self.transcript.sent(message)
         await self.channel.send(message, self._headers(message) if self.channel.http else _NO_HEADERS)
 
-    # --- what comes back (Receiver) ---
+    # --- received messages (Receiver) ---
 
     def received(self, message: Any, http: Json | None = None) -> None:
-        """Take a message of the server's."""
+        """Handle a received message."""
         self.transcript.received(message, http)
         for one in message if isinstance(message, list) else [message]:
             if isinstance(one, dict):
@@ -221,13 +221,13 @@ class ClientSession:
             future.set_exception(error)
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """Stop a request's clock, or restart it."""
+        """Stop the timeout of a request, or restart it."""
         if request_id in self._limits:
             limit, timeout = self._limits[request_id]
             limit.reschedule(None if delayed else asyncio.get_running_loop().time() + timeout)
 
     def lost(self, error: Exception) -> None:
-        """Fail every request."""
+        """Fail all pending requests."""
         if self._lost is None:
             self._lost = error
         for future in self._pending.values():
@@ -269,7 +269,7 @@ class ClientSession:
             result = await self._answer(method, params)
         except McpError as error:
             message = error_message(request_id, error)
-        except Exception as error:  # noqa: BLE001 - a handler's bug must reach the server as an answer, or it waits for ever
+        except Exception as error:  # noqa: BLE001 - the server must get a response even after a bug in a handler
             message = error_message(
                 request_id, McpError(INTERNAL_ERROR, f"the client's handler failed: {type(error).__name__}")
             )
@@ -298,9 +298,9 @@ async def _call(function: Callable[..., Any], *arguments: Any) -> None:
 
 
 def accept_defaults(params: Json) -> Json:
-    """For `elicitation=`: accepts a form with the defaults of its fields, as if a person had just pressed the button.
+    """Accept an elicitation form with the defaults of its fields; a handler for `elicitation=`.
 
-    Fields without a default are left out; a request to open a URL is declined.
+    Fields without a default are omitted. Requests to open a URL are declined.
     """
     properties = (params.get("requestedSchema") or {}).get("properties")
     if not isinstance(properties, dict):
@@ -310,7 +310,7 @@ def accept_defaults(params: Json) -> Json:
 
 
 class Handlers:
-    """The functions that answer a server's requests; None where the client cannot."""
+    """Handlers for the server's requests. A handler that is None is not declared to the server."""
 
     def __init__(
         self,
@@ -356,7 +356,7 @@ class Handlers:
 
 
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
-# member of the filter → notification  (basic/patterns/subscriptions)
+# Member of the filter → notification (basic/patterns/subscriptions).
 _KINDS: Final = {
     "toolsListChanged": "notifications/tools/list_changed",
     "promptsListChanged": "notifications/prompts/list_changed",
@@ -379,12 +379,12 @@ class Subscription:
     ...     async for method, params in changes:
     ...         print(method)
 
-    The loop ends when the server ends the subscription, and raises what ended it otherwise. Entering raises what a
-    request does. `honoured` is the part of the filter that the server agreed to (handshake lifecycle: the whole).
+    The loop ends when the server ends the subscription, and raises the error that ended it otherwise. Entering raises
+    the errors of a request. `honoured` is the part of the filter that the server accepted (handshake lifecycle: all).
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
-        """`listen` has the params of `subscriptions/listen`; None where the revision has no such method."""
+        """Create a subscription. `listen` has the params of `subscriptions/listen`; None if the revision lacks it."""
         self.honoured = wanted
         self._session = session
         self._listen = listen
@@ -418,13 +418,13 @@ class Subscription:
         item = await self._queue.get()
         if item is not None:
             return item
-        self._queue.put_nowait(None)  # it stays ended
+        self._queue.put_nowait(None)  # for later calls
         if self._error is not None:
             raise self._error
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Notify the server that the subscription has ended."""
+        """End the subscription, and notify the server."""
         if self not in self._session.watchers:
             return
         self._session.watchers.discard(self)
@@ -436,7 +436,7 @@ class Subscription:
                 await self._request_for("resources/unsubscribe", uri)
 
     def notified(self, method: str, params: Json) -> None:
-        """Take a notification if it is ours."""
+        """Queue a notification if it belongs to this subscription."""
         if self._listen is not None:
             meta = params.get("_meta")
             if isinstance(meta, dict) and meta.get(META_SUBSCRIPTION) == self._request_id:
@@ -445,7 +445,7 @@ class Subscription:
             self._queue.put_nowait((method, params))
 
     def ended(self, error: Exception | None) -> None:
-        """Note that nothing comes any more."""
+        """End the iteration, with an error if there is one."""
         self._error = self._error or error
         self._queue.put_nowait(None)
 

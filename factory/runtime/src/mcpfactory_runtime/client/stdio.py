@@ -1,4 +1,4 @@
-"""Servers at the other end of byte streams: a child process (basic/transports, stdio), or one in the same process."""
+"""Client channels over byte streams: to a child process (basic/transports, stdio), or to a server in this process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mcpfactory_runtime.client.channel import ClientChannel, ConnectionLostError
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import LineReader, decode, encode
 
-_STDERR_KEPT: Final = 256 * 1024  # bytes; the latest
+_STDERR_KEPT: Final = 256 * 1024  # last bytes of stderr to keep
 _READ: Final = 64 * 1024  # bytes per read
 
 
 class _LineChannel(ClientChannel):
-    """One JSON text per line (basic/transports, stdio)."""
+    """Channel with one JSON text per line (basic/transports, stdio)."""
 
     _pump_task: asyncio.Task[None] | None = None
     _receiver: Receiver
@@ -31,10 +31,10 @@ class _LineChannel(ClientChannel):
 
     @abstractmethod
     async def _write(self, data: bytes) -> None:
-        """Write all of it. Raises ConnectionLostError."""
+        """Write all bytes. Raises ConnectionLostError."""
 
     async def _ended(self) -> Exception:
-        """Return why the server's output ended."""
+        """Return the error for the end of the server's output."""
         return ConnectionLostError("the server closed its output")
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
@@ -67,7 +67,7 @@ class _LineChannel(ClientChannel):
 
 
 def _deliver(line: Any, receiver: Receiver) -> None:
-    """Deliver a message; a line that is not JSON as text, because checks report it: stdout may carry only messages."""
+    """Deliver a message. Deliver a line that is not JSON as text, for checks: stdout must contain only messages."""
     if not isinstance(line, bytes):
         receiver.lost(ProtocolError("the server sent a message that is too long"))
         return
@@ -82,28 +82,28 @@ class ByteStream(Protocol):
     """One end of a connection in memory."""
 
     async def send(self, data: bytes) -> None:
-        """Give bytes to the other end."""
+        """Send bytes to the other end."""
 
     async def receive(self) -> bytes:
-        """Return the next bytes from the other end; b"" when it closed."""
+        """Return the next bytes from the other end; b"" after it has closed."""
 
     async def aclose(self) -> None:
-        """Tell the other end that nothing more comes."""
+        """Close this end; the other end receives b""."""
 
 
 class MemoryChannel(_LineChannel):
-    """Messages as lines over a `ByteStream`."""
+    """Channel over a `ByteStream`."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
 
     async def open(self, receiver: Receiver) -> None:
-        """Begin to read."""
+        """Start to read."""
         self._deliver_to(receiver)
         self._start()
 
     async def aclose(self) -> None:
-        """Close our end."""
+        """Close this end."""
         await self._stream.aclose()
         await self._stop()
 
@@ -115,16 +115,16 @@ class MemoryChannel(_LineChannel):
 
 
 class StdioChannel(_LineChannel):
-    """A channel that starts the command and communicates over its pipes.
+    """Channel to a child process over its pipes.
 
     Args:
-        command: program and arguments; no shell.
-        env: variables added to this process's environment.
+        command: program and arguments, without a shell.
+        env: variables to add to the environment of the process.
         cwd: working directory of the process.
-        grace: seconds for the process to exit after its input closes, and again after it is asked to terminate.
-        inherit: True if the process inherits this process's environment; otherwise it gets only `env`.
-        start_new_session: True if the process leads its own system session (setsid), which shields it from input at
-            our terminal: Ctrl-C ends us, and we end the process.
+        grace: seconds for the process to exit after its input is closed, and again after SIGTERM.
+        inherit: inherit this process's environment; otherwise the process gets only `env`.
+        start_new_session: start the process in its own session (setsid), so that Ctrl-C in our terminal does not reach
+            it; we end it ourselves.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class StdioChannel(_LineChannel):
 
     @property
     def diagnostics(self) -> str:
-        """The latest of what the process wrote to stderr."""
+        """Return the end of the process's stderr output."""
         return self._stderr.decode("utf-8", "replace")
 
     async def open(self, receiver: Receiver) -> None:
@@ -178,7 +178,7 @@ class StdioChannel(_LineChannel):
         self._start()
 
     async def aclose(self) -> None:
-        """End its input; if it stays, terminate it; if it still stays, kill it (basic/lifecycle, Shutdown)."""
+        """Close the process's input. If it does not exit, terminate it, then kill it (basic/lifecycle, Shutdown)."""
         process = self._process
         if process is None:
             return
@@ -196,7 +196,7 @@ class StdioChannel(_LineChannel):
         await self._stop()
         if self._stderr_task is not None:
             with suppress(TimeoutError, asyncio.CancelledError):
-                await asyncio.wait_for(self._stderr_task, self._grace)  # its last words
+                await asyncio.wait_for(self._stderr_task, self._grace)  # the rest of stderr
 
     async def _read(self) -> bytes:
         assert self._process is not None

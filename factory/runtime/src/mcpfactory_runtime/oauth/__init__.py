@@ -1,6 +1,6 @@
-"""OAuth for clients, independent of the tokens' purpose: used by our MCP client and by calls to upstream APIs.
+"""OAuth for clients, used by the MCP client and by calls to upstream APIs.
 
-Procedures are generators without I/O (`model`); code with an HTTP client drives them.
+Procedures are generators without I/O (`model`); code with an HTTP client executes them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """OAuth clients: identity and authentication (basic/authorization, Client Registration), and grants.
 
-A client without user interaction uses client credentials or an assertion. Each grant is valid only for the
-authorization server that it names.
+A client without user interaction uses client credentials or an assertion.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class GrantContext:
-    """Both ends of a grant: the authorization server, and us; and the resource that tokens are for ("": not answered).
+    """Parties of a grant: authorization server, our registration there, and the resource of the tokens ("": not sent).
 
-    `prove` returns what a request has in place of a secret, for an audience, where our registration is by `private_key_jwt`.
+    For a registration by `private_key_jwt`, `prove` maps an audience to the form fields that replace a secret.
     """
 
     server: AuthorizationServer
@@ -58,7 +57,7 @@ class GrantContext:
 
 
 def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: Iterable[str]) -> Steps[Tokens]:
-    """Let the person agree in a browser, and exchange the code.
+    """Let the user log in and consent in a browser, and exchange the code. Return the tokens.
 
     Raises:
         OAuthError: `state_mismatch`, `issuer_mismatch`, `bad_response`, or the server's own code (`access_denied`).
@@ -83,36 +82,36 @@ def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: I
 
 
 def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Tokens]:
-    """Yield new tokens for a refresh token; the old one stays when no other is given.
+    """Return new tokens for a refresh token, with the old refresh token if there is no new one.
 
     Raises:
-        OAuthError: the authorization server refuses, or cannot be understood.
+        OAuthError: the authorization server refuses, or its response is invalid.
     """
     tokens = yield from _token(context, {"grant_type": "refresh_token", "refresh_token": refresh_token})
     return replace(tokens, refresh_token=tokens.refresh_token or refresh_token)
 
 
 def client_credentials_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tokens]:
-    """Yield tokens for the client itself, without a person (`client_credentials`).
+    """Return tokens for the client itself, without a user (`client_credentials`).
 
     Raises:
-        OAuthError: the authorization server refuses, or cannot be understood.
+        OAuthError: the authorization server refuses, or its response is invalid.
     """
     return (yield from _token(context, {"grant_type": "client_credentials", **_scope(scopes)}))
 
 
 def jwt_bearer_grant(context: GrantContext, assertion: str) -> Steps[Tokens]:
-    """Yield tokens for a signed statement about who wants them, without a person (RFC 7523 §2.1).
+    """Return tokens for a signed assertion, without a user (RFC 7523 §2.1).
 
     Raises:
-        OAuthError: the authorization server refuses, or cannot be understood.
+        OAuthError: the authorization server refuses, or its response is invalid.
     """
     form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
     return (yield from _token(context, form))
 
 
 def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tokens]:
-    """Let the person agree on any device (RFC 8628): a `Visit` with a code, then asking until the answer is there.
+    """Let the user consent on any device (RFC 8628): yield a `Visit` with a code, then poll for the tokens.
 
     Raises:
         OAuthError: `bad_response`, `expired_token`, or the server's own code (`access_denied`).
@@ -136,11 +135,11 @@ def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tok
         except OAuthError as error:
             if error.code not in ("authorization_pending", "slow_down"):
                 raise
-            pause += 5 if error.code == "slow_down" else 0  # §3.5
+            pause += 5 if error.code == "slow_down" else 0  # RFC 8628 §3.5
 
 
 def _code(url: str, state: str, server: AuthorizationServer) -> str:
-    """Return the code of an authorization response, after RFC 9207 §2.4: nothing is believed before the issuer is."""
+    """Return the code of an authorization response, after checking the issuer (RFC 9207 §2.4)."""
     answered = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     if not secrets.compare_digest(answered.get("state", "").encode(), state.encode()):
         raise OAuthError("state_mismatch", "the browser returned a response to another login request")
@@ -175,13 +174,13 @@ def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
 
 
 def _refusal(data: Mapping[str, object], what: str, otherwise: str = "bad_response") -> OAuthError:
-    """Return the error in an answer, with its code and description; `otherwise` is the code of an answer without one."""
+    """Return the error for a response, with its code and description; `otherwise` is the default code."""
     code = str(data.get("error") or otherwise)
     return OAuthError(code, f"{what}: {data.get('error_description') or code}")
 
 
 def _authenticated(context: GrantContext, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the form and the headers of a request, with our proof added."""
+    """Return the form and the headers of a request, with client authentication added."""
     if context.prove is not None and context.registration.method == "private_key_jwt":
         return {**form, **context.prove(context.server.issuer or context.server.token_endpoint)}, {}
     return authenticate_client(context.registration, form)
@@ -196,17 +195,17 @@ def _resource(context: GrantContext) -> dict[str, str]:
     return {"resource": context.resource} if context.resource else {}
 
 
-_LIFE: Final = 300  # seconds that a statement of ours counts
+_LIFETIME: Final = 300  # seconds that a client assertion is valid
 _TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 _TOKEN: Final = "urn:ietf:params:oauth:token-type:"  # noqa: S105 - a name
 
 
 class Assertion(Protocol):
-    """Says who wants a token, to one authorization server, for one MCP server."""
+    """Source of assertions about the principal that requests a token."""
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Yield the assertion.
+        """Return an assertion for the authorization server `issuer` and the MCP server `resource`.
 
         Raises:
             OAuthError: no assertion is available.
@@ -215,14 +214,14 @@ class Assertion(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivateKey:
-    """The key of a client that authenticates by `private_key_jwt`: PEM, the algorithm that it signs with, and its id if it has one."""
+    """Private key of a client that authenticates by `private_key_jwt`, with signature algorithm and optional key ID."""
 
     pem: str
     algorithm: str = "ES256"
     key_id: str = ""
 
     def proof(self, client_id: str, audience: str, now: float) -> dict[str, str]:
-        """Return the parameters that replace a secret in a token request.
+        """Return the form fields that replace a secret in a token request.
 
         Raises:
             OAuthError: `no_library`, `bad_key`.
@@ -232,7 +231,7 @@ class PrivateKey:
         except ImportError:
             raise _no_library() from None
         claims = {"iss": client_id, "sub": client_id, "aud": audience, "jti": secrets.token_urlsafe(24)}
-        times = {"iat": int(now), "exp": int(now) + _LIFE}
+        times = {"iat": int(now), "exp": int(now) + _LIFETIME}
         headers = {"kid": self.key_id} if self.key_id else None
         try:
             signed = jwt.encode({**claims, **times}, self.pem, algorithm=self.algorithm, headers=headers)
@@ -247,24 +246,21 @@ class PrivateKey:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload:
-    """A program whose platform attests its identity.
-
-    `token` maps an authorization server's issuer to the platform's JWT for it.
-    """
+    """Program whose platform attests its identity. `token` returns the platform's JWT for an issuer."""
 
     token: Callable[[str], str]
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Yield nothing, and return the platform's statement."""
+        """Return the platform's JWT, without any step."""
         yield from ()
         return self.token(issuer)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IdentityProvider:
-    """The company's own login, which decides which MCP servers its people may use (Enterprise-Managed Authorization).
+    """Identity provider of a company, which controls access to MCP servers (Enterprise-Managed Authorization).
 
-    `id_token` returns the person's ID token. The client `client_id` exchanges it at `token_endpoint` for a grant that
+    `id_token` returns the user's ID token. The client `client_id` exchanges it at `token_endpoint` for a grant that
     the MCP server's authorization server accepts. The ID token is sent to no other server.
     """
 
@@ -274,7 +270,7 @@ class IdentityProvider:
     client_secret: str = ""
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Yield the exchange.
+        """Exchange the ID token, and return the grant.
 
         Raises:
             OAuthError: `bad_response`, or the identity provider's own code.
@@ -308,7 +304,7 @@ _SIGNED: Final = "private_key_jwt"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Registration:
-    """A client as one authorization server knows it; `method` is how it authenticates at the token endpoint."""
+    """Registration of a client at an authorization server; `method` is its authentication at the token endpoint."""
 
     client_id: str
     client_secret: str = ""
@@ -317,15 +313,15 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The person's settings for the client.
+    """The user's settings for the client.
 
     Attributes:
-        name: shown on consent pages.
+        name: name on consent pages.
         redirect_uri: the URI to which browsers are redirected; loopback (a native application) or https (a web one).
         client_id, client_secret: registered beforehand, at `issuer` only; without an issuer, the secret is never
             sent.
-        issuer: the authorization server to which the two belong, and the one to choose among several.
-        document: the https URL of our client ID metadata document.
+        issuer: the authorization server of the registration, and the one to choose if there are several.
+        document: https URL of our client ID metadata document.
         signs: True if a private key replaces the secret.
     """
 
@@ -339,7 +335,7 @@ class Identity:
 
 
 def register(identity: Identity, server: AuthorizationServer) -> Steps[Registration]:
-    """Yield a registration: the one from beforehand, else our metadata document, else a new one.
+    """Return a registration: the client ID in `identity`, else our metadata document, else a new registration.
 
     Raises:
         OAuthError: `issuer_mismatch`, `no_issuer`, `no_registration`, `unsupported_method`, or the server's own code.
@@ -363,7 +359,7 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
     if identity.document and server.takes_documents:
         return Registration(identity.document)
     if server.registration_endpoint:
-        return (yield from _register_anew(identity, server))
+        return (yield from _register_client(identity, server))
     raise OAuthError(
         "no_registration",
         f"{server.issuer} does not support automatic client registration\nhint: register there, and set the "
@@ -372,7 +368,7 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
 
 
 def authenticate_client(registration: Registration, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the form and the headers of a token request, with our proof added (RFC 6749 §2.3.1)."""
+    """Return the form and the headers of a token request, with client authentication added (RFC 6749 §2.3.1)."""
     if registration.method == "client_secret_basic":
         pair = f"{quote_plus(registration.client_id)}:{quote_plus(registration.client_secret)}"
         return form, {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
@@ -381,7 +377,7 @@ def authenticate_client(registration: Registration, form: dict[str, str]) -> tup
     return {**form, **client_id, **secret}, {}
 
 
-def _register_anew(identity: Identity, server: AuthorizationServer) -> Steps[Registration]:
+def _register_client(identity: Identity, server: AuthorizationServer) -> Steps[Registration]:
     wanted = next((method for method in reversed(ANY_METHOD) if method in server.auth_methods), "none")
     metadata: Json = {
         "client_name": identity.name,
@@ -403,7 +399,7 @@ def _register_anew(identity: Identity, server: AuthorizationServer) -> Steps[Reg
 
 
 def _signed_method(server: AuthorizationServer) -> str:
-    """Return the authentication method for a client with a key, if the server supports one."""
+    """Return the authentication method for a client with a key. Raise OAuthError if the server does not support it."""
     if _SIGNED not in server.auth_methods:
         known = ", ".join(server.auth_methods)
         raise OAuthError(
@@ -413,7 +409,11 @@ def _signed_method(server: AuthorizationServer) -> str:
 
 
 def _method(secret: str, chosen: str, server: AuthorizationServer) -> str:
-    """Return our authentication method: the registered one, else the first that both sides support."""
+    """Return our authentication method: the registered one, else the first that both sides support.
+
+    Raises:
+        OAuthError: `unsupported_method`.
+    """
     known = (chosen,) if chosen else server.auth_methods
     for method in ANY_METHOD if secret else ("none",):
         if method in known or not secret:

@@ -1,4 +1,4 @@
-"""A browser on this machine: opens a page, and takes the answer when the browser is sent back here (RFC 8252 §7.3)."""
+"""Login through a browser on this machine, with a redirect to a loopback port (RFC 8252 §7.3)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mcpfactory_runtime.oauth.model import OAuthError
 _PATH: Final = "/callback"
 _HEAD: Final = 16_384  # bytes of a request's head
 _DONE: Final = b"<!doctype html><meta charset=utf-8><title>mcpfactory</title><p>Thank you. You can close this page."
-_WRONG: Final = (
-    b"<!doctype html><meta charset=utf-8><title>mcpfactory</title><p>This is not the page that is waited for."
+_OTHER_PAGE: Final = (
+    b"<!doctype html><meta charset=utf-8><title>mcpfactory</title><p>This page does not belong to the current login."
 )
 
 
@@ -23,9 +23,9 @@ class Loopback:
     """A login through the local browser, for `OAuth(visit, redirect_uri=visit.redirect_uri)`.
 
     Args:
-        port: port of the redirect URI on 127.0.0.1. It is part of the registration at authorization servers.
-        show: shows a URL to the person; it does not block.
-        timeout: seconds for the person to log in.
+        port: port of the redirect URI on 127.0.0.1; constant by default, because clients register their redirect URI.
+        show: shows a URL to the user, without blocking.
+        timeout: seconds for the login.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Loopback:
         """Show `url` and return the URL to which the browser was redirected.
 
         Raises:
-            OAuthError: `no_browser`: the port is taken, or the person did not agree in time.
+            OAuthError: `no_browser`: the port is in use, or the login was not approved in time.
         """
         state = parse_qs(urlsplit(url).query).get("state")
         redirected: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -48,14 +48,14 @@ class Loopback:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             target = await _target(reader)
             ours = urlsplit(target).path == _PATH and parse_qs(urlsplit(target).query).get("state") == state
-            body = _DONE if ours else _WRONG
+            body = _DONE if ours else _OTHER_PAGE
             writer.write(b"HTTP/1.1 %d OK\r\n" % (200 if ours else 404))
             writer.write(
                 b"Content-Type: text/html; charset=utf-8\r\nConnection: close\r\nContent-Length: %d\r\n" % len(body)
             )
             writer.write(b"Cache-Control: no-store\r\n\r\n" + body)
             writer.close()
-            with suppress(ConnectionError):  # a connection that was opened in advance, and not used
+            with suppress(ConnectionError):  # browsers open connections in advance
                 await writer.wait_closed()
             if ours and not redirected.done():
                 redirected.set_result(self.redirect_uri + target.removeprefix(_PATH))
@@ -66,7 +66,7 @@ class Loopback:
             raise OAuthError(
                 "no_browser", f"cannot listen on port {self._port}: {error.strerror}\nhint: choose another port"
             ) from None
-        with closing(server):  # browsers open connections in advance: leaving does not wait for those
+        with closing(server):  # `async with` would wait for connections that browsers opened in advance
             self._show(url)
             try:
                 return await asyncio.wait_for(redirected, self._timeout)

@@ -1,7 +1,7 @@
-"""Records of the OAuth client: server metadata, challenges, tokens.
+"""Procedures and records of the OAuth client: steps, server metadata, challenges.
 
-A procedure is a generator: it yields a `Fetch` (and is sent the `HttpAnswer`), a `Visit` (and is sent the URL that the
-browser came back with) or a `Pause`, and returns its outcome. So all of it can be tested, and driven by any HTTP client.
+A procedure is a generator without I/O, so that it is testable, and works with any HTTP client. It yields a `Fetch` (and
+receives the `HttpAnswer`), a `Visit` (and receives the URL of the redirect) or a `Pause`, and returns its result.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 
 class OAuthError(Exception):
-    """No token is available. `code` gives the reason: an OAuth error code of the server, or one of ours.
+    """No token is available. `code` is an OAuth error code of the server, or one of the client.
 
-    Ours: `unsafe_url`, `bad_metadata`, `resource_mismatch`, `issuer_mismatch`, `no_pkce`, `no_registration`,
-    `state_mismatch`, `bad_response`, `unsupported_method`, `no_browser`, `refused`, `unreachable`, `no_store`,
-    `no_login`.
+    Codes of the client: `unsafe_url`, `bad_metadata`, `resource_mismatch`, `issuer_mismatch`, `no_pkce`,
+    `no_registration`, `no_issuer`, `state_mismatch`, `bad_response`, `unsupported_method`, `no_browser`, `no_library`,
+    `bad_key`, `refused`, `unreachable`, `no_store`, `no_login`.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -45,7 +45,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A whole HTTP response; header names are in lower case."""
+    """An HTTP response; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -54,10 +54,10 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A page for the person's browser; the answer is the complete redirect URL.
+    """A page for the user's browser. The procedure receives the complete URL of the redirect.
 
-    With a `code`, the person types that code on the page, possibly on another device. The browser is not redirected,
-    and the answer is "".
+    With a `code`, the user enters it on the page, possibly on another device. The browser is not redirected, and the
+    procedure receives "".
     """
 
     url: str
@@ -66,7 +66,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Time to let go by, in seconds."""
+    """Time to wait, in seconds."""
 
     seconds: float
 
@@ -79,10 +79,10 @@ async def drive(
     fetch: Callable[[Fetch], Awaitable[HttpAnswer]],
     visit: Callable[[Visit], Awaitable[str]] | None = None,
 ) -> T:
-    """Carry a procedure out; its outcome.
+    """Execute a procedure and return its result.
 
     Raises:
-        OAuthError: `no_browser`.
+        OAuthError: the procedure failed, or needs a browser without a `visit` (`no_browser`).
     """
     answer: Any = None
     try:
@@ -105,24 +105,24 @@ async def drive(
 
 
 def fetch(request: Fetch) -> Steps[HttpAnswer]:
-    """One request, as a step."""
+    """Yield one request and return its response."""
     answer = yield request
     assert isinstance(answer, HttpAnswer)
     return answer
 
 
 def post_form(url: str, form: dict[str, str], headers: dict[str, str]) -> Steps[HttpAnswer]:
-    """POST a form and ask for JSON."""
+    """Yield the POST of a form, with JSON as accepted response."""
     content = urlencode(form).encode()
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     return (yield from fetch(Fetch("POST", url, {**kind, **headers}, content)))
 
 
 def json_object(answer: HttpAnswer, what: str) -> Json:
-    """Return the body as an object.
+    """Return the body as a JSON object.
 
     Raises:
-        OAuthError: `bad_response`.
+        OAuthError: `bad_response`: it is not one.
     """
     try:
         value = json.loads(answer.content)
@@ -134,9 +134,9 @@ def json_object(answer: HttpAnswer, what: str) -> Json:
 
 
 def check_url(url: Any, server: str, what: str) -> str:
-    """Return a URL that a server named, if it may be used: https; http only on this machine, and only for a server that is here.
+    """Return a URL from a server's metadata if it is safe: https, or loopback if `server` is also a loopback URL.
 
-    Security Considerations, Communication Security; the second half keeps remote servers from pointing at local ones.
+    See Security Considerations, Communication Security. Remote servers must not refer to local ones.
 
     Raises:
         OAuthError: `unsafe_url`.
@@ -160,7 +160,7 @@ def check_url(url: Any, server: str, what: str) -> str:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Return True if a host name means this machine."""
+    """Return True if a host is this machine."""
     if host == "localhost":
         return True
     try:
@@ -170,7 +170,7 @@ def is_loopback(host: str | None) -> bool:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a URL."""
+    """Return scheme, host and port of a URL."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
@@ -190,19 +190,19 @@ _PARAMETER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """One challenge; scheme and parameter names are in lower case."""
+    """A challenge; scheme and parameter names are in lower case."""
 
     scheme: str
     parameters: dict[str, str] = field(default_factory=dict)
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scopes that it asks for."""
+        """Return the requested scopes."""
         return tuple(self.parameters.get("scope", "").split())
 
 
 def read_challenges(header: str) -> Iterator[Challenge]:
-    """Yield the challenges of a header (several headers joined by commas); what cannot be read ends the list."""
+    """Yield the challenges of a header (several headers joined by commas), up to the first invalid one."""
     at = 0
     while scheme := _SCHEME.match(header, at):
         at = scheme.end()
@@ -222,14 +222,14 @@ def bearer_challenge(header: str) -> Challenge:
 
 
 ANY_METHOD: Final = ("client_secret_basic", "client_secret_post", "none")
-"""Client authentication methods, in the order of preference for a secret; those to try if the metadata list none."""
+"""Client authentication methods in order of preference for a client with a secret."""
 
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "device_authorization_endpoint")
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationServer:
-    """The fields we need of an authorization server's metadata (RFC 8414, OpenID Connect Discovery).
+    """Metadata of an authorization server (RFC 8414, OpenID Connect Discovery).
 
     `issuer` is "" if only endpoints are known, as from an OpenAPI document.
     """
@@ -251,10 +251,10 @@ class AuthorizationServer:
 
     @classmethod
     def from_metadata(cls, data: Json, issuer: str, url: str, endpoints: Iterable[str]) -> AuthorizationServer:
-        """Return the authorization server from the metadata of `issuer`; `url` is that of the API or MCP server.
+        """Return the authorization server from the metadata of `issuer`; `url` is the URL of the API or MCP server.
 
         Raises:
-            OAuthError: `unsafe_url`: one of `endpoints` must not be used.
+            OAuthError: `unsafe_url`: the URL of one of the `endpoints` is unsafe.
         """
         found = {name: check_url(data[name], url, name) for name in endpoints if data.get(name) is not None}
         return cls(
@@ -271,13 +271,14 @@ class AuthorizationServer:
 
 
 def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
-    """Yield the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`; one without a well-known path gets OpenID's.
+    """Return the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`.
 
-    Its issuer must be of the same origin, so that a document on one host cannot speak for another.
+    If `url` has no well-known path, that of OpenID is appended. The issuer must have the same origin, so that a
+    document on one host cannot describe another.
 
     Args:
-        url: where it is.
-        base_url: of the API; http endpoints on this machine are for an API on this machine only.
+        url: URL of the metadata or of the issuer.
+        base_url: base URL of the API; loopback endpoints are only permitted for an API on this machine.
 
     Raises:
         OAuthError: `unsafe_url`, `bad_metadata`, `issuer_mismatch`, `bad_response`.

@@ -1,6 +1,6 @@
 """Storage of login tokens: the system's keyring, or files that only their owner can read.
 
-The one module that imports keyring. All methods block briefly; call them in a thread. Stored values are never logged.
+All methods block for a short time; call them in a thread. Stored values are never logged.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ else:
     import fcntl
 
 _SERVICE: Final = "mcpfactory"
-_POLL: Final = 0.02  # seconds
-_PATIENCE: Final = 60.0  # seconds; a lock is held for one exchange with an authorization server
+_POLL: Final = 0.02  # seconds between attempts to lock
+_LOCK_TIMEOUT: Final = 60.0  # seconds; a lock is held for one exchange with an authorization server
 
 
 class TokenStore(Protocol):
-    """JSON objects by key; a key is a file name without suffix. `folder` holds the locks. All raise OAuthError `no_store`."""
+    """Storage of JSON objects by key. A key is a file name without suffix; `folder` contains the locks."""
 
     folder: Path
 
@@ -43,7 +43,7 @@ class TokenStore(Protocol):
         """
 
     def write(self, key: str, value: Json) -> None:
-        """Store, in one step.
+        """Store a value atomically.
 
         Raises:
             OAuthError: `no_store`: the store cannot be used.
@@ -58,7 +58,7 @@ class TokenStore(Protocol):
 
 
 class FileStore:
-    """One file of mode 600 for each key, in a folder of mode 700."""
+    """Storage with one file of mode 600 per key, in a directory of mode 700."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -77,9 +77,9 @@ class FileStore:
         return value if isinstance(value, dict) else None
 
     def write(self, key: str, value: Json) -> None:
-        """See TokenStore. A process that dies in between leaves the old value."""
+        """See TokenStore. If the process dies meanwhile, the old value is kept."""
         try:
-            _make(self.folder)
+            _make_folder(self.folder)
             descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{key}.")  # of mode 600
             try:
                 with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -109,7 +109,7 @@ class FileStore:
 
 
 class KeyringStore:
-    """The system's keyring; `folder` holds locks only. `keyring` is that module or one with its three functions."""
+    """Storage in the system's keyring. `folder` contains only locks; `keyring` is the module of that name."""
 
     def __init__(self, folder: Path, keyring: Any) -> None:
         self.folder = folder
@@ -147,9 +147,9 @@ class KeyringStore:
 
 
 def open_store(environ: Mapping[str, str]) -> TokenStore:
-    """Return the store named by MCPFACTORY_TOKEN_STORE: `keyring`, `file`, or a directory.
+    """Return the store that MCPFACTORY_TOKEN_STORE selects: `keyring`, `file`, or a directory.
 
-    If the variable is not set, return the keyring if available.
+    If the variable is unset, return the keyring if one is available, otherwise files.
 
     Raises:
         OAuthError: `no_store`: no store is available.
@@ -174,15 +174,17 @@ async def locked(store: TokenStore, key: str) -> AsyncIterator[None]:
         OAuthError: `no_store`: the lock cannot be acquired.
     """
     try:
-        _make(store.folder)
+        _make_folder(store.folder)
         descriptor = os.open(store.folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     except OSError as error:
         raise _unusable(store.folder, error) from None
     try:
-        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        deadline = asyncio.get_running_loop().time() + _LOCK_TIMEOUT
         while not _try_lock(descriptor):
             if asyncio.get_running_loop().time() > deadline:
-                raise OAuthError("no_store", f"another process has been renewing this login for {_PATIENCE:g} seconds")
+                raise OAuthError(
+                    "no_store", f"another process has been renewing this login for {_LOCK_TIMEOUT:g} seconds"
+                )
             await asyncio.sleep(_POLL)
         yield
     finally:
@@ -200,13 +202,13 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _make(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _refuse_shared(folder)
 
 
 def _refuse_shared(folder: Path) -> None:
-    """Raise `OAuthError` for a folder in which others may put files: theirs would be taken for ours."""
+    """Raise `OAuthError` for a directory that other users can write to, because they could plant tokens."""
     try:
         found = folder.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -249,10 +251,10 @@ def _user_folder(environ: Mapping[str, str]) -> Path:
 
 
 def _keyring() -> Any:
-    """Return the keyring module, if it is installed and has a backend that keeps things; None otherwise."""
+    """Return the keyring module, or None if it is not installed or has no usable backend."""
     try:
         keyring = import_module("keyring")  # optional, and slow to load
         usable = keyring.get_keyring().priority > 0
-    except Exception:  # noqa: BLE001 - not installed, or a backend that fails in its own way
+    except Exception:  # noqa: BLE001 - not installed, or an error of a backend
         return None
     return keyring if usable else None

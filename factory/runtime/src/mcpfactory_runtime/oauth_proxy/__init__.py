@@ -1,8 +1,8 @@
-"""An OAuth proxy: an authorization server in front of providers whose clients cannot register themselves (GitHub, Google, OpenID Connect).
+"""OAuth proxy: an authorization server for providers without client registration (GitHub, Google, OpenID Connect).
 
 MCP clients register here. For each, the user consents in the browser and logs in at the provider. Clients get tokens of
-this server; the provider's tokens stay here, encrypted. `proxy` implements the endpoints without HTTP, which is in
-`transports/http/oauth_endpoints.py`.
+this server; the provider's tokens are stored here, encrypted. `proxy` implements the endpoints without HTTP, which is
+in `transports/http/oauth_endpoints.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Registered clients (RFC 7591) and client-id metadata documents."""
+"""Registered clients (RFC 7591) and client ID metadata documents."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from urllib.parse import urlsplit
 
 from mcpfactory_runtime.auth.authorization import is_local
 
-_MOST_URIS: Final = 10
-_LONGEST_URI: Final = 500
-_LONGEST_NAME: Final = 80
-_LONGEST: Final = 2000  # characters of all redirect URIs: a client's id holds them, and travels in URLs
-_URI: Final = re.compile(
-    r"[a-z][a-z0-9+.-]*:[!#-;=?-\[\]_a-z~%]+", re.IGNORECASE
-)  # RFC 3986 §2, without < > " \ ^ ` { | }
-# Schemes that a browser or an operating system carries out by itself, or that send the code in the open.
-_BARRED: Final = re.compile(r"about|blob|data|file|filesystem|ftp|intent|javascript|mailto|vbscript|view-source|wss?")
+_MAX_URIS: Final = 10
+_LONGEST_URI: Final = 500  # characters
+_LONGEST_NAME: Final = 80  # characters
+_LONGEST: Final = 2000  # characters of all redirect URIs, because a client's ID contains them and appears in URLs
+# RFC 3986 §2: no < > " \ ^ ` { | }
+_URI: Final = re.compile(r"[a-z][a-z0-9+.-]*:[!#-;=?-\[\]_a-z~%]+", re.IGNORECASE)
+# Schemes that browsers or operating systems handle themselves, or that would send the code unencrypted.
+_FORBIDDEN_SCHEMES: Final = re.compile(
+    r"about|blob|data|file|filesystem|ftp|intent|javascript|mailto|vbscript|view-source|wss?"
+)
 
 
 class ClientRefusedError(Exception):
-    """An answer of RFC 6749 §5.2: `code` is for programs, the text for developers."""
+    """Error response of RFC 6749 §5.2, with an error code and a description for developers."""
 
     def __init__(self, code: str, description: str, status: int = 400) -> None:
         super().__init__(description)
@@ -38,9 +39,9 @@ class ProxyClient:
     """A client of the OAuth proxy.
 
     Attributes:
-        id: the client ID in this proxy.
-        label: a short name for the ID, in tokens and records.
-        name: the client's self-declared name, not verified.
+        id: client ID in this proxy.
+        label: digest of the ID for tokens and records.
+        name: name of the client, not verified.
         redirect_uris: permitted redirect URIs for its users.
     """
 
@@ -59,9 +60,9 @@ def read_registration(body: Any) -> tuple[str, tuple[str, ...]]:
     if not isinstance(body, dict):
         raise ClientRefusedError("invalid_client_metadata", "The body must be a JSON object")
     uris = body.get("redirect_uris")
-    if not isinstance(uris, list) or not 0 < len(uris) <= _MOST_URIS or sum(map(len, map(str, uris))) > _LONGEST:
+    if not isinstance(uris, list) or not 0 < len(uris) <= _MAX_URIS or sum(map(len, map(str, uris))) > _LONGEST:
         raise ClientRefusedError(
-            "invalid_redirect_uri", f"redirect_uris must be 1 to {_MOST_URIS} URIs of {_LONGEST} characters together"
+            "invalid_redirect_uri", f"redirect_uris must be 1 to {_MAX_URIS} URIs of {_LONGEST} characters together"
         )
     for uri in uris:
         if not isinstance(uri, str) or not _may_receive(uri):
@@ -123,7 +124,7 @@ def _may_receive(uri: str) -> bool:
         return False
     if parts.scheme in ("http", "https"):
         return bool(host) and "@" not in parts.netloc and port != 0 and (parts.scheme == "https" or is_local(uri))
-    return not _BARRED.fullmatch(parts.scheme)
+    return not _FORBIDDEN_SCHEMES.fullmatch(parts.scheme)
 
 
 def _loopback(uri: str) -> str:
@@ -142,18 +143,18 @@ Described = tuple[str, tuple[str, ...]]
 
 log = logging.getLogger(__name__)
 
-_KEPT: Final = 300.0  # seconds that a document counts, or its absence
-_MOST: Final = 200  # documents that are kept
-_MOST_FETCHES: Final = 30  # in a minute
-_AT_ONCE: Final = 4
+_KEPT: Final = 300.0  # seconds that a document, or its absence, is cached
+_MAX_DOCUMENTS: Final = 200  # cached documents
+_MOST_FETCHES: Final = 30  # per minute
+_MAX_CONCURRENT: Final = 4  # fetches
 
 
 class ClientDocuments:
-    """A cache of client metadata documents. Event loop only.
+    """Cache of client metadata documents. Event loop only.
 
     Args:
-        fetch: takes a URL from an untrusted client, returns the document; raises OSError. None fetches from public
-            addresses.
+        fetch: returns the document at a URL from an untrusted client, or raises OSError. None fetches only from
+            public addresses.
         clock: returns seconds.
     """
 
@@ -162,21 +163,21 @@ class ClientDocuments:
         self._clock = clock
         self._known: OrderedDict[str, tuple[float, Described | None]] = OrderedDict()
         self._fetched: deque[float] = deque(maxlen=_MOST_FETCHES)
-        self._busy = asyncio.Semaphore(_AT_ONCE)
+        self._busy = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def find(self, client_id: str) -> Described | None:
         """Return the name and redirect URIs of a client, or None if its document is invalid or unavailable now."""
         now = self._clock()
         until, described = self._known.get(client_id, (0.0, None))
         exhausted = len(self._fetched) == _MOST_FETCHES and self._fetched[0] > now - 60.0
-        if until > now or exhausted:  # if exhausted, a stale entry is better than none
+        if until > now or exhausted:  # above the limit, return stale entries
             return described
         self._fetched.append(now)
         async with self._busy:
             described = await self._read(client_id)
         self._known[client_id] = (now + _KEPT, described)
         self._known.move_to_end(client_id)
-        if len(self._known) > _MOST:
+        if len(self._known) > _MAX_DOCUMENTS:
             self._known.popitem(last=False)
         return described
 
@@ -189,6 +190,6 @@ class ClientDocuments:
 
 
 async def _fetch_public(url: str) -> bytes:
-    from mcpfactory_runtime.client.http import fetch_public  # noqa: PLC0415 - the HTTP client is for those who fetch
+    from mcpfactory_runtime.client.http import fetch_public  # noqa: PLC0415 - loaded on demand
 
     return await fetch_public(url)

@@ -1,7 +1,7 @@
 """Logins, codes and grants of the proxy, and the tokens that it signs.
 
-Secrets of others are kept as their hash, the provider's tokens encrypted. What may be used once is removed, or marked, by a write that
-only one of several processes can do.
+Codes and states are stored as hashes, and the provider's tokens are encrypted. A conditional write removes or marks a
+record that may be used only once, so that only one process can use it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _JWS: Final = PyJWS()
 
 
 class TokenKeys:
-    """The keys of one proxy; each kind of token has its own, so that none can pass for another.
+    """The keys of one proxy. Each kind of token has its own key, so that a token cannot be used as another kind.
 
     Args:
-        secret: known to this server alone, and hard to guess.
-        issuer: the proxy's URL; proxies with one secret have different keys.
+        secret: secret of this server, hard to guess.
+        issuer: URL of the proxy, so that proxies with the same secret have different keys.
     """
 
     def __init__(self, secret: str, issuer: str) -> None:
@@ -44,17 +44,17 @@ class TokenKeys:
         self._issuer = issuer
 
     def sign(self, kind: str, claims: Json) -> str:
-        """Return claims as a signed token (RFC 7515) of this kind, which is its `typ`."""
+        """Return claims as a signed token (RFC 7515) with `typ` set to the kind."""
         content = json.dumps(claims, separators=(",", ":")).encode()
         return _JWS.encode(content, self._key(kind), _ALGORITHM, headers={"typ": kind})
 
     def read(self, kind: str, token: str, now: float | None = None) -> Json | None:
-        """Return the signed object, or None if it is foreign, of another kind, or expired.
+        """Return the claims of a token, or None if it is not ours, of another kind, or expired.
 
         Args:
             kind: the only accepted kind.
             token: an untrusted token.
-            now: seconds since the epoch; None leaves `exp` to the caller.
+            now: seconds since the epoch; None skips the check of `exp`.
         """
         try:
             claims = json.loads(_JWS.decode(token, self._key(kind), algorithms=[_ALGORITHM]))
@@ -63,16 +63,13 @@ class TokenKeys:
         return dict(claims) if now is None or claims["exp"] > now else None
 
     def encrypt(self, data: Json, bound: str) -> str:
-        """Return data that only this server can read, and only as what belongs to `bound`."""
+        """Return encrypted data, which can only be decrypted with the same `bound`."""
         nonce = os.urandom(_NONCE)
         sealed = AESGCM(self._key("vault")).encrypt(nonce, json.dumps(data).encode(), bound.encode())
         return urlsafe_b64encode(nonce + sealed).decode()
 
     def decrypt(self, text: str, bound: str) -> Json | None:
-        """Return the decrypted object, or None if the text is invalid.
-
-        It is invalid if it was changed, or encrypted for another purpose or with another secret.
-        """
+        """Return the decrypted object, or None if the text was changed, or encrypted with another `bound` or secret."""
         sealed = urlsafe_b64decode(text)
         try:
             data = AESGCM(self._key("vault")).decrypt(sealed[:_NONCE], sealed[_NONCE:], bound.encode())
@@ -85,15 +82,15 @@ class TokenKeys:
 
 
 def digest(text: str) -> str:
-    """Return the digest that is stored and compared in place of a secret."""
+    """Return the digest to store and compare instead of a secret."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 LOGIN_SECONDS: Final = 600.0
-"""That a person has to agree, and again to log in."""
+"""Seconds for the user to consent, and again to log in."""
 
 CODE_SECONDS: Final = 60.0
-"""That a client has to redeem a code."""
+"""Seconds for the client to redeem a code."""
 
 GRANT_SECONDS: Final = 30 * 86_400.0
 """Seconds after which an unused grant ends."""
@@ -102,23 +99,23 @@ _KEY: Final = ""  # each record has its own space, because spaces expire by them
 
 
 class GrantStore:
-    """The records of one proxy. All methods raise OSError where the store is out of reach."""
+    """The records of one proxy. All methods raise OSError if the store is unreachable."""
 
     def __init__(self, store: SharedStore) -> None:
         self._store = store
 
     async def begin_login(self, login: Json) -> str:
-        """Keep a login; return the `state` by which it comes back."""
+        """Store a login. Return its `state`, which identifies the redirect from the provider."""
         state = secrets.token_urlsafe(32)
         await self._put(f"oauth/login/{digest(state)}", login, LOGIN_SECONDS)
         return state
 
     async def find_login(self, state: str) -> Json | None:
-        """Return a login that is under way."""
+        """Return a login in progress, or None."""
         return _load(await self._store.get(f"oauth/login/{digest(state)}", _KEY))
 
     async def end_login(self, state: str, login: Json) -> bool:
-        """Forget a login; False where somebody else came first."""
+        """Delete a login. Return False if another request has already deleted it."""
         space = f"oauth/login/{digest(state)}"
         return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=ExpectedEntry(_KEY, _dump(login)))
 

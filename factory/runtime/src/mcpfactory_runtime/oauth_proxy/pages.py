@@ -1,4 +1,4 @@
-"""The two pages that a person sees: may this program act for you, and why that is not possible. Pure; no scripts, nothing from elsewhere."""
+"""Pages of the OAuth proxy for consent and for errors. They have no scripts, and load nothing."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def consent_page(
     action: str,
     request: str,
 ) -> str:
-    """Return the page that asks whether a client may use the server for the person.
+    """Return the page on which a user allows or denies a client to use the server.
 
     Args:
-        server: its name.
-        provider: where the person logs in next.
-        client: what the client calls itself.
-        page: the URL of the document that describes it; "" without one.
-        redirect_uri: where the answer goes: all that is known for sure about the client.
-        scopes: what it asks for.
-        action: where the form goes.
-        request: the signed request that the person agrees to.
+        server: name of the server.
+        provider: name of the login provider.
+        client: name of the client, not verified.
+        page: URL of the client's metadata document; "" without one.
+        redirect_uri: redirect URI of the client, which is the only verified fact about it.
+        scopes: requested scopes.
+        action: URL for the form.
+        request: the signed request.
     """
     parts = urlsplit(redirect_uri)
     target = (
@@ -44,14 +44,14 @@ def consent_page(
     if parts.scheme not in ("http", "https"):
         target = f"the application of {parts.scheme}:"
     rows = [
-        ("Program", client or "without a name", "its own words" if client else ""),
-        ("The answer goes to", target, redirect_uri),
+        ("Program", client or "unnamed", "this name is not verified" if client else ""),
+        ("Access is given to", target, redirect_uri),
     ]
-    rows += [("It is described at", page, "")] if page else []
-    rows += [("It may", ", ".join(scopes), "")] if scopes else []
+    rows += [("Described at", page, "")] if page else []
+    rows += [("Permissions", ", ".join(scopes), "")] if scopes else []
     listed = "\n".join(_row(*row) for row in rows)
-    body = f"""<p>A program wants to use <strong>{escape(server)}</strong> in your name. Allow it only if you started this yourself,
-just now, in that program. You then log in with {escape(provider)}.</p>
+    body = f"""<p>A program wants to use <strong>{escape(server)}</strong> on your behalf. Allow it only if you have
+just started this yourself in that program. You then log in with {escape(provider)}.</p>
 <dl>{listed}</dl>
 <form method="post" action="{escape(action)}"><input type="hidden" name="request" value="{escape(request)}">
 <button name="decision" value="deny">Deny</button><button name="decision" value="allow">Allow</button></form>"""
@@ -64,5 +64,5 @@ def _row(name: str, value: str, more: str) -> str:
 
 
 def error_page(text: str) -> str:
-    """Return the page that explains why a login cannot continue."""
+    """Return the page with the reason why a login cannot continue."""
     return _FRAME.substitute(title="This login cannot continue", body=f"<p>{escape(text)}</p>")

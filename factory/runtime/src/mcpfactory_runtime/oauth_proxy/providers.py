@@ -25,19 +25,19 @@ class ProviderRefusedError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoginProvider:
-    """A provider, as `OAuthProxy` uses it.
+    """Login provider for `OAuthProxy`.
 
     Args:
-        name: for people.
-        authorize_url: where people are sent.
-        token_url: where codes are redeemed.
-        client_id, client_secret: of the application that was registered there for this server.
-        identify: takes a token of the provider, returns who it belongs to (`sub`, and what else is known: `login`, `email` …), or
-            None where it counts no more. It must refuse tokens that were issued to other applications, where it can.
-        scopes: that are asked for there.
-        parameters: further parameters of the address that people are sent to.
-        basic: whether the secret is sent as HTTP Basic, else in the form.
-        domain_claim: the claim that names a person's organization; "" takes the domain of the verified email address.
+        name: name of the provider for users.
+        authorize_url: URL of the authorization endpoint.
+        token_url: URL of the token endpoint.
+        client_id, client_secret: credentials of this server's application at the provider.
+        identify: returns the claims of a token's owner (`sub`; optional `login`, `email` …), or None if the token is no
+            longer valid. It should refuse tokens of other applications, if the provider can detect them.
+        scopes: scopes to request from the provider.
+        parameters: additional parameters of the login URL.
+        basic: send the secret as HTTP Basic, otherwise in the form.
+        domain_claim: claim with the user's organization; "" uses the domain of the verified email address.
     """
 
     name: str
@@ -52,7 +52,7 @@ class LoginProvider:
     domain_claim: str = ""
 
     def login_url(self, redirect_uri: str, state: str, challenge: str) -> str:
-        """Return the login URL for a person."""
+        """Return the URL for a user's login."""
         asked = {
             "response_type": "code",
             "client_id": self.client_id,
@@ -66,11 +66,11 @@ class LoginProvider:
         return f"{self.authorize_url}{'&' if '?' in self.authorize_url else '?'}{urlencode(asked)}"
 
     async def redeem(self, form: Mapping[str, str], now: float) -> Json:
-        """Return tokens for a grant: `access`, `refresh` ("" without), `expires` (seconds since the epoch; 0 when it is not said).
+        """Return tokens for a grant: `access`, `refresh` (or ""), `expires` (seconds since the epoch; 0 if unknown).
 
         Raises:
-            ProviderRefusedError: the provider says no.
-            OSError: it says nothing that can be understood.
+            ProviderRefusedError: the provider refused the request.
+            OSError: the provider is unreachable, or its response is invalid.
         """
         headers = dict(_FORM)
         sent = {**form, "client_id": self.client_id}
@@ -80,7 +80,7 @@ class LoginProvider:
         else:
             sent["client_secret"] = self.client_secret
         status, answer = await post_for_json(self.token_url, headers, urlencode(sent))
-        if "error" in answer and status < 500:  # GitHub says so with status 200
+        if "error" in answer and status < 500:  # GitHub returns errors with status 200
             raise ProviderRefusedError(f"{self.name}: {str(answer['error'])[:100]!r}")
         token, seconds = answer.get("access_token"), answer.get("expires_in")
         if status != 200 or not isinstance(token, str) or not token:
@@ -93,7 +93,7 @@ class LoginProvider:
         }
 
     async def identity(self, token: str) -> Json | None:
-        """Return whom a token belongs to: its plain claims; None where it counts no more. Raises OSError."""
+        """Return the claims of a token's owner, or None if the token is no longer valid. Raises OSError."""
         answer = self.identify(token)
         claims = await answer if isawaitable(answer) else answer
         if not claims or not claims.get("sub"):
@@ -109,7 +109,7 @@ def github(
     url: str = "https://github.com",
     api_url: str = "https://api.github.com",
 ) -> LoginProvider:
-    """GitHub, by an OAuth or GitHub App; `url` and `api_url` are others for an Enterprise server."""
+    """Return the provider GitHub, by an OAuth or GitHub App. Set `url` and `api_url` for GitHub Enterprise Server."""
     place = f"{url.rstrip('/')}/login/oauth"
     checked = known.github("https://unused.invalid", client_id=client_id, client_secret=client_secret, api_url=api_url)
     assert checked.verify is not None
@@ -133,9 +133,9 @@ def google(
     check_url: str = "https://oauth2.googleapis.com/tokeninfo",
     userinfo_url: str = "https://openidconnect.googleapis.com/v1/userinfo",
 ) -> LoginProvider:
-    """Google, by an OAuth client of type web application. Google is asked for a refresh token.
+    """Return the provider Google, by an OAuth client of type web application. A refresh token is requested.
 
-    A domain in `allow` is compared with the claim `hd`: a consumer account can have a verified address at any domain.
+    A domain in `allow` is compared with the claim `hd`, because a consumer account can have an address in any domain.
     """
     checked = known.google("https://unused.invalid", client_id=client_id, check_url=check_url)
     assert checked.verify is not None
@@ -170,10 +170,10 @@ def oidc(
     name: str = "your company's login",
     basic: bool = True,
 ) -> LoginProvider:
-    """Any OpenID Connect provider, by three addresses of its `/.well-known/openid-configuration`.
+    """Return an OpenID Connect provider, by three URLs of its `/.well-known/openid-configuration`.
 
-    Email addresses count where the provider says that they are verified; Entra ID does not, so there `sub:…` names people.
-    Allow a domain only if the provider verifies that its accounts belong to that domain's organization.
+    Email addresses are used only if the provider returns `email_verified`. Entra ID does not; use `sub:…` there. Allow
+    a domain only if the provider verifies that its accounts belong to that domain's organization.
     """
 
     async def identify(token: str) -> Claims | None:
@@ -182,7 +182,7 @@ def oidc(
             return None
         if status != 200:
             raise OSError(f"{name} returned HTTP {status}")
-        return {**answer, "login": None}  # people choose that for themselves, in some places
+        return {**answer, "login": None}  # at some providers, users can choose any `login`
 
     return LoginProvider(
         name=name,

@@ -1,8 +1,8 @@
 """`OAuthProxy`: logins at a provider, and the endpoints from which MCP clients get their tokens.
 
-Three things keep a stranger's client from acting for a person: each client is confirmed on a page of this server in a
-browser that a cookie ties to the request, the provider must send the person back to that browser, and codes go to
-registered addresses only (PKCE).
+Three rules prevent an attacker's client from acting on behalf of a user. The user confirms each client on a page of
+this server, and a cookie binds that browser to the request. The provider must redirect the same browser back. Codes
+are sent only to registered redirect URIs, and require PKCE.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from mcpfactory_runtime.types import Json
 
 log = logging.getLogger(__name__)
 
-_LOGINS: Final = 5000  # in LOGIN_SECONDS
-_LOGINS_OF_ONE: Final = 1000  # of these from one address, so that one attacker cannot lock out everybody
-_SHORTEST_SECRET: Final = 16
-_LONGEST_STATE: Final = 2000
+_LOGINS: Final = 5000  # maximum number in LOGIN_SECONDS
+_LOGINS_OF_ONE: Final = 1000  # likewise from one address, so that an attacker cannot lock out all others
+_SHORTEST_SECRET: Final = 16  # characters
+_LONGEST_STATE: Final = 2000  # characters
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # S256 (RFC 7636 §4.2)
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _BROWSER: Final = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -54,14 +54,14 @@ _PAGE: Final = (
     ),
     ("x-frame-options", "DENY"),
     ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "same-origin"),  # with less, browsers would not name the form's origin
+    ("referrer-policy", "same-origin"),  # with a stricter policy, browsers would not send the form's origin
     ("cache-control", "no-store"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LoginRequest:
-    """A request to an endpoint: its fields (of the query, or of a form), JSON body, cookies, and the address that it came from."""
+    """A request to an endpoint: parameters of the query or form, JSON body, cookies and source address."""
 
     method: str
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -84,24 +84,24 @@ class OAuthProxy:
 
     Args:
         provider: the login provider: `github(…)`, `google(…)`, `oidc(…)`, or a custom one.
-        resource: the URL of the MCP endpoint as clients write it. The part before its last segment is this server's
-            authorization server.
+        resource: URL of the MCP endpoint as clients write it. Without its last path segment, it is the issuer of the
+            proxy.
         allow: permitted callers: GitHub user names, verified email addresses, `@example.com` for all verified
-            addresses there (Google: for all accounts of that organization), `sub:` and the account's number at the
-            provider, or `*` for every account.
-        required_scopes: scopes that every request needs.
+            addresses there (Google: for all accounts of that organization), `sub:` and the account's ID at the
+            provider, or `*` for all accounts.
+        required_scopes: scopes that each request needs.
         scope_hierarchy: scope → scopes that it implies.
-        scopes_of: takes the known facts about a person, returns the scopes that clients may get for that person; None
-            grants all requested ones.
+        scopes_of: takes the claims of a user, returns the scopes that clients may get for that user; None grants all
+            requested ones.
         secret: the secret from which keys are derived; None uses the provider's client secret. Changing it ends all
             logins.
         access_seconds: lifetime of an access token. The end of a grant takes effect immediately in any case.
         clock: returns seconds since the epoch.
-        fetch: returns the document at a URL that a client uses as its ID, or raises OSError; None uses the HTTP
-            client, and public addresses only.
+        fetch: returns the document at a URL that is a client ID, or raises OSError; None uses the HTTP client, for
+            public addresses only.
 
     Raises:
-        AuthorizationError: the configuration contradicts itself, or would protect nothing.
+        AuthorizationError: the configuration is contradictory or insecure.
         RuntimeError: a library is missing.
     """
 
@@ -120,7 +120,7 @@ class OAuthProxy:
         fetch: Callable[[str], Awaitable[bytes]] | None = None,
     ) -> None:
         secret = provider.client_secret if secret is None else secret
-        _check(secret, allow)
+        _check_settings(secret, allow)
         try:
             parts = urlsplit(canonical(resource))
         except ValueError as error:
@@ -167,17 +167,17 @@ class OAuthProxy:
         }
 
     def bind(self, store: SharedStore | None, name: str, supported: Callable[[], Sequence[str]]) -> None:
-        """Use a store that several processes share, the server's name, and the scopes that its tools need."""
+        """Set the shared store, the server's name, and a function that returns the supported scopes."""
         if store is not None:
             self._grants = GrantStore(store)
         self._name, self._supported = name, supported
 
     def method_of(self, path: str) -> str:
-        """Return the method that a path of `paths` answers."""
+        """Return the HTTP method of a path of `paths`."""
         return self._answers[self.paths[path]][0]
 
     async def answer(self, path: str, request: LoginRequest) -> LoginReply:
-        """Return the answer to a request to a path of `paths`."""
+        """Return the response to a request to a path of `paths`."""
         try:
             return await self._answers[self.paths[path]][1](request)
         except ClientRefusedError as refusal:
@@ -187,9 +187,9 @@ class OAuthProxy:
             return _json({"error": "temporarily_unavailable", "error_description": "Try again later"}, 503)
 
     async def provider_token(self, principal: Principal | None) -> str:
-        """Return the caller's provider token (`ctx.principal`) for calls to the provider's API.
+        """Return the provider token of a caller (`ctx.principal`), for calls to the provider's API.
 
-        An expired token is refreshed.
+        A token that expires soon is refreshed.
 
         Raises:
             AuthorizationError: the grant has ended, or the principal does not belong to this proxy.
@@ -197,7 +197,7 @@ class OAuthProxy:
         """
         ours = principal is not None and principal.issuer == self.issuer
         grant_id = str(principal.claims.get("sid", "")) if principal is not None and ours else ""
-        for _ in range(2):  # another request may renew it first
+        for _ in range(2):  # again if another request has renewed it meanwhile
             grant = await self._grants.find(grant_id) if ours else None
             held = self._keys.decrypt(grant["vault"], grant_id) if grant is not None else None
             if grant is None or held is None:
@@ -217,7 +217,7 @@ class OAuthProxy:
     # -- metadata and registration -------------------------------------------------------------------------------
 
     async def _describe(self, _request: LoginRequest) -> LoginReply:
-        """RFC 8414."""
+        """Return the metadata of the authorization server (RFC 8414)."""
         supported = list(self._supported())
         return _json(
             {
@@ -257,24 +257,24 @@ class OAuthProxy:
         )
 
     def _label_of(self, asked: Mapping[str, str]) -> str:
-        """Return the label of the client that sends a form; raise `ClientRefusedError` if it is unknown."""
+        """Return the label of the client in a form. Raise `ClientRefusedError` if it is unknown."""
         client_id = asked.get("client_id", "")
         if self._keys.read("client", client_id) is None and not is_document_url(client_id):
             raise ClientRefusedError("invalid_client", "This client is not registered here", 401)
-        return _label(client_id)
+        return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
-        """Return a client by its signed registration, or by its document."""
+        """Return a client from the registration in its ID, or from the document at its ID; None if it is unknown."""
         read = self._keys.read("client", client_id)
         if read is not None:
-            return ProxyClient(client_id, _label(client_id), read["name"], tuple(read["redirect_uris"]))
+            return ProxyClient(client_id, _short_id(client_id), read["name"], tuple(read["redirect_uris"]))
         described = await self._documents.find(client_id) if is_document_url(client_id) else None
-        return None if described is None else ProxyClient(client_id, _label(client_id), *described)
+        return None if described is None else ProxyClient(client_id, _short_id(client_id), *described)
 
-    # -- the browser ---------------------------------------------------------------------------------------------
+    # -- browser -------------------------------------------------------------------------------------------------
 
     async def _authorize(self, request: LoginRequest) -> LoginReply:
-        """RFC 6749 §4.1.1: ask the person whether this client may."""
+        """Show the consent page for an authorization request (RFC 6749 §4.1.1)."""
         asked = request.fields
         client, uri = await self._find_client(asked.get("client_id", "")), asked.get("redirect_uri", "")
         if client is None:
@@ -282,12 +282,10 @@ class OAuthProxy:
                 400, error_page("The program that sent you here is not registered. Remove and add the server there.")
             )
         if not permits(client.redirect_uris, uri):
-            return _page(
-                400, error_page("The address that the answer should go to is not one that the program registered.")
-            )
+            return _page(400, error_page("The redirect URI in the request is not registered for this program."))
         wrong = self._wrong_request(asked)
         if wrong is not None:
-            return self._back(uri, asked.get("state"), error=wrong[0], error_description=wrong[1])
+            return self._to_client(uri, asked.get("state"), error=wrong[0], error_description=wrong[1])
         browser = request.cookies.get(self._cookie, "")
         if not _BROWSER.fullmatch(browser):
             browser = secrets.token_urlsafe(32)
@@ -321,7 +319,7 @@ class OAuthProxy:
         if asked.get("response_type") != "code":
             return "unsupported_response_type", "response_type must be code"
         if asked.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(asked.get("code_challenge", "")):
-            return "invalid_request", "PKCE with S256 is needed: code_challenge, code_challenge_method"
+            return "invalid_request", "PKCE with S256 is required: code_challenge, code_challenge_method"
         if len(asked.get("state", "")) > _LONGEST_STATE:
             return "invalid_request", f"state has more than {_LONGEST_STATE} characters"
         if not self._is_here(asked.get("resource")):
@@ -329,22 +327,22 @@ class OAuthProxy:
         return None
 
     async def _consent(self, request: LoginRequest) -> LoginReply:
-        """Send the person on to the provider, or back to the client."""
+        """Redirect the browser to the provider after consent, otherwise back to the client."""
         agreed = self._keys.read("consent", request.fields.get("request", ""), self._clock())
         if agreed is None or not self._same_browser(request, agreed["browser"]):
             return _page(
-                400, error_page("This page is too old, or was not shown in this browser. Begin again in your program.")
+                400, error_page("This page has expired, or is from another browser. Start again in your program.")
             )
         if request.fields.get("decision") != "allow":
-            return self._back(agreed["redirect_uri"], agreed["state"], error="access_denied")
+            return self._to_client(agreed["redirect_uri"], agreed["state"], error="access_denied")
         if not (self._logins_of.of(request.address).take() and self._logins.take()):
-            return _page(503, error_page("Too many logins are under way. Try again in some minutes."))
+            return _page(503, error_page("Too many logins are in progress. Try again in a few minutes."))
         verifier = secrets.token_urlsafe(48)
         state = await self._grants.begin_login({**agreed, "verifier": verifier})
         return _redirect(self._provider.login_url(f"{self.issuer}/auth/callback", state, _challenge(verifier)))
 
     async def _callback(self, request: LoginRequest) -> LoginReply:
-        """Take the person's way back from the provider: find out who it is, and give the client a code."""
+        """Handle the redirect from the provider: identify the user, and redirect to the client with a code."""
         asked, state = request.fields, request.fields.get("state", "")
         login = await self._grants.find_login(state)
         if (
@@ -352,14 +350,12 @@ class OAuthProxy:
             or not self._same_browser(request, login["browser"])
             or login["exp"] + LOGIN_SECONDS < self._clock()
         ):
-            return _page(
-                400, error_page("This login was not begun in this browser, is over, or took too long. Begin again.")
-            )
+            return _page(400, error_page("This login is from another browser, has ended, or has expired. Start again."))
         if not await self._grants.end_login(state, login):
-            return _page(400, error_page("This login is over. Begin again."))
+            return _page(400, error_page("This login has ended. Start again."))
         back, client_state = login["redirect_uri"], login["state"]
         if "code" not in asked:
-            return self._back(back, client_state, error="access_denied", error_description="The provider said no")
+            return self._to_client(back, client_state, error="access_denied", error_description="The provider refused")
         form = {
             "grant_type": "authorization_code",
             "code": asked["code"],
@@ -371,15 +367,15 @@ class OAuthProxy:
             person = await self._provider.identity(held["access"])
         except ProviderRefusedError as refusal:
             log.warning("login: %s", refusal)
-            return self._back(back, client_state, error="access_denied", error_description="The provider said no")
+            return self._to_client(back, client_state, error="access_denied", error_description="The provider refused")
         except OSError as error:
             log.error("login: %s", error)
-            return self._back(
-                back, client_state, error="server_error", error_description="The provider is out of order"
+            return self._to_client(
+                back, client_state, error="server_error", error_description="The provider is unavailable"
             )
         if person is None or not self._may_call(person):
-            return self._back(back, client_state, error="access_denied", error_description="This account may not call")
-        return self._back(back, client_state, code=await self._keep_code(login, held, person))
+            return self._to_client(back, client_state, error="access_denied", error_description="Account not allowed")
+        return self._to_client(back, client_state, code=await self._keep_code(login, held, person))
 
     async def _keep_code(self, login: Json, held: Json, person: Json) -> str:
         grant_id = secrets.token_hex(16)
@@ -391,15 +387,15 @@ class OAuthProxy:
     def _same_browser(self, request: LoginRequest, expected: str) -> bool:
         return hmac.compare_digest(digest(request.cookies.get(self._cookie, "")), expected)
 
-    def _back(self, uri: str, state: str | None, **answer: str) -> LoginReply:
-        """Send a browser back to the client, with who answers (RFC 9207)."""
+    def _to_client(self, uri: str, state: str | None, **answer: str) -> LoginReply:
+        """Redirect a browser to the client, with the issuer of the response (RFC 9207)."""
         named = {**answer, **({} if state is None else {"state": state}), "iss": self.issuer}
         return _redirect(f"{uri}{'&' if '?' in uri else '?'}{urlencode(named)}")
 
     # -- tokens --------------------------------------------------------------------------------------------------
 
     async def _token(self, request: LoginRequest) -> LoginReply:
-        """RFC 6749 §3.2."""
+        """Handle a token request (RFC 6749 §3.2)."""
         asked = request.fields
         client = self._label_of(asked)
         if not self._is_here(asked.get("resource")):
@@ -432,7 +428,7 @@ class OAuthProxy:
         return self._tokens(grant_id, after, client)
 
     async def _refresh(self, asked: Mapping[str, str], client: str) -> LoginReply:
-        """Give new tokens for a refresh token, once. A second use shows that somebody else has it: the grant ends (RFC 9700 §4.14.2)."""
+        """Return new tokens for a refresh token. A second use indicates theft and ends the grant (RFC 9700 §4.14.2)."""
         shown = self._keys.read("refresh", asked.get("refresh_token", ""), self._clock())
         refusal = ClientRefusedError(
             "invalid_grant", "The refresh token was used, is too old, or belongs to another client"
@@ -448,15 +444,15 @@ class OAuthProxy:
             raise refusal
         scope = grant["scope"] if not asked.get("scope") else asked["scope"]
         if not set(scope.split()) <= set(grant["scope"].split()):
-            raise ClientRefusedError("invalid_scope", "A refresh token gives no scopes beyond those of its grant")
-        after = await self._checked(grant_id, grant)
+            raise ClientRefusedError("invalid_scope", "The scopes must be among those of the grant")
+        after = await self._next_generation(grant_id, grant)
         if after is None or not await self._grants.change(grant_id, grant, after):
             await self._grants.end(grant_id)
             raise refusal
         return self._tokens(grant_id, {**after, "scope": scope}, client)
 
-    async def _checked(self, grant_id: str, grant: Json) -> Json | None:
-        """Return the next generation of a grant, if the provider still knows the person, who may still call."""
+    async def _next_generation(self, grant_id: str, grant: Json) -> Json | None:
+        """Return the next generation of a grant, or None if the user's account is no longer valid or permitted."""
         held = self._keys.decrypt(grant["vault"], grant_id)
         if held is None:
             return None
@@ -512,27 +508,28 @@ class OAuthProxy:
         )
 
     async def _revoke(self, request: LoginRequest) -> LoginReply:
-        """RFC 7009: either token ends the grant, and with it the other and the provider's."""
+        """Revoke a token (RFC 7009). Access and refresh token end the grant, with all its tokens."""
         client, token = self._label_of(request.fields), request.fields.get("token", "")
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
         if client in (shown.get("client"), shown.get("client_id")):
             await self._grants.end(shown["sid"])
-        return _json({})  # also for an invalid token: it is not valid now
+        return _json({})  # also for an invalid token (RFC 7009 §2.2)
 
     async def _verify(self, token: str) -> Json | None:
-        """Return the claims of an access token of ours whose grant has not ended."""
+        """Return the claims of an access token of this proxy, or None if it is invalid or its grant has ended."""
         claims = self._keys.read("at+jwt", token)
         grant = None if claims is None else await self._grants.find(claims["sid"])
         if claims is None or grant is None or not self._may_call(grant["person"]):
             return None
         return {**grant["person"], **claims}
 
-    # -- who may what --------------------------------------------------------------------------------------------
+    # -- permissions ---------------------------------------------------------------------------------------------
 
     def _may_call(self, person: Json) -> bool:
         names = {f"sub:{person['sub']}"}
         login = str(person.get("login", "")).lower()
-        names |= {login} if login.replace("-", "").replace("_", "").isalnum() else set()  # and looks like nothing else
+        # A login must not look like another form of `allow`, such as an email address.
+        names |= {login} if login.replace("-", "").replace("_", "").isalnum() else set()
         email = str(person.get("email", "")).lower()
         email = email if "@" in email and person.get("email_verified") is True else ""
         claim = self._provider.domain_claim
@@ -542,13 +539,13 @@ class OAuthProxy:
         return "*" in self._allow or not names.isdisjoint(self._allow)
 
     def _granted(self, scope: str) -> tuple[str, ...]:
-        """Return those scopes that exist here; what every request needs, where a client names none."""
+        """Return the supported ones of the requested scopes; if a client requests none, of the required scopes."""
         supported = self._supported()
         asked = scope.split() or self.authorization.required_scopes
         return tuple(dict.fromkeys(word for word in asked if word in supported))
 
     def _is_here(self, resource: str | None) -> bool:
-        """Return True if a client means this server (RFC 8707), or names no resource."""
+        """Return True if the requested resource is this server, or None (RFC 8707)."""
         if resource is None:
             return True
         try:
@@ -557,8 +554,8 @@ class OAuthProxy:
             return False
 
 
-def _check(secret: str, allow: Collection[str]) -> None:
-    """Raise where something is missing, or would protect nothing."""
+def _check_settings(secret: str, allow: Collection[str]) -> None:
+    """Raise `AuthorizationError` or `RuntimeError` if a setting is insecure, or a library is missing."""
     if find_spec("httpx") is None:
         raise RuntimeError("an OAuth proxy needs httpx\nhint: pip install 'mcpfactory-runtime[auth]'")
     if len(secret) < _SHORTEST_SECRET:
@@ -572,7 +569,7 @@ def _check(secret: str, allow: Collection[str]) -> None:
         )
 
 
-def _label(client_id: str) -> str:
+def _short_id(client_id: str) -> str:
     return digest(client_id)[:24]
 
 

@@ -1,1 +1,1 @@
-"""The wire without I/O: no clock, no event loop, no sockets. Bytes and messages in, events and messages out."""
+"""The MCP protocol without I/O: no clock, event loop or sockets. Input and output are bytes, messages and events."""

@@ -1,14 +1,13 @@
-"""The server's side of a message stream (stdio, an HTTP session) as a state machine without I/O, and its peer.
+"""Server side of a message stream (stdio, an HTTP session) as a state machine without I/O, and facts about its peer.
 
-Theory of operation: messages (decoded JSON) go into `receive`, events come out. What the application wants to send goes
-through `answer`, `request` and `notify`, which return bytes to send.
+`receive` takes decoded messages and returns events. `answer`, `request` and `notify` return bytes to send.
 
 Rules for editors:
-1. What decides about lifecycles and states stands in the tables below, and only there.
-2. The lifecycle is chosen per request: metadata with a protocol version is served as the per-request lifecycle without
-   looking at the state or touching it; everything else belongs to the handshake (basic/versioning, Backward
-   Compatibility). So both may be mixed on one stream in any order.
-3. Nothing that looks like a response is ever answered with an error; two peers could play ping-pong for ever.
+1. Lifecycles and states are decided only by the tables below.
+2. The lifecycle is chosen per request. A request with a protocol version in its metadata uses the per-request
+   lifecycle, and neither depends on the state nor changes it; others use the handshake (basic/versioning, Backward
+   Compatibility). So both may be mixed on one stream.
+3. Never answer a message that looks like a response, even if it is invalid: two peers could exchange errors forever.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from mcpfactory_runtime.revisions import LATEST_LEGACY, MODERN, SUPPORTED, Revision, negotiate
 from mcpfactory_runtime.types import Json
 
-# Keys of `params._meta` and `result._meta` in the per-request lifecycle (basic/index, General fields)
+# Keys of `params._meta` and `result._meta` in the per-request lifecycle (basic/index, General fields).
 META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
@@ -47,18 +46,18 @@ LOG_LEVELS: Final[dict[str, int]] = {
     "alert": 6,
     "emergency": 7,
 }
-"""Syslog's levels (RFC 5424), least severe first."""
+"""Levels of syslog (RFC 5424), least severe first."""
 
 
 class Peer:
-    """Known facts about the peer.
+    """Facts about the peer.
 
     Attributes:
-        revision: the record of the negotiated revision.
-        info: its `Implementation` object, {} if not sent.
-        capabilities: its declared capabilities.
-        log_level: index of the lowest level of log messages it wants; None: it wants none (modern) or sent none
-            (legacy).
+        revision: record of the negotiated revision.
+        info: `Implementation` object of the peer; {} if it sent none.
+        capabilities: declared capabilities.
+        log_level: index of the lowest requested level of log messages. None means no log messages in the per-request
+            lifecycle, and no requested level in the handshake lifecycle.
     """
 
     __slots__ = ("capabilities", "info", "log_level", "revision")
@@ -79,7 +78,7 @@ class Peer:
         return True
 
     def missing(self, *path: str) -> Json | None:
-        """Return the capabilities object that the peer would have to declare; None when it declares this."""
+        """Return the capabilities object that the peer must declare for a capability; None if it declares it."""
         if self.declares(*path):
             return None
         needed: Json = {}
@@ -92,7 +91,7 @@ class Peer:
 
 
 class Envelope(NamedTuple):
-    """The checked metadata of a request of the per-request lifecycle; its version may still be unsupported."""
+    """Checked metadata of a request of the per-request lifecycle; its version may be unsupported."""
 
     version: str
     info: Json
@@ -100,10 +99,10 @@ class Envelope(NamedTuple):
     log_level: int | None
 
     def peer(self) -> Peer:
-        """Return the peer of this one request.
+        """Return the peer of this request.
 
         Raises:
-            McpError: UNSUPPORTED_VERSION with what would be supported (basic/versioning).
+            McpError: UNSUPPORTED_VERSION with the supported versions (basic/versioning).
         """
         revision = MODERN.get(self.version)
         if revision is None:
@@ -119,7 +118,7 @@ def read_envelope(params: Json) -> Envelope:
     """Return the metadata of a modern request (basic/index, `_meta`; schema RequestMetaObject).
 
     Raises:
-        McpError: INVALID_PARAMS when a required key is missing or a key has the wrong type.
+        McpError: INVALID_PARAMS if a required key is missing, or a key has the wrong type.
     """
     meta = params.get("_meta")
     if not isinstance(meta, dict):
@@ -145,24 +144,24 @@ def read_envelope(params: Json) -> Envelope:
 
 
 MAX_IN_FLIGHT: Final = 1000
-"""Requests of one peer that may wait for their answers at once."""
+"""Maximum number of concurrent requests of a peer."""
 
 
 class State(Enum):
     """State of a connection's handshake (basic/lifecycle)."""
 
-    FRESH = "fresh"  # nothing negotiated
-    OPENING = "opening"  # initialize was asked, `notifications/initialized` not yet seen
+    FRESH = "fresh"  # before `initialize`
+    OPENING = "opening"  # after `initialize`, before `notifications/initialized`
     OPEN = "open"
 
-    __hash__ = object.__hash__  # by identity, as members are compared: `Enum` hashes names, in Python, twice a message
+    __hash__ = object.__hash__  # for speed: `Enum.__hash__` is Python code, and is called twice per message
 
 
 _ANY: Final = "*"
 
-# (state, method) → next state. A missing row means refusal. Many clients do not wait for the response to initialize,
-# or forget `notifications/initialized`, so OPENING serves everything. A second initialize starts over, so that a
-# gateway can restart its client on a running process.
+# (state, method) → next state; other methods are refused. OPENING serves all methods, because many clients do not wait
+# for the response to `initialize`, or do not send `notifications/initialized`. A second `initialize` starts over, so
+# that a gateway can restart its client while the process runs.
 _NEXT: Final[dict[tuple[State, str], State]] = {
     (State.FRESH, "initialize"): State.OPENING,
     (State.FRESH, "ping"): State.FRESH,
@@ -176,10 +175,10 @@ _NEXT: Final[dict[tuple[State, str], State]] = {
 
 
 class Call:
-    """A request from the peer; `Connection.answer` must follow, unless a `Notification` cancels it.
+    """A request from the peer. `Connection.answer` must follow, unless a `Notification` cancels it.
 
-    `method` is the name of the row in `METHODS`, independent of the peer's revision; `state` is for data that the
-    handlers keep while they answer, and `http` the HTTP request that brought it, on that transport.
+    `method` is the name of the row in `METHODS`, independent of the peer's revision. `state` is for data of the
+    handlers. `http` is the HTTP request of the call, if it came over HTTP.
     """
 
     __slots__ = ("http", "id", "method", "params", "peer", "state")
@@ -204,7 +203,7 @@ class Notification(NamedTuple):
 
 
 class Response(NamedTuple):
-    """The peer's response to a request of ours: `result`, or `error` when that is not None."""
+    """The peer's response to one of our requests: `error` if it is not None, else `result`."""
 
     id: RequestId
     result: Any
@@ -212,14 +211,14 @@ class Response(NamedTuple):
 
 
 class ErrorReply(NamedTuple):
-    """The peer's message was invalid: send `message`, or nothing if that is None."""
+    """An invalid message of the peer: send `message`, or nothing if it is None."""
 
     error: McpError
     message: Json | None
 
 
 class Batch(NamedTuple):
-    """Several messages at once; the responses to its calls go back as one array (basic/index, Batching)."""
+    """Several messages in one array; the responses to its calls are also sent as an array (basic/index, Batching)."""
 
     events: list[Event]
 
@@ -231,10 +230,10 @@ class Connection:
     """The server's side of a message stream.
 
     Attributes:
-        state: of the handshake.
-        peer: what the handshake found out; None before.
-        in_flight: the peer's requests that are not answered yet, by id.
-        limit: how many of them there may be; 0 while this side is ending.
+        state: state of the handshake.
+        peer: the peer, from the handshake; None before it.
+        in_flight: unanswered requests of the peer, by ID.
+        limit: maximum number of these; 0 during the shutdown.
     """
 
     def __init__(self) -> None:
@@ -248,7 +247,7 @@ class Connection:
     # -- in ------------------------------------------------------------------------------------------------------
 
     def receive(self, message: Any) -> Event:
-        """Return the meaning of a decoded message. Never raises: errors are returned as `ErrorReply`."""
+        """Return the event for a decoded message. Errors are returned as `ErrorReply`, never raised."""
         if type(message) is list:
             return self._receive_batch(message)
         try:
@@ -263,7 +262,7 @@ class Connection:
             return self._refuse(message, error)
 
     def undecodable(self, error: McpError) -> ErrorReply:
-        """Return the refusal for bytes that are not a message (or exceed the size limit)."""
+        """Return the reply to bytes that are not a message, or exceed the size limit."""
         return self._refuse(None, error)
 
     def _receive_request(self, request_id: RequestId, method: str, params: Json) -> Call:
@@ -290,7 +289,7 @@ class Connection:
         return call
 
     def _known_peer(self, method: str) -> Peer:
-        """Return the peer of the handshake, if this state allows the method; ping needs none."""
+        """Return the peer of the handshake if the state allows the method. `ping` is allowed before the handshake."""
         if (self.state, method) in _NEXT or (self.state, _ANY) in _NEXT:
             return self.peer or Peer(LATEST_LEGACY, {}, {})
         if method not in LATEST_LEGACY.methods:
@@ -305,7 +304,7 @@ class Connection:
         if method == "notifications/cancelled":
             request_id = params.get("requestId")
             call = self.in_flight.get(request_id) if jsonrpc.is_request_id(request_id) else None
-            # Too late, or not allowed: ignored (utilities/cancellation)
+            # Ignore cancellations of answered requests and of `initialize` (utilities/cancellation).
             if call is None or call.method == "initialize":
                 return ErrorReply(McpError(INVALID_PARAMS, "Nothing to cancel"), None)
             return Notification(method, params)
@@ -352,7 +351,7 @@ class Connection:
     def _refuse(self, message: Any, error: McpError) -> ErrorReply:
         request_id = jsonrpc.usable_id(message)
         notification = isinstance(message, dict) and "id" not in message and "method" in message
-        if notification and error.code != INVALID_REQUEST:  # a wrong one, but notifications are never answered
+        if notification and error.code != INVALID_REQUEST:  # notifications are never answered
             return ErrorReply(error, None)
         null_id = self.peer is None or self.peer.revision.null_id
         return ErrorReply(error, jsonrpc.error_message(request_id, error, null_id=null_id))
@@ -360,9 +359,9 @@ class Connection:
     # -- out -----------------------------------------------------------------------------------------------------
 
     def answer(self, call: Call, outcome: Json | bytes | McpError) -> bytes:
-        """Return the response to `call`, encoded; the call is no longer in flight.
+        """Return the encoded response to `call`, which is then no longer in flight.
 
-        A result that cannot be encoded raises ValueError and leaves the call in flight, so that an error can follow.
+        If the result cannot be encoded, raise ValueError; the call stays in flight, so that an error can follow.
         """
         if isinstance(outcome, McpError):
             data = jsonrpc.encode(jsonrpc.error_message(call.id, outcome))
@@ -372,14 +371,14 @@ class Connection:
         return data
 
     def forget(self, call: Call) -> None:
-        """Drop a call that is not answered: it was cancelled, or its result went elsewhere."""
+        """Drop a call without an answer, because it was canceled, or its result is sent elsewhere."""
         self.in_flight.pop(call.id, None)
 
     def request(self, method: str, params: Json | None = None) -> tuple[RequestId, bytes]:
-        """Return a request to the peer: its id, by which `Response` will name it, and the bytes to send.
+        """Return the ID and the bytes of a request to the peer. Its `Response` will have the same ID.
 
         Raises:
-            McpError: METHOD_NOT_FOUND when the negotiated revision does not have the method.
+            McpError: METHOD_NOT_FOUND if the negotiated revision does not have the method.
         """
         revision = self.peer.revision if self.peer else LATEST_LEGACY
         if method not in revision.client_requests:
@@ -389,14 +388,14 @@ class Connection:
         return self._count, jsonrpc.encode(jsonrpc.request_message(self._count, revision.wire(method), params))
 
     def abandon(self, request_id: RequestId) -> None:
-        """Stop waiting for the response to a request of ours; a late response is ignored."""
+        """Stop waiting for the response to one of our requests; a late response is ignored."""
         self._waiting.discard(request_id)
 
     def notify(self, method: str, params: Json | None = None) -> bytes:
-        """Return a notification to the peer, encoded.
+        """Return the bytes of a notification to the peer.
 
         Raises:
-            McpError: METHOD_NOT_FOUND when the negotiated revision does not have it.
+            McpError: METHOD_NOT_FOUND if the negotiated revision does not have it.
         """
         revision = self.peer.revision if self.peer else LATEST_LEGACY
         if method not in revision.notifications:
@@ -413,10 +412,10 @@ def _too_many(limit: int) -> McpError:
 
 
 def _handshake(params: Json) -> Peer:
-    """Return the peer that `initialize` describes (basic/lifecycle, Initialization).
+    """Return the peer from the params of `initialize` (basic/lifecycle, Initialization).
 
     Raises:
-        McpError: INVALID_PARAMS when a member is missing or has the wrong type.
+        McpError: INVALID_PARAMS if a member is missing or has the wrong type.
     """
     version = params.get("protocolVersion")
     if type(version) is not str:

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     import httpx
 
 ACCEPTED: Final = "gzip, deflate"
-_STEP: Final = 1 << 18  # bytes that one step decompresses at most: 1 ms of a processor
+_STEP: Final = 1 << 18  # maximum output of a step in bytes; takes about 1 ms
 _HEADER: Final = 2  # bytes of the header of zlib (RFC 1950 §2.2)
 _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 _KNOWN: Final = {*_WINDOWS, "br", "zstd", "compress", "x-compress", "dcb", "dcz"}
 
 
 class BodyDecoder:
-    """Decompresses one body.
+    """Decoder of one body.
 
     Args:
-        content_encoding: the header's value; what names no coding at all is taken for none, as browsers do.
+        content_encoding: value of the header; unknown codings are ignored, as in browsers.
 
     Raises:
-        httpx.DecodingError: for more than one coding, for one that was not asked for, and for a body that is not in it.
+        httpx.DecodingError: there are several codings, or one that was not requested.
     """
 
     __slots__ = ("_begun", "_coding", "_head", "_inflate")
@@ -37,15 +37,15 @@ class BodyDecoder:
         if len(codings) > 1:
             raise _broken(f"{len(codings)} nested content codings")
         self._coding = codings[0] if codings else ""
-        self._begun = False  # answers to HEAD, and some without content, name a coding and have no body
+        self._begun = False  # responses to HEAD, and some without content, have a coding but no body
         if self._coding and self._coding not in _WINDOWS:
             raise _broken(f"unexpected content coding {self._coding}")
         self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None
-        # Until the format is known: zlib or raw deflate
+        # The first bytes, until they show if the format is zlib or raw deflate.
         self._head: bytes | None = b"" if self._coding == "deflate" else None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded body in pieces; decompressed pieces have at most 256 KiB."""
+        """Yield the decoded body in pieces; decompressed pieces have at most 256 KiB. Raises httpx.DecodingError."""
         if self._inflate is None:
             yield data
             return
@@ -66,7 +66,7 @@ class BodyDecoder:
         """Return the remaining data at the end of the body.
 
         Raises:
-            httpx.DecodingError: the body is incomplete. A closed connection may be the only sign of its end.
+            httpx.DecodingError: the body is incomplete. If it ends with the connection, only its coding shows this.
         """
         if self._inflate is None:
             return b""
@@ -84,19 +84,19 @@ class BodyDecoder:
 
 
 def _broken(message: str) -> httpx.DecodingError:
-    import httpx  # noqa: PLC0415 - only for answers that cannot be read
+    import httpx  # noqa: PLC0415 - rarely needed
 
     return httpx.DecodingError(message)
 
 
 async def aiter_decoded(response: httpx.Response) -> AsyncIterator[bytes]:
-    """Yield a response's body in pieces of bounded size; others run between them.
+    """Yield a response's body in pieces of bounded size; other tasks run between them.
 
     Raises:
-        httpx.DecodingError: as `BodyDecoder`.
-        httpx.HTTPError: the connection broke.
+        httpx.DecodingError: the body is invalid, or its coding is not supported.
+        httpx.HTTPError: the connection failed.
     """
-    from asyncio import sleep  # noqa: PLC0415 - loaded long before
+    from asyncio import sleep  # noqa: PLC0415 - already loaded in asynchronous programs
 
     decoder = BodyDecoder(response.headers.get("content-encoding", ""))
     async for data in response.aiter_raw():

@@ -1,6 +1,6 @@
-"""The errors of the wire: JSON-RPC 2.0 §5.1 and the codes that MCP adds.
+"""Errors of the protocol: JSON-RPC 2.0 §5.1, and additional codes of MCP.
 
-`CODES` is the one place where a number gets a name. Which of them a revision uses stands in `revisions`.
+The records in `revisions` contain the differences between revisions.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
-RESOURCE_NOT_FOUND: Final = -32002  # the handshake revisions only; later it is INVALID_PARAMS
-URL_ELICITATION_REQUIRED: Final = -32042  # one revision only
+RESOURCE_NOT_FOUND: Final = -32002  # in revisions with a handshake; INVALID_PARAMS in later ones
+URL_ELICITATION_REQUIRED: Final = -32042  # in one revision
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
-RATE_LIMITED: Final = 429  # our own, so outside the range that belongs to the protocol; the number is that of HTTP
+RATE_LIMITED: Final = 429  # our own code, therefore outside the range of the protocol; the number is the HTTP status
 
-# code: (name, HTTP status in the per-request lifecycle when nothing of the response has been sent yet).
-# The specification fixes the status of the last three; that of the standard codes follows the official servers.
+# Code → (name, HTTP status in the per-request lifecycle if nothing of the response has been sent yet).
+# The specification defines the status of the last three MCP codes; that of the others is as in the official servers.
 CODES: Final[dict[int, tuple[str, int]]] = {
     PARSE_ERROR: ("parse error", 400),
     INVALID_REQUEST: ("invalid request", 400),
@@ -32,19 +32,16 @@ CODES: Final[dict[int, tuple[str, int]]] = {
     HEADER_MISMATCH: ("header mismatch", 400),
     MISSING_CAPABILITY: ("missing required client capability", 400),
     UNSUPPORTED_VERSION: ("unsupported protocol version", 400),
-    RATE_LIMITED: (
-        "too many requests",
-        200,
-    ),  # the specification knows no 429 here: clients look for errors in 200 and 400
+    RATE_LIMITED: ("too many requests", 200),  # the specification does not allow 429: clients expect 200 or 400
 }
 
 
 class McpError(Exception):
-    """A JSON-RPC error: raised by a handler it is sent to the peer unchanged, raised by a call it is the peer's.
+    """A JSON-RPC error. One that a handler raises is sent to the peer; one that a call raises comes from the peer.
 
     Args:
-        code: an integer; custom codes are outside -32768…-32000.
-        message: one sentence for readers of the peer's log.
+        code: integer; custom codes must be outside -32768…-32000.
+        message: one sentence, for the peer's log.
         data: any JSON value, sent as `error.data` unless None.
     """
 
@@ -66,6 +63,6 @@ class McpError(Exception):
 
 
 def http_status(code: int) -> int:
-    """Return the HTTP status for an error code, while the status can still be chosen; 200 for custom codes."""
+    """Return the HTTP status for an error code; 200 for custom codes."""
     entry = CODES.get(code)
     return entry[1] if entry else 200

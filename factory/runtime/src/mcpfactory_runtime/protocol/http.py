@@ -1,16 +1,15 @@
-"""Streamable HTTP as a pure function, and arguments mirrored in headers.
+"""Routing of Streamable HTTP requests as a pure function, and checks of arguments mirrored in headers.
 
-The order of the questions is the decision ladder; the first that applies wins:
-1. `check_origin`: Origin and Host, before the body is read.
-2. `initialize` without modern metadata, and no modern version header → handshake.
-3. Modern metadata in the body, or a version header that no handshake revision has → per-request lifecycle.
-4. Everything else → a session of the handshake lifecycle.
+The first rule that applies selects the action (basic/versioning; basic/transports/streamable-http):
+1. `check_origin` refuses invalid Origin and Host, before the body is read.
+2. Modern metadata in the body, or a version header that no handshake revision has → per-request lifecycle.
+3. `initialize` → handshake.
+4. Other requests → session of the handshake lifecycle.
 
-Neither headers alone nor the body alone can decide between the lifecycles: a body with metadata and no header gets an
-error that the header is missing, and a header without metadata one that the metadata is. Every refusal that can know the
-request's id echoes it. (basic/versioning; basic/transports/streamable-http)
+In the per-request lifecycle, metadata without the version header, and the header without metadata, are errors. A
+refusal echoes the ID of the request if it can be read.
 
-basic/transports/streamable-http, Custom Headers; it exists where `Revision.method_header` is set.
+Mirrored arguments (basic/transports/streamable-http, Custom Headers) exist in revisions with `method_header`.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ _ABSENT: Final = object()
 
 
 def find_mirrored(schema: Any) -> Mirrored:
-    """Return the valid annotations of an input schema; the invalid ones mean nothing."""
+    """Return the valid annotations of an input schema; invalid ones are ignored."""
     found: dict[str, Path] = {}
     doubled: set[str] = set()
     for path, header, kind in mirror_annotations(schema):
-        if path and not _fault(path, header, kind):
+        if path and not _annotation_problem(path, header, kind):
             key = f"mcp-param-{header.lower()}"
             if key in found:
                 doubled.add(key)
@@ -53,22 +52,22 @@ def find_mirrored(schema: Any) -> Mirrored:
 
 
 def annotation_fault(schema: Any) -> str:
-    """Return why a client must leave a tool with this input schema out over HTTP; "" when nothing speaks against it (Custom Headers, Schema Extension)."""
+    """Return the reason why HTTP clients must omit a tool with this input schema, or "" (Custom Headers)."""
     seen: set[str] = set()
     for path, header, kind in mirror_annotations(schema):
-        if fault := _fault(path, header, kind):
+        if fault := _annotation_problem(path, header, kind):
             return f"x-mcp-header {header!r} {fault}"
         if header.lower() in seen:
-            return f"x-mcp-header {header!r} is there twice"
+            return f"x-mcp-header {header!r} is used twice"
         seen.add(header.lower())
     return ""
 
 
 def refuse_invalid(tool: str, schema: Any) -> None:
-    """See that every annotation of an input schema is valid: clients drop tools with invalid ones.
+    """Check the annotations of an input schema: clients omit tools with invalid ones.
 
     Raises:
-        ValueError: one is not; the message names the tool.
+        ValueError: an annotation is invalid; the message contains the tool.
     """
     if fault := annotation_fault(schema):
         raise ValueError(
@@ -78,7 +77,7 @@ def refuse_invalid(tool: str, schema: Any) -> None:
 
 
 def mirror_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
-    """Yield (path, header, type) of all annotations; the path is None where other keywords than `properties` lead."""
+    """Yield (path, header, type) of all annotations; the path is None below keywords other than `properties`."""
     for steps, node in walk(schema):
         if "x-mcp-header" in node:
             kind = node.get("type")
@@ -86,8 +85,8 @@ def mirror_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
             yield path, node["x-mcp-header"], kind if isinstance(kind, str) else None
 
 
-def _fault(path: Path | None, header: Any, kind: Any) -> str:
-    """Return the problem of one annotation, or "" if it is valid."""
+def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
+    """Return the problem of an annotation, or "" if it is valid."""
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):
         return "is not a header name"
     if not path:
@@ -99,7 +98,7 @@ def check_mirrored(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str
     """Compare arguments with their headers.
 
     Raises:
-        McpError: HEADER_MISMATCH when a header is missing, malformed, or says something else.
+        McpError: HEADER_MISMATCH if a header is missing, malformed, or has another value.
     """
     for header, path in mirrored:
         value = _at(arguments, path)
@@ -110,15 +109,15 @@ def check_mirrored(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str
             continue
         if given is None:
             raise McpError(HEADER_MISMATCH, f"Header {header} is missing; argument {'.'.join(path)} is set")
-        if not _same(decode_header(given, header), value):
+        if not _is_same(decode_header(given, header), value):
             raise McpError(HEADER_MISMATCH, f"Header {header} does not match argument {'.'.join(path)}")
 
 
 def decode_header(value: str, header: str) -> str:
-    """Return a header's text, with the base64 sentinel `=?base64?…?=` undone.
+    """Return the text of a header. Decode base64 between the markers `=?base64?…?=`.
 
     Raises:
-        McpError: HEADER_MISMATCH for a sentinel around something that is not base64 of UTF-8.
+        McpError: HEADER_MISMATCH if the text between the markers is not base64 of UTF-8.
     """
     value = value.strip(" \t")
     sentinel = _SENTINEL.match(value)
@@ -138,7 +137,7 @@ def _at(arguments: Any, path: tuple[str, ...]) -> Any:
     return arguments
 
 
-def _same(text: str, value: Any) -> bool:
+def _is_same(text: str, value: Any) -> bool:
     if isinstance(value, bool):
         return text == ("true" if value else "false")
     if isinstance(value, int | float):
@@ -154,13 +153,13 @@ Headers = Mapping[str, str]
 VERSION_HEADER: Final = "mcp-protocol-version"
 SESSION_HEADER: Final = "mcp-session-id"
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_MAX_HEAD: Final = 65_536  # bytes of a request line and its headers
+_MAX_HEAD: Final = 65_536  # bytes of a request line and headers
 _MAX_HEADERS: Final = 100
 _LOCAL_ORIGIN: Final = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 
 
 class Rejection:
-    """Answer with `status`; `message` is a JSON-RPC error, or None for `text` as plain text."""
+    """Respond with `status` and the JSON-RPC error `message` or, if that is None, the plain `text`."""
 
     __slots__ = ("headers", "message", "status", "text")
 
@@ -170,7 +169,7 @@ class Rejection:
 
 
 class Accepted:
-    """Answer 202 without a body."""
+    """Respond with 202 and no body."""
 
     __slots__ = ()
 
@@ -212,11 +211,11 @@ Sessions = Callable[[str], Revision | None]
 
 
 def check_head(target: int, size: int, count: int = 0) -> Rejection | None:
-    """Refuse a request line and headers that are too large.
+    """Return a rejection if a request line and headers are too large.
 
     Args:
-        target: bytes of the URL.
-        size: bytes before the body, or those that have arrived so far.
+        target: size of the URL in bytes.
+        size: bytes before the body, or received so far.
         count: number of headers.
     """
     if size <= _MAX_HEAD and count <= _MAX_HEADERS:
@@ -227,12 +226,12 @@ def check_head(target: int, size: int, count: int = 0) -> Rejection | None:
 
 
 def check_origin(headers: Headers, hosts: Collection[str], origins: Collection[str]) -> Rejection | None:
-    """Refuse what a web page could send through a victim's browser (basic/transports, Security Warning).
+    """Return a rejection for requests that a web page sends from a user's browser (basic/transports, Security Warning).
 
     Args:
-        headers: names in lower case.
-        hosts: host names (without port) that requests may be addressed to; `*` allows any.
-        origins: origins of web pages that may call; pages of this machine may, when the request is addressed to it.
+        headers: values by lower-case name.
+        hosts: permitted host names (without port) of requests; `*` allows any.
+        origins: origins of web pages that may call. Pages of this machine may call loopback hosts.
     """
     host = _host_name(headers.get("host", ""))
     if host not in hosts and "*" not in hosts:
@@ -249,10 +248,10 @@ def route(method: str, headers: Headers, body: Any, sessions: Sessions, mirrored
     """Return the action for a request to the MCP endpoint.
 
     Args:
-        method: the HTTP method.
-        headers: names in lower case.
-        body: the decoded body of a POST, or the McpError from decoding it.
-        sessions: maps the ID of a live session to its revision, else None.
+        method: HTTP method.
+        headers: values by lower-case name.
+        body: decoded body of a POST, or the McpError from decoding it.
+        sessions: maps the ID of a live session to its revision; other IDs to None.
         mirrored: maps a tool's name to its annotated arguments.
     """
     if method == "POST":
@@ -269,7 +268,7 @@ def route(method: str, headers: Headers, body: Any, sessions: Sessions, mirrored
 def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Callable[[str], Mirrored]) -> Route:
     version = headers.get(VERSION_HEADER)
     if not is_json(headers):
-        return Rejection(415, None, "The body must be application/json, and Content-Type must say so\n")
+        return Rejection(415, None, "Content-Type must be application/json\n")
     request_id = jsonrpc.usable_id(body)
     if _is_modern(body) or (version is not None and version not in LEGACY):
         try:
@@ -328,17 +327,17 @@ def _modern(version: str | None, headers: Headers, body: Any, mirrored: Callable
 
 
 def _check_method_headers(method: str, params: Json, headers: Headers, named: str) -> None:
-    """`Mcp-Method` must repeat the method, and `Mcp-Name` the member `named` of the parameters ("" for none)."""
+    """Check that `Mcp-Method` repeats the method, and `Mcp-Name` the member `named` of the params ("" for none)."""
     if headers.get("mcp-method", "").strip(" \t") != method:
         raise McpError(HEADER_MISMATCH, f"Header Mcp-Method must be {method!r}, as in the body")
-    if named and type(params.get(named)) is str:  # else the body itself is wrong, and is refused for that
+    if named and type(params.get(named)) is str:  # otherwise the body is invalid, and is refused later
         given = headers.get("mcp-name")
         if given is None or decode_header(given, "Mcp-Name") != params[named]:
             raise McpError(HEADER_MISMATCH, f"Header Mcp-Name must repeat params.{named}")
 
 
 def _session(headers: Headers, request_id: Any, sessions: Sessions) -> str | Rejection:
-    """Return the id of the living session that the headers name."""
+    """Return the session ID in the headers, or a rejection if it is missing or unknown."""
     session_id = headers.get(SESSION_HEADER)
     version = headers.get(VERSION_HEADER)
     spoken = LEGACY.get(version or "", ASSUMED)
@@ -364,7 +363,7 @@ _PORT: Final = re.compile("(?::[0-9]{0,5})?")
 
 
 def _host_name(host: str) -> str:
-    """Return the host without port in lower case; IPv6 addresses keep brackets, invalid hosts stay unchanged."""
+    """Return a host without port, in lower case. IPv6 addresses keep brackets; invalid hosts keep their port."""
     if host.startswith("["):
         address, bracket, port = host.partition("]")
         return (address + bracket if _PORT.fullmatch(port) else host).lower()

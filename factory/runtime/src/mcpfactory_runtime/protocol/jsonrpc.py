@@ -1,7 +1,4 @@
-"""JSON-RPC 2.0 messages and their framing in a byte stream.
-
-Decoding is one call, encoding is one call; in between messages are plain dicts. Nothing here knows MCP.
-"""
+"""JSON-RPC 2.0 messages and their framing in byte streams. Decoded messages are dicts; MCP is not considered here."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ from mcpfactory_runtime.types import Json
 RequestId = str | int
 
 MISSING: Final[Any] = object()
-"""Marks the ID of a message without one (null is a different value)."""
+"""ID of a message without one (null is a different value)."""
 
 
-_DEEPEST: Final = 255  # levels of what pydantic-core encodes
+_DEEPEST: Final = 255  # maximum nesting that pydantic-core encodes
 _ESCAPES: Final = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
@@ -29,10 +26,10 @@ _ESCAPES: Final = re.compile(
 
 
 def decode(data: bytes | bytearray | memoryview | str) -> Any:
-    """Return the JSON value in `data`. Half a surrogate pair, which RFC 8259 lets texts name, becomes U+FFFD.
+    """Return the JSON value in `data`. An escaped lone surrogate, which RFC 8259 allows, becomes U+FFFD.
 
     Raises:
-        McpError: PARSE_ERROR when `data` is not one UTF-8 JSON text (NaN and Infinity are not JSON).
+        McpError: PARSE_ERROR if `data` is not one UTF-8 JSON text (NaN and Infinity are not JSON).
     """
     try:
         return from_json(data if isinstance(data, (bytes, bytearray, str)) else bytes(data), allow_inf_nan=False)
@@ -50,10 +47,10 @@ def _without_halves(data: bytes) -> bytes | None:
 
 
 def encode(message: Any) -> bytes:
-    """One JSON text without line breaks. Infinities and NaN become null, bytes base64, lone surrogates a question mark.
+    """Return JSON without line breaks. Infinities and NaN become null, bytes base64, and lone surrogates `?`.
 
     Raises:
-        ValueError: something in `message` has no JSON form.
+        ValueError: `message` contains a value that JSON does not support.
     """
     try:
         return to_json(message, inf_nan_mode="null", bytes_mode="base64")
@@ -65,14 +62,11 @@ def encode(message: Any) -> bytes:
 
 
 def encodable(value: Any, depth: int = 0) -> Any:
-    """Replace each lone surrogate in a value's strings with a question mark.
-
-    Returns the value itself if it has no surrogates.
-    """
+    """Replace each lone surrogate in a value's strings with `?`. Return the same object if there are none."""
     if isinstance(value, str):
         whole = value.encode(errors="replace").decode()
         return value if whole == value else whole
-    if depth > _DEEPEST:  # nothing of that depth is encoded, and a circle has no end
+    if depth > _DEEPEST:  # cannot be encoded; perhaps a cycle
         return value
     if isinstance(value, dict):
         pairs = [(encodable(name), encodable(one, depth + 1)) for name, one in value.items()]
@@ -85,12 +79,12 @@ def encodable(value: Any, depth: int = 0) -> Any:
 
 
 def is_request_id(value: Any) -> TypeGuard[RequestId]:
-    """Strings and integers are ids; null, booleans and fractions are not (MCP basic/index, Requests)."""
+    """Return True for strings and integers; null, booleans and floats are not IDs (MCP basic/index, Requests)."""
     return type(value) is str or type(value) is int
 
 
 def usable_id(message: Any) -> Any:
-    """Return the id to echo in an error about `message`: its own when it is a valid one, else MISSING."""
+    """Return the ID for an error about `message`: its own if it is valid, else MISSING."""
     if isinstance(message, dict):
         value = message.get("id", MISSING)
         if is_request_id(value):
@@ -99,7 +93,7 @@ def usable_id(message: Any) -> Any:
 
 
 def check(message: Any) -> None:
-    """Raise when `message` is not one JSON-RPC request, notification or response.
+    """Check that `message` is a JSON-RPC request, notification or response.
 
     Raises:
         McpError: INVALID_REQUEST, or INVALID_PARAMS for `params` of the wrong type.
@@ -134,7 +128,7 @@ def error_of(message: Json) -> McpError:
 
 
 def request_message(request_id: RequestId, method: str, params: Json | None) -> Json:
-    """Return a request; `params` None leaves the member out."""
+    """Return a request; `params` None omits the member."""
     message: Json = {"jsonrpc": "2.0", "id": request_id, "method": method}
     if params is not None:
         message["params"] = params
@@ -142,7 +136,7 @@ def request_message(request_id: RequestId, method: str, params: Json | None) -> 
 
 
 def notification_message(method: str, params: Json | None = None) -> Json:
-    """Return a notification; `params` None leaves the member out."""
+    """Return a notification; `params` None omits the member."""
     message: Json = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         message["params"] = params
@@ -164,9 +158,9 @@ def error_message(request_id: Any, error: McpError, *, null_id: bool = True) -> 
     """Return an error response.
 
     Args:
-        request_id: the request's id, or MISSING when it could not be read.
-        error: what to say.
-        null_id: without an id, say `"id": null` as JSON-RPC 2.0 §5 wants it; False leaves the member out.
+        request_id: ID of the request, or MISSING if it could not be read.
+        error: the error.
+        null_id: without an ID, set `"id": null` as JSON-RPC 2.0 §5 requires; False omits the member.
     """
     message: Json = {"jsonrpc": "2.0"}
     if request_id is not MISSING:
@@ -192,11 +186,11 @@ def _kind(value: Any) -> str:
 
 
 DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
-"""Bytes of one message; larger ones are refused without being kept."""
+"""Maximum bytes of a message; larger ones are refused, and their data is discarded."""
 
 
 class Oversize:
-    """A message that was longer than allowed; its bytes are gone."""
+    """A message that was longer than allowed, and was discarded."""
 
     def __repr__(self) -> str:
         return "OVERSIZE"
@@ -206,10 +200,10 @@ OVERSIZE: Final = Oversize()
 
 
 class LineReader:
-    """Bytes in, lines out (basic/transports, stdio: one message a line, no line breaks inside).
+    """Splits bytes into lines (basic/transports, stdio: one message per line, without line breaks inside).
 
-    A line above `max_size` bytes is reported as OVERSIZE once, as soon as that is known, and skipped to its end.
-    Blank lines are dropped. A carriage return before the line break is white space to JSON and stays.
+    A line above `max_size` bytes is immediately reported as OVERSIZE, once, and skipped to its end.
+    Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and is kept.
     """
 
     __slots__ = ("_buffer", "_held", "_max_size", "_skipping")
@@ -255,12 +249,12 @@ class LineReader:
 
 
 def sse_event(data: bytes, *, event_id: str | None = None, event: str | None = None) -> bytes:
-    """One server-sent event (HTML §9.2). `data` has no line breaks, which encoded JSON never has.
+    """Return a server-sent event (HTML §9.2).
 
     Args:
-        data: the message; b"" makes the priming event that only carries an id.
-        event_id: what a client gives as `Last-Event-ID` to continue after this event.
-        event: the event's type; without one it is `message`.
+        data: message without line breaks, as encoded JSON; b"" creates the priming event that only has an ID.
+        event_id: ID that clients send as `Last-Event-ID` to continue after this event.
+        event: type of the event [default: `message`].
     """
     head = "" if event is None else f"event: {event}\n"
     if event_id is not None:
@@ -269,10 +263,10 @@ def sse_event(data: bytes, *, event_id: str | None = None, event: str | None = N
 
 
 def sse_retry(milliseconds: int) -> bytes:
-    """Tell the client how long to wait before it reconnects."""
+    """Return an event that sets the client's wait before a reconnection."""
     return b"retry: %d\n\n" % milliseconds
 
 
 def sse_comment(text: str = "") -> bytes:
-    """Return a line that clients ignore: keeps proxies from closing a quiet stream."""
+    """Return a comment, which clients ignore; it prevents proxies from closing an idle stream."""
     return f": {text}\n\n".encode()

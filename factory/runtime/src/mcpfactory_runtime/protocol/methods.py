@@ -1,7 +1,7 @@
-"""All protocol methods, one row each, for dispatch, projection, HTTP headers, the client and the gateway.
+"""Table of all protocol methods, for dispatch, projection, HTTP headers, the client and the gateway.
 
-A revision lists its rows by name (`revisions/records.py`); a row contains facts that hold in every revision that has
-it. If a revision uses another name on the wire, only its record knows (`Revision.wire_names`).
+A revision lists its rows by name (`revisions/records.py`). A row contains facts that are valid in all revisions with
+that method. If a revision uses another name in messages, it is in the record of the revision (`Revision.wire_names`).
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ class Method:
     """A request or a notification.
 
     Attributes:
-        name: what revisions and code call it.
-        sender: who may send it.
-        capability: of a request to the server: the server capability without which the method does not exist;
-            of one to the client: the client capability that it needs. "" for none.
-        params: wire type of the parameters, where they are projected to older peers.
-        result: wire type of the complete result, where it is projected.
+        name: name in code and in the records of revisions.
+        sender: side that may send it.
+        capability: capability of the receiver (server or client) that the method requires; "" for none.
+        params: wire type of the parameters, if they are projected for older peers.
+        result: wire type of the complete result, if it is projected.
         named: the member of the parameters that the header `Mcp-Name` repeats
             (basic/transports/streamable-http, Request Headers).
         input_required: the result may be `resultType: input_required`, in revisions that have it (basic/patterns/mrtr).
-        task: the request may ask to be carried out as a task (basic/utilities/tasks; ext-tasks).
-        notification: nothing is answered.
+        task: the request may be executed as a task (basic/utilities/tasks; ext-tasks).
+        notification: it has no response.
     """
 
     name: str
@@ -71,7 +70,7 @@ _ROWS: Final = (
     Method("skills/list", "client", "extensions"),
     Method("skills/get", "client", "extensions"),
     Method("resources/directory/read", "client", "extensions"),
-    # what a server asks its client
+    # requests of a server to its client
     Method("sampling/createMessage", "server", "sampling", params="CreateMessageRequestParams", task=True),
     Method("roots/list", "server", "roots"),
     Method("elicitation/create", "server", "elicitation", task=True),
@@ -94,4 +93,4 @@ _ROWS: Final = (
 UPDATED: Final = "notifications/resources/updated"
 
 METHODS: Final[dict[str, Method]] = {row.name: row for row in _ROWS}
-"""Every row by its name."""
+"""All rows by name."""

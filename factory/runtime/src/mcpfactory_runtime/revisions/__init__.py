@@ -1,4 +1,4 @@
-"""The released revisions of the protocol, as data. Nothing else in the runtime names one."""
+"""The released revisions of the protocol as data. No other package of the runtime mentions a revision by name."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ SUPPORTED: Final[list[str]] = sorted(REVISIONS, reverse=True)
 
 
 def wire_names(row: str) -> frozenset[str]:
-    """Everything that a row of the table of methods is called on the wire, by any revision."""
+    """Return the names of a row of `METHODS` in messages of all revisions."""
     return frozenset(revision.wire(row) for revision in RELEASED)
 
 
 def negotiate(requested: str) -> Revision:
-    """Return the revision that answers `initialize`: the one asked for, else the newest that has a handshake."""
+    """Return the revision to answer `initialize` with: the requested one, else the newest with a handshake."""
     return LEGACY.get(requested, LATEST_LEGACY)

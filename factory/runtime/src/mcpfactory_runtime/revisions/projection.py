@@ -1,11 +1,10 @@
-"""Results, notifications and elicitation forms as the peer's revision knows them.
+"""Projection of results, notifications and elicitation forms to the peer's revision.
 
-Handlers build the newest form; here fields and content types that the peer's revision does not have are taken away,
-by the tables of `records` and the nesting below. What is not in the tables passes unchanged. Inputs are never changed.
+Handlers use the newest revision. This module removes the fields and content types that the peer's revision does not
+have, according to `records` and the nesting below. Types that are not in these tables are not changed, nor are inputs.
 
-`read_form` converts any supported schema to the newest form; `project_form` converts that to the form of an older
-peer. A single choice changes its form but keeps its titles; a multiple choice cannot be asked of a revision that
-lacks it.
+`read_form` converts any supported schema to the newest kind of form; `project_form` converts that for an older peer.
+A single choice keeps its titles. A multiple choice is an error in revisions without it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from mcpfactory_runtime.types import Json
 RESULT_TYPES: Final[dict[str, str]] = {row.name: row.result for row in METHODS.values() if row.result}
 """Method → wire type of its complete result."""
 
-# (type, field) → type of the value or, where the value is a list, of its elements
+# Type → field → type of the value or, if the value is a list, of its elements.
 _NESTED: Final[dict[str, dict[str, str]]] = {
     "CallToolResult": {"content": "ContentBlock"},
     "PromptMessage": {"content": "ContentBlock"},
@@ -63,7 +62,7 @@ _CONTENT_TYPES: Final[dict[str, str]] = {
     "resource_link": "ResourceLink",
 }
 
-# Revisions whose content blocks are those of the newest one: nothing to do for a tool's result.
+# Revisions with the content blocks of the newest one, for which a tool's result needs no projection.
 _NEWEST: Final = RELEASED[-1]
 _KNOW_ALL_CONTENT: Final = frozenset(
     revision
@@ -74,7 +73,7 @@ _KNOW_ALL_CONTENT: Final = frozenset(
 
 
 def project(value: Any, wire_type: str, revision: Revision) -> Any:
-    """`value` (an object of `wire_type`, or a list of such) without what `revision` does not know."""
+    """Return `value` (an object of `wire_type`, or a list of such) without fields that `revision` does not have."""
     if isinstance(value, list):
         return [project(item, wire_type, revision) for item in value]
     if not isinstance(value, dict):
@@ -95,12 +94,12 @@ def project(value: Any, wire_type: str, revision: Revision) -> Any:
     if wire_type == "Tool":
         schema = result.get("outputSchema")
         if schema is not None and not revision.structured_any and schema.get("type") != "object":
-            del result["outputSchema"]  # structured content must be an object there
+            del result["outputSchema"]  # in this revision, structured content must be an object
     return result
 
 
 def project_content(block: Json, revision: Revision) -> Json:
-    """Return a content block as the revision knows it; a kind that it does not know becomes a note in text."""
+    """Return a content block for a revision. A type that it does not have becomes a note in text."""
     kind = block.get("type")
     if kind not in revision.content:
         if kind not in _CONTENT_TYPES:  # tool use and tool results of sampling, or custom types: unchanged
@@ -111,7 +110,7 @@ def project_content(block: Json, revision: Revision) -> Json:
 
 
 def project_tool_result(result: Json, revision: Revision) -> Json:
-    """`project` for the result of tools/call, quick where nothing has to go (this is the hot path)."""
+    """Return the result of tools/call for a revision, with a fast path for results without changes."""
     structured = result.get("structuredContent")
     if not revision.structured_any and structured is not None and not isinstance(structured, dict):
         result = {key: value for key, value in result.items() if key != "structuredContent"}
@@ -130,17 +129,17 @@ def _note(block: Json) -> str:
 
 
 class FormError(ValueError):
-    """The form cannot be asked for; the message names the field."""
+    """Unsupported form; the message contains the field."""
 
 
 _FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
 
-# The newest kinds of fields and their keywords: what `read_form` reads into.
+# Kinds of fields, with their keywords, in the result of `read_form`.
 _NEWEST_FIELDS: Final = RELEASED[-1].form_fields
 
 
 def read_form(schema: Mapping[str, Any]) -> Json:
-    """Return the form for a JSON Schema: local references and optional types resolved, foreign keywords removed.
+    """Return the form for a JSON Schema. Resolve local references and optional types, and remove other keywords.
 
     Raises:
         FormError: the schema is not an object, or a field is nested or of a type that forms do not support.
@@ -155,10 +154,10 @@ def read_form(schema: Mapping[str, Any]) -> Json:
 
 
 def project_form(form: Json, revision: Revision) -> Json:
-    """Return a form from `read_form` as `revision` knows it.
+    """Return a form from `read_form` for `revision`.
 
     Raises:
-        FormError: a field is of a kind that the revision does not have.
+        FormError: the revision does not have the kind of a field.
     """
     return {
         **form,
@@ -189,7 +188,7 @@ def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
 
 
 def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
-    """Resolve a field: follow a local reference, and take the one alternative that is not null."""
+    """Resolve a field: follow local references, and choose the only alternative that is not null."""
     found = dict(field)
     for _ in range(8):
         found = dict(lookup(found, definitions))

@@ -1,14 +1,14 @@
-"""The released revisions as data: the first in full, the others as deltas to the previous one.
+"""The released revisions as data: the first one in full, the others as differences from the previous one.
 
 `RELEASED`, at the end, lists them. Rules for editors:
 
-1. Only this package names a revision; all other code queries a record.
-2. A line states one change, once. Anything not mentioned stayed the same.
-3. Methods are rows of `protocol/methods.py`. A method renamed by a revision has its new name in `wire_names`.
+1. Only this package mentions a revision by name; other code uses the attributes of a record.
+2. A line describes one change. Anything not mentioned is unchanged.
+3. Methods are rows of `protocol/methods.py`. If a revision renames a method, `wire_names` has the new name.
 4. `tests/runtime/protocol/test_revisions.py` compares methods, notifications and fields with the specification's
    schema.json.
 
-Sections cited are those of the specification's pages of that revision.
+Comments cite sections in the specification of the same revision.
 """
 
 from __future__ import annotations
@@ -22,41 +22,40 @@ from mcpfactory_runtime.protocol.methods import METHODS
 
 Names = frozenset[str]
 
-# The sets of a revision that name rows of `METHODS`.
+# Attributes of a revision that are sets of rows of `METHODS`.
 _METHOD_SETS: Final = ("methods", "client_requests", "notifications", "client_notifications")
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached properties
 class Revision:
-    """One released revision. Names missing from a set *are* the version gate, the only one.
+    """One released revision. A feature exists in a revision if its name is in one of these sets.
 
-    Fields, each from the revision's schema unless a section is named:
-        name: the string on the wire.
-        modern: the lifecycle: False is the handshake (`initialize`), True is metadata on every request.
+    Fields, from the revision's schema unless a section is cited:
+        name: name in messages.
+        modern: the lifecycle: False is the handshake (`initialize`), True is metadata in each request.
         requests: methods a client may request.
-        extensions: identifier of an extension → the methods that it lets a client request; they are in no schema of
-            the revision, and exist on servers that advertise the extension.
-        client_requests: methods a server may request (in the modern lifecycle: inside `inputRequests`).
+        extensions: identifier of an extension → additional methods that a client may request. They are not in the
+            schema of the revision, and exist on servers that advertise the extension.
+        client_requests: methods a server may request (in the per-request lifecycle: inside `inputRequests`).
         notifications: notifications a server may send.
         client_notifications: notifications a client may send.
         fields: wire type → names of its fields.
         content: content block types of tool results and prompts.
-        cacheable: methods whose complete results carry `ttlMs` and `cacheScope`.
-        input_required: calls of methods whose row permits it may end with `resultType: input_required`
-            (basic/patterns/mrtr).
+        cacheable: methods whose complete results have `ttlMs` and `cacheScope`.
+        input_required: methods may return `resultType: input_required` if their row permits it (basic/patterns/mrtr).
         client_capabilities: capability names that a client may declare.
         elicitation_modes: `form`, `url`.
         batches: JSON-RPC arrays must be accepted (basic/index, Batching).
-        structured_any: structured content and output schemas may be other than objects.
-        result_type: every result carries `resultType`.
-        null_id: an error without a request ID has `"id": null`; otherwise the member is left out.
-        version_header: HTTP requests carry `MCP-Protocol-Version` (basic/transports).
+        structured_any: structured content and output schemas need not be objects.
+        result_type: each result has `resultType`.
+        null_id: an error without a request ID has `"id": null`; otherwise the member is omitted.
+        version_header: HTTP requests have `MCP-Protocol-Version` (basic/transports).
         priming: an SSE stream begins with an event that has an ID and empty data (basic/transports, polling).
         resource_not_found: the error code of `resources/read` for an unknown URI (server/resources).
-        form_fields: kind of field of an elicitation form → its keywords; a missing kind cannot be asked
+        form_fields: kind of field of an elicitation form → its keywords; a missing kind is not supported
             (client/elicitation, Requested Schema).
-        wire_names: row of `METHODS` → its name on the wire in this revision, if it differs from the row's name.
-        method_header: HTTP requests carry `Mcp-Method` and `Mcp-Name`; those of tools with `x-mcp-header`
+        wire_names: row of `METHODS` → its name in messages of this revision, if it differs from the row's name.
+        method_header: HTTP requests have `Mcp-Method` and `Mcp-Name`; calls of tools with `x-mcp-header` also have
             `Mcp-Param-*`.
     """
 
@@ -85,10 +84,10 @@ class Revision:
     wire_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that every method is a row of the table.
+        """Check that each method is in the table of methods.
 
         Raises:
-            ValueError: one is not.
+            ValueError: a method is missing there.
         """
         named = self.methods.union(self.client_requests, self.notifications, self.client_notifications, self.cacheable)
         if unknown := named.union(self.wire_names).difference(METHODS):
@@ -99,21 +98,21 @@ class Revision:
 
     @cached_property
     def methods(self) -> Names:
-        """Everything that a client may request: `requests` and the methods of extensions."""
+        """Return the methods that a client may request: `requests` and the methods of extensions."""
         return self.requests.union(*self.extensions.values())
 
     @cached_property
     def input_requests(self) -> Names:
-        """Methods that may end with `resultType: input_required`."""
+        """Return the methods that may return `resultType: input_required`."""
         return frozenset(name for name in self.methods if self.input_required and METHODS[name].input_required)
 
     @cached_property
     def rows(self) -> Mapping[str, Mapping[str, str]]:
-        """Set of methods (`methods`, `client_requests`, …) → name on the wire → row of `METHODS`."""
+        """Return set of methods (`methods`, `client_requests`, …) → name in messages → row of `METHODS`."""
         return {kind: {self.wire_names.get(row, row): row for row in getattr(self, kind)} for kind in _METHOD_SETS}
 
     def wire(self, row: str) -> str:
-        """Return the name of a row of `METHODS` on the wire in this revision."""
+        """Return the name of a row of `METHODS` in messages of this revision."""
         return self.wire_names.get(row, row)
 
     def __str__(self) -> str:
@@ -136,12 +135,12 @@ def successor(
     """Return the revision after `before`.
 
     Args:
-        before: the revision from which this one differs.
-        name: the new revision's name.
-        add: attribute → members that the set gains, separated by blanks.
-        drop: attribute → members that the set loses; dropping a missing member is an error (AssertionError).
-        add_fields: wire type → new fields, separated by blanks.
-        drop_fields: wire type → lost fields, separated by blanks.
+        before: the previous revision.
+        name: name of the new revision.
+        add: attribute → members to add to the set, separated by spaces.
+        drop: attribute → members to remove from the set; removing a missing one is an error (AssertionError).
+        add_fields: wire type → new fields, separated by spaces.
+        drop_fields: wire type → removed fields, separated by spaces.
         changes: attributes with new values.
     """
     sets: dict[str, Names] = {}
@@ -331,7 +330,7 @@ R2025_11_25: Final = successor(
 R2026_07_28: Final = successor(
     R2025_11_25,
     "2026-07-28",
-    modern=True,  # basic/versioning: no handshake, every request carries its own envelope
+    modern=True,  # basic/versioning: no handshake, each request has its own metadata
     structured_any=True,  # server/tools, Structured Content: any JSON value
     result_type=True,  # basic/index, Results
     input_required=True,  # basic/patterns/mrtr
@@ -390,4 +389,4 @@ R2026_07_28: Final = successor(
 )
 
 RELEASED: Final = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)
-"""Every revision, oldest first. "The newest" and "all" are defined by this line."""
+"""All revisions, oldest first."""

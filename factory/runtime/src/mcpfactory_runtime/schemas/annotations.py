@@ -1,7 +1,7 @@
-"""Schemas of builtin types.
+"""Schemas of builtin types, without an import of pydantic.
 
-They need no import of pydantic, which takes six times as long as that of pydantic-core; most tools take strings and
-numbers. `models` converts other types.
+That import takes six times as long as that of pydantic-core, and most tools only take strings and numbers. `models`
+converts other types.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _SIMPLE: Final[dict[Any, CoreAndJson]] = {
 
 
 def builtin_schema(annotation: Any) -> CoreAndJson | None:
-    """Return the pydantic-core schema and the JSON Schema of an annotation, or None when only pydantic knows it.
+    """Return the pydantic-core schema and the JSON Schema of an annotation, or None if it requires pydantic.
 
-    Understood: int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and booleans,
-    unions of these, and Annotated with nothing but a string, which becomes the description.
+    Supported: int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and
+    booleans, unions of these, and Annotated with only strings, which become the description.
     """
     try:
         simple = _SIMPLE.get(annotation)
-    except TypeError:  # not hashable: Annotated with a mutable argument and the like
+    except TypeError:  # unhashable, for example Annotated with a mutable argument
         return None
     if simple is not None:
         return dict(simple[0]), dict(simple[1])

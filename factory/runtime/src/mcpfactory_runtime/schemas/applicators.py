@@ -1,8 +1,8 @@
-"""Keywords missing in pydantic-core, built from compiled schemas: `oneOf`, `not`, `if`, `contains` and others.
+"""Validators for keywords that pydantic-core does not support: `oneOf`, `not`, `if`, `contains` and others.
 
-Each function returns a check that a value must pass in addition to its other keywords. The value is passed on
-unchanged. The parts are compiled without repairs. If a part's check is not exact (`is_exact`), the caller leaves the
-keyword out: a part that accepts too much would make `not` refuse too much.
+Each function returns a core schema that checks one keyword and returns the value unchanged. The parts are compiled
+without repairs. The caller must omit a keyword if the check of a part is not exact (`is_exact`): a part that accepts
+invalid values would make `not` refuse valid ones.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Handler = Callable[[Any], Any]
 
 _OPEN: Final = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
 MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
-_MOST_PARTS: Final = 2_000  # of a schema of which it is asked whether it is exact
+_MAX_PARTS: Final = 2_000  # subschemas that `is_exact` visits
 
 
-class _Tried(NamedTuple):
-    """A value, and the part of a schema that it is tried against."""
+class _Attempt(NamedTuple):
+    """A value, and the part of a schema to validate it against."""
 
     part: str
     value: Any
 
 
 def _parts(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """Return one schema of several parts; what it validates is a `_Tried`, which says the part."""
+    """Return a schema for `_Attempt`s, which select the part."""
     choices: dict[Any, CoreSchema] = {
         f"{STRICT}{name}": core_schema.no_info_before_validator_function(_value_of, part)
         for name, part in parts.items()
@@ -41,11 +41,11 @@ def _parts(parts: Mapping[str, CoreSchema]) -> CoreSchema:
     return core_schema.tagged_union_schema(choices, _tag_of)
 
 
-def _value_of(tried: _Tried) -> Any:
+def _value_of(tried: _Attempt) -> Any:
     return tried.value
 
 
-def _tag_of(tried: _Tried) -> str:
+def _tag_of(tried: _Attempt) -> str:
     return f"{STRICT}{tried.part}"
 
 
@@ -55,21 +55,21 @@ def _wrapped(check: Callable[[Any, Handler], Any], parts: Mapping[str, CoreSchem
 
 def _fits(handler: Handler, part: str, value: Any) -> bool:
     try:
-        handler(_Tried(part, value))
+        handler(_Attempt(part, value))
     except ValidationError:
         return False
     return True
 
 
 def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
-    """`oneOf`: the result of the only branch that fits. Each is tried once, because nested attempts would multiply."""
+    """Check `oneOf`. Return the result of the matching branch: validating again would be exponential when nested."""
 
     def check(value: Any, handler: Handler) -> Any:
         fitted: list[Any] = []
         refusals: list[ValidationError] = []
         for number in range(len(branches)):
             try:
-                fitted.append(handler(_Tried(str(number), value)))
+                fitted.append(handler(_Attempt(str(number), value)))
             except ValidationError as error:
                 refusals.append(error)
             if len(fitted) > 1:
@@ -82,7 +82,7 @@ def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
 
 
 def not_schema(part: CoreSchema) -> CoreSchema:
-    """`not`."""
+    """Check `not`."""
 
     def check(value: Any, handler: Handler) -> Any:
         if _fits(handler, "not", value):
@@ -93,29 +93,29 @@ def not_schema(part: CoreSchema) -> CoreSchema:
 
 
 def if_then_else_schema(condition: CoreSchema, then: CoreSchema, otherwise: CoreSchema) -> CoreSchema:
-    """`if`, `then` and `else`."""
+    """Check `if`, `then` and `else`."""
 
     def check(value: Any, handler: Handler) -> Any:
-        handler(_Tried("then" if _fits(handler, "if", value) else "else", value))
+        handler(_Attempt("then" if _fits(handler, "if", value) else "else", value))
         return value
 
     return _wrapped(check, {"if": condition, "then": then, "else": otherwise})
 
 
 def dependent_schemas_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """`dependentSchemas`."""
+    """Check `dependentSchemas`."""
 
     def check(value: Any, handler: Handler) -> Any:
         for name in parts:
             if isinstance(value, dict) and name in value:
-                handler(_Tried(name, value))
+                handler(_Attempt(name, value))
         return value
 
     return _wrapped(check, parts)
 
 
 def dependent_required_schema(needed: Mapping[str, Any]) -> CoreSchema:
-    """`dependentRequired`."""
+    """Check `dependentRequired`."""
 
     def check(value: Any) -> Any:
         for name, others in needed.items() if isinstance(value, dict) else ():
@@ -128,7 +128,7 @@ def dependent_required_schema(needed: Mapping[str, Any]) -> CoreSchema:
 
 
 def contains_schema(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
-    """`contains`, `minContains` and `maxContains`."""
+    """Check `contains`, `minContains` and `maxContains`."""
 
     def check(value: Any, handler: Handler) -> Any:
         count = sum(_fits(handler, "contains", one) for one in value)
@@ -141,12 +141,12 @@ def contains_schema(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
 
 
 def property_names_schema(names: CoreSchema) -> CoreSchema:
-    """`propertyNames`."""
+    """Check `propertyNames`."""
     return core_schema.dict_schema(keys_schema=names, strict=True)
 
 
 def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """`patternProperties`: apply each schema to the properties that its pattern matches."""
+    """Check `patternProperties`: apply each schema to the properties that match its pattern."""
 
     def check(value: Any, handler: Handler) -> Any:
         kept = dict(value)
@@ -154,7 +154,7 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
             engine = pattern_schema(pattern)
             matched = {key: one for key, one in kept.items() if engine is not None and engine.isinstance_python(key)}
             if matched:
-                kept |= handler(_Tried(pattern, matched))
+                kept |= handler(_Attempt(pattern, matched))
         return kept
 
     inner = {pattern: core_schema.dict_schema(values_schema=part, strict=True) for pattern, part in parts.items()}
@@ -162,7 +162,7 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
 
 
 def without_matched(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
-    """Return `rest` without the properties that only patterns describe, so that they do not count as additional."""
+    """Wrap `rest` to skip undeclared properties that match a pattern, so that they do not count as additional."""
     engines = [pattern_schema(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
 
@@ -178,7 +178,7 @@ def _check_rest(
 
 
 def is_matched(name: str, patterns: Iterable[str]) -> bool:
-    """Return True if one of the patterns may match a name."""
+    """Return True if one of the patterns matches a name, or is not supported."""
     return _is_matched(name, [pattern_schema(pattern) for pattern in patterns])
 
 
@@ -188,7 +188,7 @@ def _is_matched(name: str, engines: Iterable[SchemaValidator | None]) -> bool:
 
 @lru_cache(maxsize=1024)
 def pattern_schema(pattern: str) -> SchemaValidator | None:
-    """Return a linear-time validator of strings for a pattern, or None if the engine does not support the pattern."""
+    """Return a linear-time validator of strings for a pattern, or None if the pattern is not supported."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, strict=True))
     except SchemaError:
@@ -196,10 +196,9 @@ def pattern_schema(pattern: str) -> SchemaValidator | None:
 
 
 def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]) -> bool:
-    """Return True if we check every keyword of a schema, so that a value that passes our checks is valid.
+    """Return True if each keyword of a schema is checked, so that all accepted values are valid.
 
-    `lists_none` returns True for an enumeration that permits none of its values; every value passes such an
-    enumeration.
+    `lists_none` returns True for an enumeration that permits none of its values. Such a contradiction is not enforced.
     """
     waiting, seen = list(schema) if isinstance(schema, list) else [schema], set()
     while waiting:
@@ -207,24 +206,24 @@ def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Ma
         if id(part) in seen or not isinstance(part, dict):
             continue
         seen.add(id(part))
-        if len(seen) > _MOST_PARTS:
+        if len(seen) > _MAX_PARTS:
             return False
-        if _lets_through(part) or lists_none(part):
+        if _has_unchecked_keyword(part) or lists_none(part):
             return False
         if isinstance(part.get("$ref"), str):
             try:
                 target = references.follow(part)[1]
             except UnusableSchemaError:
                 return False
-            if target is schema:  # a reference cycle can return here without entering the value
+            if target is schema:  # a cycle that may apply to the same value, which is not checked
                 return False
             waiting.append(target)
         waiting += [child for _, child in children(part)]
     return True
 
 
-def _lets_through(part: Mapping[str, Any]) -> bool:
-    """Return True if a schema, without its subschemas, has a constraint that is not checked."""
+def _has_unchecked_keyword(part: Mapping[str, Any]) -> bool:
+    """Return True if a schema, apart from its subschemas, has a constraint that is not checked."""
     patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
     if isinstance(part.get("patternProperties"), dict):
         patterns += part["patternProperties"]
@@ -238,7 +237,7 @@ def _lets_through(part: Mapping[str, Any]) -> bool:
 
 
 def _excludes_required(part: Mapping[str, Any]) -> bool:
-    """Return True if the schema requires a property that it forbids; validation accepts such a property."""
+    """Return True if the schema requires a property that it forbids, because validation accepts it."""
     if part.get("additionalProperties") is not False:
         return False
     properties, patterns = properties_of(part), part.get("patternProperties")

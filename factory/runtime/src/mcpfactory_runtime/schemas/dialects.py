@@ -1,11 +1,12 @@
 """Dialects for clients with limits, and pure functions that convert tools to them.
 
-Arguments are checked against a tool's own schema in every dialect; only the list differs. The rules:
+The dialect only affects the list of tools; arguments are always validated against a tool's own schema. Rules:
 
-1. A reference is replaced by its target. If that would never end, or grow too large, the type and a note remain.
-2. Combined schemas become one that permits the same values, and more if that cannot be decided; a note reports it.
-3. Omissions never make a schema stricter, so the server still validates everything that a client sends.
-4. A name that is too long keeps its beginning, and a digest makes it unique and deterministic.
+1. A reference is replaced by its target. In a cycle, or if the schema would become too large, only the target's type
+   and a note remain.
+2. Combined schemas become one that permits the same values or more; a note describes the difference.
+3. A conversion never makes a schema stricter; the server still validates all arguments.
+4. A name that is too long is cut, and gets a digest that makes it unique and deterministic.
 """
 
 from __future__ import annotations
@@ -36,11 +37,10 @@ class Limits:
     """The limits of a client.
 
     Attributes:
-        combinators: permitted positions of `anyOf`, `oneOf`, `allOf`, `not` and the like: anywhere below the root, or
+        combinators: permitted positions of `anyOf`, `oneOf`, `allOf`, `not` and similar keywords: below the root, or
             nowhere.
         types: True if `type` may be a list.
-        name: maximum length of a tool's name. Many clients prepend the server's name and permit 64 characters for
-            both.
+        name: maximum characters of a tool's name. Many clients prepend the server's name and permit 64 for both.
     """
 
     combinators: Literal["below", "nowhere"]
@@ -53,7 +53,7 @@ DIALECTS: Final[dict[str, Limits | None]] = {
     "plain": Limits("below", types=True, name=64),
     "flat": Limits("nowhere", types=False, name=40),
 }
-"""No `$ref` and no `$defs` in any but "standard"."""
+"""Dialects other than "standard" have neither `$ref` nor `$defs`."""
 
 _CHOICES: Final = ("anyOf", "oneOf")
 _DROPPED: Final = frozenset({"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "$dynamicRef"})
@@ -61,13 +61,13 @@ _COMBINING: Final = _DROPPED | {*COMBINATORS}
 _IGNORED: Final = frozenset({"$defs", "definitions", "$id", "$anchor", "$dynamicAnchor", "$schema", "$comment"})
 _TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
 _MAX_SCHEMAS: Final = 3_000  # schemas in one tool
-_MAX_DEPTH: Final = 24  # schemas inside each other
-_SHOWN: Final = 6
-_DIGEST: Final = 6
+_MAX_DEPTH: Final = 24  # nesting of schemas
+_SHOWN: Final = 6  # maximum alternatives in a note
+_DIGEST: Final = 6  # characters
 
 
 def adapt_tool(wire: Json, limits: Limits) -> Json:
-    """Return the Tool object of tools/list within these limits; an output schema that would have to be changed is left out."""
+    """Return the Tool object of tools/list within these limits. Omit an output schema that exceeds them."""
     schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
     if notes:
@@ -80,7 +80,7 @@ def adapt_tool(wire: Json, limits: Limits) -> Json:
 def _flattened(schema: Any, limits: Limits) -> tuple[Any, list[str]]:
     """Return the flattened schema, and notes about its root.
 
-    An unreadable schema stays unchanged: such a tool cannot be called.
+    An unusable schema is returned unchanged: such a tool cannot be called anyway.
     """
     if not isinstance(schema, Mapping):
         return schema, []
@@ -91,7 +91,7 @@ def _flattened(schema: Any, limits: Limits) -> tuple[Any, list[str]]:
 
 
 def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
-    """Name → the same name of at most `longest` characters, unique and independent of the other names' order."""
+    """Return a name of at most `longest` characters for each name, unique and independent of the others."""
     return {name: name if len(name) <= longest else _cut(name, longest) for name in names}
 
 
@@ -117,12 +117,12 @@ class _Flattener:
         return done, notes
 
     def _node(self, schema: Any, inside: tuple[str, ...], depth: int, outer: list[str] | None, *, merge: bool) -> Any:
-        """One schema. `inside`: the references that led here. Notes go to `outer`, or into its description."""
+        """Return a converted schema. `inside` are the enclosing references. Add notes to `outer` or the description."""
         if not isinstance(schema, Mapping):
             return schema
         self._left -= 1
         notes: list[str] = []
-        done = self._followed(schema, inside, depth, notes, merge=merge)
+        done = self._resolved(schema, inside, depth, notes, merge=merge)
         if merge and not _COMBINING.isdisjoint(done):
             done = _without_combinators(done, notes)
         if not self._limits.types and isinstance(done.get("type"), list):
@@ -133,10 +133,10 @@ class _Flattener:
             done["description"] = " ".join(filter(None, (str(done.get("description", "")), *notes)))
         return done
 
-    def _followed(
+    def _resolved(
         self, schema: Mapping[str, Any], inside: tuple[str, ...], depth: int, notes: list[str], *, merge: bool
     ) -> Json:
-        """Return the schema with its reference replaced, and all that is in it done."""
+        """Return the schema with its reference replaced, and its subschemas converted."""
         own = {key: value for key, value in schema.items() if key not in _IGNORED and key != "$ref"}
         if not isinstance(schema.get("$ref"), str):
             return self._parts(own, inside, depth)
@@ -145,7 +145,7 @@ class _Flattener:
         if not isinstance(target, Mapping):
             return self._parts(own, inside, depth)
         if place in inside or self._left < 0 or depth > _MAX_DEPTH:
-            why = "holds itself" if place in inside else "is too large to show"
+            why = "contains itself" if place in inside else "is too large to show"
             notes.append(f"Any {name}, which {why}." if name else f"It {why}.")
             kind = target.get("type")
             return {**({"type": kind} if isinstance(kind, str) else {}), **self._parts(own, inside, depth)}
@@ -164,7 +164,7 @@ class _Flattener:
         return done
 
 
-# --- several schemas as one ---
+# --- merging ---
 
 
 def _without_combinators(schema: Json, notes: list[str]) -> Json:
@@ -181,17 +181,17 @@ def _without_combinators(schema: Json, notes: list[str]) -> Json:
 
 
 def _intersection(one: Any, other: Any) -> Any:
-    """Return a schema satisfied by all values that satisfy both; of two bounds of a kind the first counts."""
+    """Return a schema that permits all values that satisfy both, or more; of two bounds of a kind, keep the first."""
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return other if one is True else one
     done = both(one, other, _intersection)
     if done.get("additionalProperties") is False and {"properties"} <= one.keys() & other.keys():
-        del done["additionalProperties"]  # one schema may permit members that the other does not know
+        del done["additionalProperties"]  # it would forbid properties that only the other schema declares
     return done
 
 
 def _union(branches: Sequence[Any], notes: list[str]) -> Json:
-    """Return a schema that permits what any branch does, or more; add a note that lists the branches."""
+    """Return a schema that permits all values of the branches, or more. Add a note that lists the branches."""
     nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
     rest = [branch for branch in branches if branch not in nulls]
     if len(rest) == 1 and isinstance(rest[0], Mapping):
@@ -224,13 +224,13 @@ def _summary(branch: Mapping[str, Any]) -> str:
 
 
 def _one_type(schema: Json, notes: list[str]) -> Json:
-    """`type` as one name: null is noted; of several others none is kept."""
+    """Return the schema with at most one type. A note reports null; several other types are removed and noted."""
     kinds = [kind for kind in schema["type"] if kind != "null"]
     if len(kinds) < len(schema["type"]):
         notes.append("May be null.")
         values = schema.get("enum")
         if kinds and isinstance(values, list) and any(value is not None for value in values):
-            schema = {**schema, "enum": [value for value in values if value is not None]}  # as the type says
+            schema = {**schema, "enum": [value for value in values if value is not None]}  # the type excludes null
     if len(kinds) == 1:
         return {**schema, "type": kinds[0]}
     if kinds:

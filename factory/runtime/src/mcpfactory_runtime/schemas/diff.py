@@ -1,7 +1,7 @@
 """Differences of two schemas for callers: values no longer accepted, and values accepted now.
 
-A difference is `(code, path, message)`, with the path of the value (`address.street`, `tags[]`). Keywords that cannot
-be compared by their meaning (`not`, `if` …) give "schema-changed".
+A difference is `(code, path, message)`, with the path of the value (`address.street`, `tags[]`). Changes of keywords
+that are not compared by their meaning (`not`, `if` …) have the code "schema-changed".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mcpfactory_runtime.types import Json
 _Found = tuple[str, str, str]
 _Defs = tuple[Mapping[str, Any], Mapping[str, Any]]
 
-_DEPTH: Final = 12
+_DEPTH: Final = 12  # maximum nesting of compared values
 _UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _ONLY: Final = ("pattern", "format", "multipleOf", "uniqueItems", "contentEncoding", "contentMediaType")
@@ -37,18 +37,18 @@ _OTHER: Final = (
     *("allOf", "not", "if", "then", "else", "prefixItems", "contains", "minContains", "maxContains", "propertyNames"),
     *("patternProperties", "dependentSchemas", "dependentRequired", "unevaluatedItems", "unevaluatedProperties"),
 )
-_SHOWN: Final = 6
+_SHOWN: Final = 6  # maximum values in a message
 
 
 def member_changes(old: Json, new: Json) -> Iterator[_Found]:
-    """Yield the differences of the properties of two objects, and of all that is in them."""
+    """Yield the differences of the properties of two objects, also of nested ones."""
     definitions = definitions_of(old), definitions_of(new)
-    if _compact([old, definitions[0]]) != _compact([new, definitions[1]]):  # in Python 1 == True, in JSON not
+    if _compact([old, definitions[0]]) != _compact([new, definitions[1]]):  # as JSON, because 1 == True in Python
         yield from _members(old, new, "", definitions, frozenset())
 
 
 def lost_members(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """Yield the places of values that are gone or have another type. An empty schema describes nothing, so loses nothing."""
+    """Yield the paths of values that were removed or have another type. An empty new schema permits all values."""
     if not isinstance(old, dict) or not isinstance(new, dict) or not new:
         return
     if old.get("type") != new.get("type") and "type" in old:
@@ -66,7 +66,7 @@ def lost_members(old: Any, new: Any, path: str = "") -> Iterator[str]:
 def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[str, ...]]) -> Iterator[_Found]:
     pair = tuple(str(one.get("$ref", "")) if isinstance(one, dict) else "" for one in (old, new))
     if (any(pair) and pair in above) or path.count(".") + path.count("[") > _DEPTH:
-        return  # a cycle that both have; it was compared where it began
+        return  # a cycle in both; this pair is already compared further out
     above |= {pair} if any(pair) else set()
     before, after = _resolved(old, defs[0]), _resolved(new, defs[1])
     yield from _types(before, after, path)
@@ -91,7 +91,7 @@ def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[
 
 
 def _resolved(schema: Any, defs: Mapping[str, Any]) -> Json:
-    """Return the schema as an object, its `$ref` followed."""
+    """Return the schema as an object, with its `$ref` followed."""
     found = lookup(schema, defs)
     return found if isinstance(found, dict) else {"not": {}} if found is False else {}
 
@@ -131,7 +131,7 @@ def _enums(old: Json, new: Json, path: str) -> Iterator[_Found]:
 
 
 def _values(schema: Json) -> list[str] | None:
-    """Return the values of enum or const, as JSON; None when any is accepted."""
+    """Return the values of enum or const as JSON; None if the schema has neither."""
     values = listed_values(schema)
     return None if values is None else [_compact(value) for value in values]
 
@@ -189,7 +189,7 @@ def _members(old: Json, new: Json, path: str, defs: _Defs, above: frozenset[tupl
             yield "argument-required", inner, "is now required"
         if name in needed - needs:
             yield "argument-optional", inner, "is no longer required"
-        if not path:  # only the defaults of arguments are sent by servers
+        if not path:  # servers send only the defaults of arguments
             yield from _default(before[name], after[name], inner)
         yield from _compare(before[name], after[name], inner, defs, above)
     for name in sorted(needs - needed - after.keys()):
@@ -241,17 +241,14 @@ def _opened(old: Json, new: Json) -> bool:
 
 
 def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return a normalized schema, so that only the accepted values are compared.
-
-    Texts are removed and references inlined.
-    """
+    """Return a normalized schema for a comparison of the accepted values: without texts, with references inlined."""
     if depth > _DEPTH:
         return None
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
         schema = _resolved(schema, defs)
-        depth += 4  # a cycle ends early, at the same place on both sides
+        depth += 4  # ends a cycle early, at the same depth on both sides
     kept = {key: value for key, value in schema.items() if key not in _TEXTS and key != "default"}
     if "required" in kept:
         kept["required"] = sorted(required_of(kept))

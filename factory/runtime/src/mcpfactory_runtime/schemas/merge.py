@@ -1,4 +1,4 @@
-"""Two schemas as one: what both demand, or what either permits. References are not followed."""
+"""Merging of two schemas into their intersection or union. References are not followed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ def all_of(first: Any, second: Any) -> Any:
 
 
 def both(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine = all_of) -> Json:
-    """Return a schema that demands what both do.
-
-    If types, values or other keywords conflict, those of the first schema stay.
+    """Return the intersection of two schemas. In conflicts, keywords of the first schema take precedence.
 
     Args:
         first: one schema.
         second: the other.
-        inner: combines two schemas of one property or of the items.
+        inner: combines two schemas of a property or of the items.
     """
     done = dict(first)
     for key, value in second.items():
@@ -41,7 +39,7 @@ def both(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine = a
         elif key == "items":
             done[key] = inner(mine, value)
         elif key == "type":
-            done[key] = _written(common_types(first, second)) or mine
+            done[key] = _type_value(common_types(first, second)) or mine
         elif key == "enum" and isinstance(mine, list) and isinstance(value, list):
             permitted = {json_key(one) for one in value}
             done[key] = [one for one in mine if json_key(one) in permitted] or mine
@@ -51,7 +49,7 @@ def both(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine = a
 
 
 def either(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) -> Json:
-    """Return a schema that permits what either does, and perhaps more: types, values, properties and items only."""
+    """Return a schema that permits the values of both, or more. Consider only types, values, properties and items."""
     if not first or not second:
         return {}
     if _is_same(first, second):
@@ -59,7 +57,7 @@ def either(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) 
     done: Json = {}
     kinds = dict.fromkeys([*types_of(first), *types_of(second)])
     if types_of(first) and types_of(second):
-        done["type"] = _written([kind for kind in kinds if not (kind == "integer" and "number" in kinds)])
+        done["type"] = _type_value([kind for kind in kinds if not (kind == "integer" and "number" in kinds)])
     mine, theirs = properties_of(first), properties_of(second)
     if (mine or theirs) and all(types_of(one) or properties_of(one) for one in (first, second)):
         done["properties"] = merge_properties(mine, theirs, inner)
@@ -76,30 +74,30 @@ def either(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) 
 
 
 def listed_values(schema: Mapping[str, Any]) -> list[Any] | None:
-    """Return the values of `const` or `enum`; None if a schema lists none."""
+    """Return the values of `const` or `enum`; None if a schema has neither."""
     found = [schema["const"]] if "const" in schema else schema.get("enum")
     return found if isinstance(found, list) else None
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
-    """Return each value once; `1` and `true` are two."""
+    """Return the values without duplicates; `1` and `true` are different."""
     return list({json_key(value): value for value in values}.values())
 
 
 def common_types(first: Any, second: Any) -> list[str]:
-    """Return the types that both schemas allow; an integer is a number."""
+    """Return the types that both schemas allow; each integer is a number."""
     both_types = types_of(first), types_of(second)
     wide = [{*kinds, "integer"} if "number" in kinds else {*kinds} for kinds in both_types]
     return list(dict.fromkeys(kind for kinds in both_types for kind in kinds if kind in wide[0] & wide[1]))
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Return True if two JSON values are equal; `1` and `true` are not."""
-    # The first comparison is fast, and mostly False.
+    """Return True if two JSON values are equal; `1` and `true` are different."""
+    # The first comparison is fast, and usually False.
     return bool(first == second) and json_key(first) == json_key(second)
 
 
-def _written(kinds: list[str]) -> str | list[str]:
+def _type_value(kinds: list[str]) -> str | list[str]:
     return kinds[0] if len(kinds) == 1 else kinds
 
 

@@ -16,7 +16,7 @@ from mcpfactory_runtime.types import Json
 
 
 class _Plain(GenerateJsonSchema):
-    """JSON Schema without the titles that only repeat the names: the model pays for every token."""
+    """JSON Schema without generated titles: they repeat the names, and cost the model tokens."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -29,7 +29,7 @@ class _Plain(GenerateJsonSchema):
 
 
 def field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
-    """Return True if a default is pydantic's `Field(...)`, and the factory of the real default (None: required)."""
+    """Return True if a default is pydantic's `Field(...)`, and a function that returns its value (None: required)."""
     if not isinstance(default, FieldInfo):
         return False, None
     if default.is_required():
@@ -38,10 +38,10 @@ def field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
 
 
 def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[Any, Json]:
-    """One validator and the JSON Schema for all arguments of a function.
+    """Return a validator and the JSON Schema for the arguments of a function.
 
     Args:
-        parameters: name → (annotation, default of the signature, required).
+        parameters: name → (annotation, default in the signature, required).
 
     Raises:
         TypeError: pydantic has no schema for an annotation.
@@ -85,7 +85,7 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
-        schema = lookup(schema, schema.get("$defs", {}))  # a type that contains itself is a reference
+        schema = lookup(schema, schema.get("$defs", {}))  # the schema of a recursive type is a reference
     except PydanticUserError as error:
         raise TypeError(
             f"cannot derive an output schema from the return annotation: {error}\nhint: set structured=False to return the value without an output schema"

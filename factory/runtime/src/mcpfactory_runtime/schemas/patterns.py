@@ -1,19 +1,19 @@
 """Deterministic texts that match a schema's regular expression.
 
-Python's own parser reads the expression. A linear-time engine decides if a text matches, because a malicious pattern
-could keep `re` busy for years. That engine has no lookaround, so such patterns are checked with `re`, on short texts only.
+Python's own parser reads the expression. A linear-time engine checks if a text matches, because a malicious pattern
+could keep `re` busy for years. That engine has no lookaround, so `re` checks such patterns, only on short texts.
 """
 
 from __future__ import annotations
 
 import re
-import re._parser as parser  # type: ignore[import-not-found]  # typeshed leaves it out; its form is the same since 3.11
+import re._parser as parser  # type: ignore[import-not-found]  # missing in typeshed; unchanged since Python 3.11
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
+from mcpfactory_runtime.schemas.applicators import pattern_schema
 
 MAX_TEXT_LENGTH: Final = 2_000
 """Maximum characters of a generated text."""
@@ -25,9 +25,8 @@ _CATEGORIES: Final[dict[str, Callable[[str], bool]]] = {
     "SPACE": str.isspace,
     "WORD": lambda sign: sign.isalnum() or sign == "_",
 }
-_DEEPEST: Final = 30
-_SHORT: Final = 16
-"""Maximum characters of a text for `re`: even 2^16 steps end soon."""
+_DEEPEST: Final = 30  # maximum nesting of groups
+_SHORT: Final = 16  # maximum characters of a text for `re`, so that exponential patterns take about 2^16 steps
 
 _Node = tuple[Any, Any]
 
@@ -38,27 +37,15 @@ class _UnknownSyntaxError(Exception):
 
 def matches(pattern: str, text: str) -> bool:
     """Return True if the text matches; False if that cannot be determined."""
-    compiled = _validator(pattern)
+    compiled = pattern_schema(pattern)
     if compiled is None:
         return len(text) <= _SHORT and _searched(pattern, text)
-    try:
-        compiled.validate_python(text)
-    except ValidationError:
-        return False
-    return True
-
-
-@lru_cache(maxsize=512)
-def _validator(pattern: str) -> SchemaValidator | None:
-    try:
-        return SchemaValidator(core_schema.str_schema(pattern=pattern))
-    except SchemaError:
-        return None
+    return compiled.isinstance_python(text)
 
 
 def is_enforced(pattern: str) -> bool:
     """Return True if servers enforce this pattern; they skip patterns with lookaround."""
-    return _validator(pattern) is not None
+    return pattern_schema(pattern) is not None
 
 
 def _searched(pattern: str, text: str) -> bool:
@@ -73,7 +60,7 @@ def _parsed(pattern: str) -> tuple[_Node, ...]:
     """Return the nodes of an expression, or one unknown node if it cannot be read or has flags."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "possible nested set": harmless
+            warnings.simplefilter("ignore")  # "possible nested set" is harmless
             found = parser.parse(pattern)
     except (re.error, RecursionError, OverflowError):
         return (("UNKNOWN", None),)

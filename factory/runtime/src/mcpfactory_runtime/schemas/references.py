@@ -1,11 +1,11 @@
-"""Resolution of references and dialects in a JSON Schema. Nothing is ever fetched.
+"""Resolution of references and dialects in a JSON Schema, without fetching other documents.
 
-The rules (basic, JSON Schema Usage; JSON Schema core, §8 and §9):
+Rules (basic, JSON Schema Usage; JSON Schema core, §8 and §9):
 
-1. `$schema` names the dialect, 2020-12 without it. One schema has one dialect; an unknown one is an error.
-2. A reference is resolved against the `$id` around it and points to something in the same schema: a JSON pointer,
-   an anchor, or a part with its own `$id`. An unresolvable reference is an error, because unchecked values must not
-   pass. References in a circle demand nothing.
+1. `$schema` is the dialect [default: 2020-12]. A schema has a single dialect; an unknown one is an error.
+2. A reference is relative to the enclosing `$id`. Its target must be in the same schema: a JSON pointer, an anchor, or
+   a part with its own `$id`. An unresolvable reference is an error, because no value must remain unchecked. The target
+   of a circular reference permits any value.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mcpfactory_runtime.schemas.walk import children, unescape
 
 
 class UnusableSchemaError(ValueError):
-    """Nothing can be checked against this schema. The message says why, and what to do."""
+    """Schema that cannot be used for validation. The message contains the reason and a hint."""
 
 
 class SchemaDialect(NamedTuple):
     """Differences of an older dialect from 2020-12 that affect argument checks.
 
     Attributes:
-        tuples: an array in `items` applies by position, and `additionalItems` to the rest.
+        tuples: schemas in an array in `items` apply by position, and `additionalItems` to the other items.
         lonely: keywords next to `$ref` are ignored.
     """
 
@@ -44,19 +44,19 @@ _DIALECTS: Final[dict[str, SchemaDialect]] = {
 
 
 class SchemaReferences:
-    """The places of one schema.
+    """Targets of the references in a schema.
 
     Attributes:
-        dialect: the one of the whole.
+        dialect: dialect of the schema.
 
     Raises:
-        UnusableSchemaError: by rule 1.
+        UnusableSchemaError: the dialect is unknown, or there are several (rule 1).
     """
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.dialect = _dialect(root.get("$schema"))
         self._base = _own_id(root, "")
-        self._bases: dict[int, str] = {}  # id() of a part → the `$id` around it, where that is not the root's
+        self._bases: dict[int, str] = {}  # id() of a part → its enclosing `$id`, if that is not the root's
         self._resources: dict[str, Any] = {"": root}
         self._anchors: dict[tuple[str, str], Any] = {}
         for part, base in _parts(root, self._resources):
@@ -74,12 +74,12 @@ class SchemaReferences:
                 self._anchors[base, part["$id"][1:]] = part
 
     def follow(self, part: Mapping[str, Any]) -> tuple[str, Any]:
-        """Resolve the `$ref` of a schema part through chains of references; return the target's name and the target.
+        """Follow the `$ref` of a schema part, also through several references. Return the target's URI and the target.
 
-        The target is True for references in a circle.
+        The target of a circular reference is True.
 
         Raises:
-            UnusableSchemaError: by rule 2.
+            UnusableSchemaError: the reference is unresolvable (rule 2).
         """
         seen = set()
         while True:
@@ -128,7 +128,7 @@ def _dialect(uri: Any) -> SchemaDialect:
 def _join(base: str, reference: str) -> str:
     try:
         return urljoin(base, reference)
-    except ValueError:  # it is not a URI, so no schema has it
+    except ValueError:  # not a URI, so no part of the schema has it
         return reference
 
 
@@ -139,7 +139,7 @@ def _own_id(part: Mapping[str, Any], base: str) -> str:
 
 
 def _parts(root: Mapping[str, Any], resources: dict[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield every subschema with the URI of its resource; add subschemas with an `$id` to `resources`."""
+    """Yield each subschema with the URI of its resource. Add subschemas with an `$id` to `resources`."""
     waiting: list[tuple[Any, str]] = [(root, "")]
     seen = set()
     while waiting:

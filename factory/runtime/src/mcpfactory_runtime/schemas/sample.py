@@ -1,7 +1,7 @@
-"""Sample values of a schema, always the same ones: a valid one, alternatives, and invalid ones.
+"""Deterministic sample values of a schema: a valid one, alternatives, and invalid ones.
 
-A sample is the author's own example, default or enum value if there is one; otherwise the smallest value that formats
-and bounds allow. Cyclic schemas terminate: below a few levels only required members are filled in, then nothing.
+A sample is the author's own example, default or enum value if there is one, otherwise the smallest value that formats
+and bounds allow. To end cycles, deep optional members are omitted, and even deeper schemas have no sample.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ from mcpfactory_runtime.types import Json
 
 
 class _Nothing:
-    """No value can be made."""
+    """Type of `NOTHING`."""
 
 
 NOTHING: Final = _Nothing()
+"""Result if no value can be created."""
 
-_DEPTH: Final = 8  # levels of schemas in each other
-_OPTIONAL_DEPTH: Final = 2  # levels at which optional members are filled in
-_MOST_PARTS: Final = 200  # parts of a merged `allOf`
-_MOST_ITEMS: Final = 20  # items of an array
-# Schemas visited for one sample, and values in it: each schema can refer to all others again, eight levels deep.
-_MOST: Final = 5_000
-_LARGEST: Final = 2**53  # above it not every integer has a float
+_DEPTH: Final = 8  # maximum nesting of schemas
+_OPTIONAL_DEPTH: Final = 2  # maximum nesting at which optional members are filled in
+_MAX_PARTS: Final = 200  # parts of a merged `allOf`
+_MAX_ITEMS: Final = 20  # items of an array
+# Schemas visited for one sample, plus its values. The depth limit is not enough: each schema can refer to all others.
+_MAX_VISITS: Final = 5_000
+_MAX_EXACT: Final = 2**53  # maximum up to which each integer is exact as a float
 _LONGEST_INVALID: Final = 500  # characters of an invalid text
-_OTHER_TYPE: Final = {"mcpfactory": ["no", "such", "value"]}  # an object, which no scalar or array schema permits
+_OTHER_TYPE: Final = {"mcpfactory": ["no", "such", "value"]}  # an object, invalid for scalar and array schemas
 _SHAPING: Final = frozenset({"properties", "required", "items", "type", *COMBINATORS})
 _PLAIN: Final = ("string", "number", "integer", "boolean")
 _FORMATS: Final = {
@@ -73,17 +74,17 @@ def sample(
 
     Args:
         schema: the schema.
-        root: the document that its references point into.
-        depth: levels around the schema; below a few levels only required members are filled in.
+        root: document for its references.
+        depth: nesting level of the schema; optional members are omitted at deeper levels.
         minimal: fill in only required members and items, do not check the author's values, and use any text if no
             match for a pattern is known.
-        lenient: ignore the patterns that servers do not enforce.
+        lenient: ignore patterns that servers do not enforce.
     """
     return _Sampler(root, minimal=minimal, lenient=lenient).of(schema, depth)
 
 
 def stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the values that the author wrote into a schema, the most binding first."""
+    """Yield the author's values in a schema, those of the most restrictive keyword first."""
     for keyword in ("const", "enum", "examples", "example", "default"):
         value = schema.get(keyword)
         if keyword in {"enum", "examples"}:
@@ -93,7 +94,7 @@ def stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
-    """Yield other values of the schema, likeliest first; different steps give different values."""
+    """Yield other values of the schema, most likely valid ones first. Different steps give different values."""
     schema = resolve(schema, root)
     schema = schema if isinstance(schema, dict) else {}
     enum = schema.get("enum")
@@ -144,13 +145,13 @@ def invalid_values(schema: Any, root: Mapping[str, Any]) -> Iterator[Any]:
 
 
 class _Sampler:
-    """Maker of one sample, with a limit on the schemas that it visits."""
+    """Generator of one sample, with a limit on visited schemas."""
 
     def __init__(self, root: Mapping[str, Any], *, minimal: bool, lenient: bool) -> None:
         self._root = root
         self._minimal = minimal
         self._lenient = lenient
-        self._left = _MOST
+        self._left = _MAX_VISITS
 
     def of(self, schema: Any, depth: float) -> Any:
         if isinstance(schema, bool):
@@ -179,7 +180,7 @@ class _Sampler:
                 continue
             if types_of(rest) and types_of(inner) and not common_types(rest, inner):
                 continue
-            value = self.of({"allOf": [rest, inner]} if rest.keys() & _SHAPING else inner, _beside(depth))
+            value = self.of({"allOf": [rest, inner]} if rest.keys() & _SHAPING else inner, _part_depth(depth))
             if value is not NOTHING:
                 return value
         nullable = any(types_of(branch) == ["null"] for branch in branches)
@@ -196,7 +197,7 @@ class _Sampler:
         if members := properties_of(merged):
             names = dict.fromkeys(name for part in (*reversed(parts), own) for name in properties_of(part))
             merged["properties"] = {name: members[name] for name in names}
-        return self.of(merged, _beside(depth)) if len(parts_of(merged, "allOf")) <= _MOST_PARTS else NOTHING
+        return self.of(merged, _part_depth(depth)) if len(parts_of(merged, "allOf")) <= _MAX_PARTS else NOTHING
 
     def _describes_object(self, schema: Mapping[str, Any], levels: int = 3) -> bool:
         if schema.get("type") == "object" or "properties" in schema:
@@ -204,7 +205,7 @@ class _Sampler:
         parts = [resolve(part, self._root) for part in parts_of(schema, "allOf")] if levels else []
         return any(isinstance(part, dict) and self._describes_object(part, levels - 1) for part in parts)
 
-    # --- one maker a type ---
+    # --- one method per type ---
 
     def object(self, schema: Mapping[str, Any], depth: float) -> Any:
         # A dict keeps the document's order; the order of a set differs between processes.
@@ -237,15 +238,15 @@ class _Sampler:
         first = [value for value in made if value is not NOTHING]
         if first and fewest <= len(first):
             return first
-        if fewest > _MOST_ITEMS or _count(schema, "maxItems", 1) < 1 or (self._minimal and fewest == 0):
+        if fewest > _MAX_ITEMS or _count(schema, "maxItems", 1) < 1 or (self._minimal and fewest == 0):
             return [] if fewest == 0 else NOTHING
         before = self._left
         value = self.of(items_of(schema), depth + 1)
-        more = (before - self._left) * max(0, fewest - 1)  # every item counts, because arrays can be nested
+        more = (before - self._left) * max(0, fewest - 1)  # count each item, because arrays can be nested
         if more > max(0, self._left):
             return NOTHING
         self._left -= more
-        if fewest == 0 and (value is NOTHING or value is None):  # null: its objects are too deep
+        if fewest == 0 and (value is NOTHING or value is None):  # null if its objects are nested too deeply
             return []
         if value is NOTHING:
             return NOTHING
@@ -274,9 +275,9 @@ class _Sampler:
     def integer(self, schema: Mapping[str, Any], _depth: float) -> Any:
         (low, above), (high, below) = _lowest(schema), _highest(schema)
         written = schema.get("multipleOf", 1)
-        step = int(written) if is_number(written) and 1 <= written <= _LARGEST and written == int(written) else 1
+        step = int(written) if is_number(written) and 1 <= written <= _MAX_EXACT and written == int(written) else 1
         least = 1 if low == -math.inf else math.ceil(low) + (1 if above and low == math.ceil(low) else 0)
-        value = -(-max(least, 1 if least <= 1 and high >= 1 else least) // step) * step  # exact, however large
+        value = -(-max(least, 1 if least <= 1 and high >= 1 else least) // step) * step  # integer division is exact
         if value > high or (below and value == high):
             most = math.floor(high) - (1 if below and high == math.floor(high) else 0)
             value = most // step * step
@@ -306,8 +307,8 @@ _MAKERS: Final[Mapping[str, Callable[[_Sampler, Mapping[str, Any], float], Any]]
 }
 
 
-def _beside(depth: float) -> float:
-    """Return the depth for a part of a composed schema: less than a level more, so that deep ones still get a sample."""
+def _part_depth(depth: float) -> float:
+    """Return the depth for a part of a composed schema: deep parts count less, so that they still get a sample."""
     return depth + (1 if depth < _OPTIONAL_DEPTH else 0.25)
 
 
@@ -320,16 +321,16 @@ def _author_value(schema: Mapping[str, Any]) -> Any:
         fitting = [value for value in enum if _has_type(value, schema)] or enum
         chosen = next((value for value in fitting if value is not None), None)
         if chosen is not None or "null" in (types_of(schema) or ["null"]):
-            return chosen  # otherwise only null is listed, and `type` excludes it
+            return chosen  # otherwise null is the only listed value, and `type` excludes it
     stated = stated_values({key: value for key, value in schema.items() if key != "enum"})
-    return next((value for value in stated if value is not None and _fits_plainly(value, schema)), NOTHING)
+    return next((value for value in stated if value is not None and _fits_simple_bounds(value, schema)), NOTHING)
 
 
-def _fits_plainly(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Return True if an author's example has one of the schema's types and keeps its simple bounds. Many do not."""
+def _fits_simple_bounds(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Return True if an author's example has one of the schema's types and is within its simple bounds."""
     if not _has_type(value, schema):
         return False
-    if isinstance(value, dict | list):  # only a validator could tell if it fits
+    if isinstance(value, dict | list):  # would require a validator
         return False
     if isinstance(value, str):
         if not _count(schema, "minLength", 0) <= len(value) <= _count(schema, "maxLength", MAX_TEXT_LENGTH):
@@ -366,7 +367,7 @@ def _distinct(items: Any, value: Any, number: int) -> Any:
 
 
 def _count(schema: Mapping[str, Any], keyword: str, default: int) -> int:
-    """Return a bound of length or number."""
+    """Return a bound of a length or of a number of items."""
     value = schema.get(keyword)
     return int(value) if is_number(value) and 0 <= value < math.inf else default
 
@@ -390,7 +391,7 @@ def _limit(schema: Mapping[str, Any], keyword: str, default: float) -> float:
 
 def _bound(schema: Mapping[str, Any], *, low: bool, integer: bool) -> Any:
     bound, exclusive = _lowest(schema) if low else _highest(schema)
-    if abs(bound) > _LARGEST or (exclusive and not integer):
+    if abs(bound) > _MAX_EXACT or (exclusive and not integer):
         return NOTHING
     if exclusive:
         return math.floor(bound) + 1 if low else math.ceil(bound) - 1
@@ -422,12 +423,12 @@ def _invalid_texts(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _invalid_arrays(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
-    fewest, most = _count(schema, "minItems", 0), _count(schema, "maxItems", _MOST_ITEMS)
+    fewest, most = _count(schema, "minItems", 0), _count(schema, "maxItems", _MAX_ITEMS)
     value = sample(items_of(schema), root, 2)
     if value is not NOTHING:
-        if 0 < fewest <= _MOST_ITEMS:
+        if 0 < fewest <= _MAX_ITEMS:
             yield [value] * (fewest - 1)
-        if most < _MOST_ITEMS:
+        if most < _MAX_ITEMS:
             yield [value] * (most + 1)
     yield from ([one] for one in invalid_values(items_of(schema), root))
 

@@ -1,17 +1,17 @@
-"""Compiler of a JSON Schema into one pydantic-core validator for a tool's arguments.
+"""Compiler of a JSON Schema into a pydantic-core validator for a tool's arguments.
 
-The rules:
+Rules:
 
-1. A valid argument is passed on unchanged in its JSON form: whole numbers stay whole, unknown properties are kept,
-   and strings stay strings regardless of `format`. (5.0 given for an integer becomes 5.)
-2. Harmless mistakes of models are repaired, but only if the unchanged value fits no alternative:
+1. A valid argument is not changed: integers stay integers, unknown properties are kept, and strings stay strings
+   regardless of `format`. (5.0 for an integer becomes 5.)
+2. Harmless mistakes of models are repaired, but only if the unchanged value matches no alternative:
    "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is ambiguous),
-   JSON text for an array or an object, and null for an optional argument that is not nullable (it is left out).
+   JSON text for an array or an object. Null for an optional argument that is not nullable is omitted.
 3. Constraints that cannot be checked in linear time, or at all, are skipped: patterns with lookaround,
    `unevaluated…`, and `oneOf`, `not` and `if` that depend on either (`applicators`); an enumeration without a value
-   of its type; a reference cycle that never enters the value. The upstream validates these.
+   of its type; a reference cycle that applies to the same value. The upstream API validates these.
 4. A schema with an unknown dialect or an unresolvable reference is refused (`references`). Arguments that need too
-   many validation attempts are refused also, because schemas that refer to others twice multiply (`Visits`).
+   many validation attempts are also refused: several references per schema multiply the attempts (`Visits`).
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile
 CoreSchema = core_schema.CoreSchema
 _ANY: Final = core_schema.any_schema()
 _MAX_DEPTH: Final = 100  # levels in one schema; values below that are not validated
-_MAX_COUNT: Final = 2**53  # of letters, items or properties; what pydantic-core counts with ends soon after
+_MAX_COUNT: Final = 2**53  # characters, items or properties; within the range of integers in pydantic-core
 
-_ALWAYS_VISITS: Final = 10_000  # visits; some 0.1 seconds
-_VISITS_PER_VALUE: Final = 100  # more for each value in the arguments, so that long lists pass
+_ALWAYS_VISITS: Final = 10_000  # visits for any arguments; about 0.1 seconds
+_VISITS_PER_VALUE: Final = 100  # additional visits for each value in the arguments, so that long lists are accepted
 _TOO_MANY: Final = "they would have to be tried against too many combinations of this tool's schemas"
-_BEYOND: Final = frozenset({"oneOf", "not", "if", "dependentRequired", "dependentSchemas"})
+_UNSUPPORTED: Final = frozenset({"oneOf", "not", "if", "dependentRequired", "dependentSchemas"})
 
 
 class ArgumentValidator:
@@ -83,11 +83,10 @@ class ArgumentValidator:
         self._properties = properties
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments, repaired if rule 2 of this module allows it.
+        """Return the arguments, repaired by rule 2 of this module.
 
         Raises:
-            ArgumentError: the arguments are invalid; its message names each argument, its problem and the allowed
-                values.
+            ArgumentError: the arguments are invalid; the message contains the problems and the allowed values.
         """
         try:
             result: dict[str, Any] = self._validator.validate_python(arguments, context=Visits(arguments))
@@ -101,10 +100,10 @@ class ArgumentValidator:
 
 
 def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
-    """Compile an `inputSchema` (its root is an object). What pydantic-core cannot express is let through.
+    """Compile an `inputSchema`, whose root is an object. Unsupported constraints are not checked (rule 3).
 
     Raises:
-        UnusableSchemaError: by rule 4 of this module.
+        UnusableSchemaError: the dialect is unknown, or a reference is unresolvable (rule 4).
     """
     compiler = _Compiler(schema)
     try:
@@ -115,24 +114,24 @@ def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
 
 
 class _Compiler:
-    """One walk over a schema. `lenient` adds the repairs of rule 2; the branches of a union are tried without it first."""
+    """Compiler of one schema. `lenient` adds the repairs of rule 2; unions first try their branches without it."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._references = SchemaReferences(root)
         self._dialect = self._references.dialect
-        self._definitions: dict[str, CoreSchema | None] = {}  # None until it is compiled
+        self._definitions: dict[str, CoreSchema | None] = {}  # None until compiled
         self._nulls: dict[str, bool] = {}
         self._waiting: list[tuple[str, Any, bool]] = []
         self._owner: str | None = None  # the definition that applies to the value being compiled
         self._branched = False  # True if the schema being compiled applies several schemas
-        self._listing: dict[int, tuple[Any, bool]] = {}  # enumeration by its id, itself, and whether it permits nothing
-        self._leads: dict[str, set[str]] = {}  # definition → those that it applies to the same value; never a cycle
+        self._listing: dict[int, tuple[Any, bool]] = {}  # id() of an enumeration → itself, True if it permits nothing
+        self._applied: dict[str, set[str]] = {}  # definition → those that it applies to the same value; acyclic
 
     def root(self) -> CoreSchema:
         body = self._root if "type" in self._root else {**self._root, "type": "object"}
         schema = self._before(self._drop_nulls(), self.compile(body, lenient=True))
-        while self._waiting:  # one after the other, not inside each other: a chain of references may be long
+        while self._waiting:  # a queue instead of recursion, because a chain of references may be long
             name, target, lenient = self._waiting.pop()
             self._owner, self._branched = name, False
             compiled: Any = self.compile(target, lenient=lenient)
@@ -153,8 +152,8 @@ class _Compiler:
         steps = self._steps(schema, lenient, depth)
         if len(steps) > 1 and lenient:  # a value repaired by one step must still satisfy the others
             steps += self._steps(schema, False, depth)
-        if not _BEYOND.isdisjoint(schema) and not (self._dialect.lonely and "$ref" in schema):
-            steps += self._beyond(schema, depth)
+        if not _UNSUPPORTED.isdisjoint(schema) and not (self._dialect.lonely and "$ref" in schema):
+            steps += self._unsupported_steps(schema, depth)
             self._branched = True
         self._branched |= len(steps) > 1
         result = _ANY if not steps else steps[0] if len(steps) == 1 else core_schema.chain_schema(steps)
@@ -163,29 +162,29 @@ class _Compiler:
         return result
 
     def _steps(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> list[CoreSchema]:
-        """Return the checks for a value in order: the schema's own keywords, its reference, its combinators."""
+        """Return the checks in order: the schema's own keywords, its reference, its combinators."""
         refers = isinstance(schema.get("$ref"), str)
         if refers and self._dialect.lonely:
             return [self._reference(schema, lenient=lenient)]
-        steps = [self._own(schema, lenient, depth)]
+        steps = [self._own_keywords(schema, lenient, depth)]
         if refers:
             steps.append(self._reference(schema, lenient=lenient))
         steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in parts_of(schema, "allOf")]
         steps += [
             self._union(branches, lenient, depth)
             for key in ("anyOf", "oneOf")
-            if (branches := parts_of(schema, key)) and (lenient or key == "anyOf" or not self._judges_one(schema))
+            if (branches := parts_of(schema, key)) and (lenient or key == "anyOf" or not self._can_check_one_of(schema))
         ]
         return [step for step in steps if step is not _ANY]
 
-    def _beyond(self, schema: Mapping[str, Any], depth: int) -> list[CoreSchema]:
+    def _unsupported_steps(self, schema: Mapping[str, Any], depth: int) -> list[CoreSchema]:
         """Return the checks for keywords that pydantic-core does not support; they never repair."""
 
         def compiled(part: Any) -> CoreSchema:
             return self.compile(part, lenient=False, depth=depth + 1)
 
         steps: list[CoreSchema] = []
-        if self._judges_one(schema):
+        if self._can_check_one_of(schema):
             steps.append(one_of_schema([compiled(branch) for branch in schema["oneOf"]]))
         if "not" in schema and self._is_exact(schema["not"]):
             steps.append(not_schema(compiled(schema["not"])))
@@ -199,7 +198,7 @@ class _Compiler:
             )
         return steps
 
-    def _judges_one(self, schema: Mapping[str, Any]) -> bool:
+    def _can_check_one_of(self, schema: Mapping[str, Any]) -> bool:
         """Return True if `one_of_schema` can check the schema's `oneOf`."""
         branches = parts_of(schema, "oneOf")
         return len(branches) > 1 and self._is_exact(branches)
@@ -208,13 +207,13 @@ class _Compiler:
         return is_exact(schema, self._references, self._lists_none)
 
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
-        """Return True if a schema lists values and its other keywords permit none, or the result is unknown."""
+        """Return True if a schema lists values and its other keywords permit none, or this is unknown."""
         values = listed_values(schema)
         if values is None:
             return False
         found = self._listing.get(id(schema))
         if found is None:
-            self._listing[id(schema)] = schema, True  # unknown while a reference cycle leads here
+            self._listing[id(schema)] = schema, True  # unknown, for reference cycles back to this schema
             found = self._listing[id(schema)] = schema, not self._permitted(values, schema, 0)
         return found[1]
 
@@ -225,14 +224,14 @@ class _Compiler:
         rest = {key: value for key, value in schema.items() if key in OWN_KEYS or key == "type"}
         if rest.keys() - {"type"}:
             try:
-                check = SchemaValidator(self._own(rest, False, depth + 1))
-            except SchemaError:  # it refers to definitions, which are known when all of it is compiled
+                check = SchemaValidator(self._own_keywords(rest, False, depth + 1))
+            except SchemaError:  # it contains references, whose definitions are not compiled yet
                 return []
             fitting = [value for value in fitting if check.isinstance_python(value)]
         return fitting
 
-    def _own(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
-        """Return the schema's keywords apart from `$ref` and the combinators."""
+    def _own_keywords(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
+        """Compile the schema's keywords apart from `$ref` and the combinators."""
         if (values := listed_values(schema)) is not None:
             return _plain(Enumeration(self._permitted(values, schema, depth) or values, lenient=lenient))
         kind = schema.get("type")
@@ -252,11 +251,11 @@ class _Compiler:
         )
 
     def _union(self, branches: list[Any], lenient: bool, depth: int, *, bare: bool = False) -> CoreSchema:
-        """Return the first branch that fits without repair, or else with it. `bare`: only the keywords of `_own` count."""
+        """Compile a union that tries its branches without repairs, then with them. `bare`: use only own keywords."""
 
         def compile_(branch: Any, lenient: bool) -> CoreSchema:
             if bare:
-                return self._own(branch, lenient, depth + 1)
+                return self._own_keywords(branch, lenient, depth + 1)
             return self.compile(branch, lenient=lenient, depth=depth + 1)
 
         nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
@@ -283,29 +282,29 @@ class _Compiler:
             return self.compile(target, lenient=lenient)
         name = f"{place} {'lenient' if lenient else 'strict'}"
         if self._owner is not None:
-            if self._leads_to(name, self._owner):
+            if self._applies(name, self._owner):
                 return _ANY
-            self._leads.setdefault(self._owner, set()).add(name)
+            self._applied.setdefault(self._owner, set()).add(name)
         if name not in self._definitions:
             self._definitions[name] = None
             self._waiting.append((name, target, lenient))
         return core_schema.definition_reference_schema(name)
 
-    def _leads_to(self, start: str, end: str) -> bool:
+    def _applies(self, start: str, end: str) -> bool:
         """Return True if the definition `start` equals `end` or applies it to the same value."""
         open_, seen = [start], {start}
         while open_:
             name = open_.pop()
             if name == end:
                 return True
-            open_ += self._leads.get(name, set()) - seen
+            open_ += self._applied.get(name, set()) - seen
             seen.update(open_)
         return False
 
-    # --- one kind of value each ---
+    # --- one method per type ---
 
     def _inside(self, schema: Any, lenient: bool, depth: int) -> CoreSchema:
-        """Return a schema for a part of the value."""
+        """Compile a schema for a part of the value, such as a property or an item."""
         before, self._owner = self._owner, None
         result = self.compile(schema, lenient=lenient, depth=depth + 1)
         self._owner = before
@@ -396,7 +395,7 @@ class _Compiler:
         return core_schema.no_info_before_validator_function(repair, schema)
 
     def _drop_nulls(self) -> Callable[[Any], Any]:
-        """Leave out null for optional arguments that are not nullable."""
+        """Return a function that omits null for optional arguments that are not nullable."""
         required = required_of(self._root)
         optional = ((name, part) for name, part in properties_of(self._root).items() if name not in required)
         names = frozenset(name for name, part in optional if not self._nullable(part))
@@ -406,7 +405,7 @@ class _Compiler:
                 return value
             return {name: item for name, item in value.items() if item is not None or name not in names}
 
-        return drop if names else _same
+        return drop if names else _identity
 
     def _nullable(self, schema: Any, depth: int = 0) -> bool:
         """Return True if null may satisfy the schema, or if this is uncertain."""
@@ -421,7 +420,7 @@ class _Compiler:
         every = [self._nullable(part, depth + 1) for part in parts_of(schema, "allOf")]
         if isinstance(schema.get("$ref"), str):
             place, target = self._references.follow(schema)
-            if (known := self._nulls.get(f"{place}")) is None:  # each once: many schemas may ask each other
+            if (known := self._nulls.get(f"{place}")) is None:  # cached, because schemas may refer to each other often
                 self._nulls[f"{place}"] = True
                 known = self._nulls[f"{place}"] = self._nullable(target, depth + 1)
             every.append(known)
@@ -450,7 +449,7 @@ def _plain(check: Callable[[Any], Any]) -> CoreSchema:
 
 
 def _positional(places: list[CoreSchema], items: CoreSchema) -> CoreSchema:
-    """`prefixItems`: a shorter array is valid too, so there is one tuple per length."""
+    """Compile `prefixItems`, with one tuple schema per length because shorter arrays are valid."""
     count = len(places)
     choices: dict[Any, CoreSchema] = {f"{STRICT}{n}": core_schema.tuple_schema(places[:n]) for n in range(count)}
     choices[f"{STRICT}{count}"] = core_schema.tuple_schema([*places, items], variadic_item_index=count)
@@ -463,7 +462,7 @@ def _kind_tag(value: Any) -> str:
     return f"{STRICT}{names.get(type(value), 'other')}"
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -478,14 +477,14 @@ def _count(value: Any) -> int | None:
 
 
 class TooManyVisitsError(Exception):
-    """Definitions are tried too often: thirty that each refer to the next twice are a billion tries.
+    """Too many validation attempts: thirty definitions that each refer to the next one twice need a billion.
 
-    Not a ValueError, so that it ends the whole validation and not one branch.
+    Not a ValueError, because pydantic-core would treat that as the failure of one branch.
     """
 
 
 class Visits:
-    """The visits of one call, which is its validation's context."""
+    """Counter of the visits in one validation, passed as its context."""
 
     __slots__ = ("_arguments", "_left")
 
@@ -494,21 +493,21 @@ class Visits:
         self._left = _ALWAYS_VISITS
 
     def count(self) -> None:
-        """One more.
+        """Count a visit.
 
         Raises:
-            TooManyVisitsError: they are too many for these arguments.
+            TooManyVisitsError: there are too many for these arguments.
         """
         self._left -= 1
         if self._left < 0:
             if self._arguments is None:
                 raise TooManyVisitsError
             self._left = _VISITS_PER_VALUE * _count_values(self._arguments)
-            self._arguments = None  # only once
+            self._arguments = None  # the limit is extended only once
 
 
 def counted(definition: core_schema.CoreSchema) -> core_schema.CoreSchema:
-    """Return the definition, whose every use counts as a visit."""
+    """Wrap a definition to count each use as a visit."""
     return core_schema.with_info_before_validator_function(_visit, definition)
 
 

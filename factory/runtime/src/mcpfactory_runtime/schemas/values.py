@@ -1,7 +1,7 @@
-"""Validate and repair single values, and explain errors to a model.
+"""Validation and repair of single values, and error messages for models.
 
-Union branches appear in the errors' places as labels (`STRICT` or `LENIENT`, then the branch); they are taken out here, and
-of several branches that failed the closest one is reported. Values are echoed only when short, links never.
+The location of an error contains a label for each branch of a union (`STRICT` or `LENIENT`, then the branch). This
+module removes the labels, and reports only the closest of several failed branches. Long values are not echoed.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from mcpfactory_runtime.schemas.walk import types_of
 
 STRICT: Final = "\0x"
 LENIENT: Final = "\0l"
-_MAX_PROBLEMS: Final = 8
-_MAX_ECHO: Final = 60
-_MISMATCH: Final = 100  # the score of a branch whose kind of value is another
+_MAX_PROBLEMS: Final = 8  # problems in one message
+_MAX_ECHO: Final = 60  # characters of an echoed value
+_MISMATCH: Final = 100  # distance of a branch for another type of value
 
 Place = tuple[str | int, ...]
 
@@ -54,7 +54,7 @@ _WITHOUT_VALUE: Final = frozenset({"missing", "forms", "recursion_loop", "recurs
 
 
 class ArgumentError(ValueError):
-    """The arguments of a call do not fit the tool's input schema. `problems` has one sentence part for each argument."""
+    """Arguments that do not match the tool's input schema. `problems` has a phrase for each invalid argument."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -77,12 +77,12 @@ class _FoundProblem:
 
 
 def problem(text: str) -> PydanticCustomError:
-    """Return an error whose text is the rest of a sentence that begins with the argument's name: "must be at least 1"."""
+    """Return an error. Its text continues a sentence that begins with the argument's name: "must be at least 1"."""
     return PydanticCustomError("problem", "{text}", {"text": text})
 
 
 def merge_errors(refusals: Iterable[ValidationError]) -> ValidationError:
-    """Return the errors of several validations as those of one."""
+    """Merge the errors of several validations into one."""
     found: list[InitErrorDetails] = []
     for one in (one for refusal in refusals for one in refusal.errors(include_url=False)):
         context = one.get("ctx", {})
@@ -98,7 +98,7 @@ def show(value: Any) -> str:
 
 
 def explain(error: ValidationError, properties: Sequence[str] = ()) -> ArgumentError:
-    """Make the message. `properties` are the tool's arguments, for suggestions."""
+    """Return the error for a failed validation. `properties` are the tool's arguments, for suggestions."""
     found = [
         _FoundProblem(tuple(one["loc"]), one["type"], _text(one["type"], one.get("ctx", {}), one["msg"]), one["input"])
         for one in error.errors(include_url=False)
@@ -121,10 +121,10 @@ def _sentence(one: _FoundProblem, properties: Sequence[str]) -> str:
         return f"{name} {one.text}" + (f"; did you mean {close[0]}?" if close else known)
     if one.code in _WITHOUT_VALUE:
         return f"{name} {one.text}"
-    return f"{name} {one.text}, not {_given(one.value)}"
+    return f"{name} {one.text}, not {_shown_value(one.value)}"
 
 
-def _given(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -135,7 +135,7 @@ def _given(value: Any) -> str:
 
 def _name(place: Place) -> str:
     name = ""
-    for part in place[:-1] if place[-1:] == ("[key]",) else place:  # a name, by `propertyNames`
+    for part in place[:-1] if place[-1:] == ("[key]",) else place:  # "[key]": an error of `propertyNames`
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else str(part)
     if len(name) > 2 * _MAX_ECHO:
         name = f"{name[:_MAX_ECHO]}…{name[-_MAX_ECHO:]}"
@@ -144,7 +144,7 @@ def _name(place: Place) -> str:
 
 
 def _flatten(found: Iterable[_FoundProblem]) -> list[_FoundProblem]:
-    """Take the labels out: per union, the errors of its closest branch, or one that sums the branches up."""
+    """Remove the labels: for each union, keep the errors of its closest branch, or one that summarizes the branches."""
     plain: list[_FoundProblem] = []
     unions: dict[Place, dict[str, list[_FoundProblem]]] = {}
     for one in found:
@@ -178,7 +178,7 @@ def _closest(branches: list[list[_FoundProblem]]) -> list[_FoundProblem]:
 
 
 def _distance(branch: list[_FoundProblem]) -> int:
-    """Return the distance of a value from a branch: by type, then by tag (a constant), then by other errors."""
+    """Return the distance of a value from a branch: type errors weigh most, then enumerations and constants."""
     total = 0
     for one in branch:
         if not one.place and one.code in _KIND_ERRORS:
@@ -197,9 +197,9 @@ KEYS_BY_KIND: Final[dict[str, frozenset[str]]] = {
     "string": frozenset({"minLength", "maxLength", "pattern"}),
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
 }
-"""The keywords that speak of one kind of value."""
+"""Keywords that apply to one type of value, by type."""
 OWN_KEYS: Final = frozenset().union(*KEYS_BY_KIND.values())
-_HASHED: Final = 2**60  # larger whole numbers may have hash collisions
+_MAX_HASHED: Final = 2**60  # larger integers may have hash collisions
 
 _BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
     ("minimum", "at least", operator.ge),
@@ -210,7 +210,7 @@ _BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
 
 
 class Number:
-    """A number within its bounds; `whole` also turns 5.0 into 5, which JSON Schema calls an integer (§6.1.1)."""
+    """Validator of numbers. `whole` requires integers, and converts 5.0, which is valid (JSON Schema §6.1.1), to 5."""
 
     __slots__ = ("_bounds", "_lenient", "_multiple", "_whole")
 
@@ -221,7 +221,7 @@ class Number:
         self._bounds = [(words, inside, schema[key]) for key, words, inside in _BOUNDS if is_number(schema.get(key))]
 
     def __call__(self, value: Any) -> Any:
-        """Return the number; raises a problem."""
+        """Return the number, or raise a `problem`."""
         if self._lenient and isinstance(value, str):
             value = number_from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -239,7 +239,7 @@ class Number:
 
 
 class Enumeration:
-    """One of the listed values, compared as JSON: 1 equals 1.0 but not true."""
+    """Validator of listed values, compared as JSON: 1 equals 1.0 but not true."""
 
     __slots__ = ("_by_key", "_by_text", "_values")
 
@@ -250,7 +250,7 @@ class Enumeration:
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value, or the listed one that its text means; raises a problem."""
+        """Return the value or, if lenient, the listed one with the same text; or raise a `problem`."""
         key = json_key(value)
         if key in self._by_key:
             return value
@@ -262,7 +262,7 @@ class Enumeration:
 
 
 def check_size(low: int, high: int | None, value: Any) -> Any:
-    """`minProperties` and `maxProperties`."""
+    """Check `minProperties` and `maxProperties`."""
     if len(value) < low:
         raise problem(f"needs at least {low} {'property' if low == 1 else 'properties'}")
     if high is not None and len(value) > high:
@@ -271,14 +271,14 @@ def check_size(low: int, high: int | None, value: Any) -> Any:
 
 
 def check_unique(value: list[Any]) -> list[Any]:
-    """`uniqueItems`."""
+    """Check `uniqueItems`."""
     if len({json_key(one) for one in value}) < len(value):
         raise problem("must not have two items that are the same")
     return value
 
 
 def number_from_text(text: str) -> Any:
-    """Return the number that a text is in JSON, or the text."""
+    """Return the number if a text is a JSON number, otherwise the text."""
     if re.fullmatch(r"\s*-?(0|[1-9]\d{0,300})(\.\d{1,300})?([eE][+-]?\d{1,3})?\s*", text, re.ASCII):
         number = json.loads(text)
         return number if math.isfinite(number) else text
@@ -286,7 +286,7 @@ def number_from_text(text: str) -> Any:
 
 
 def text_from_integer(value: Any) -> Any:
-    """Return the text of a whole number (not of 1.0, whose text may be meant as 1.00), or the value."""
+    """Return the text of an integer, otherwise the value. The text of 1.0 is ambiguous: it may be meant as 1.00."""
     return str(value) if type(value) is int and abs(value) < 10**40 else value
 
 
@@ -296,7 +296,7 @@ def boolean_from_text(value: Any) -> Any:
 
 
 def _container_from_text(opening: str, value: Any) -> Any:
-    """Return the array or object that a text is in JSON, or the value."""
+    """Return the array or object if a value is its JSON text, otherwise the value."""
     if isinstance(value, str) and value.lstrip().startswith(opening):
         try:
             return json.loads(value)
@@ -310,14 +310,14 @@ array_from_text = partial(_container_from_text, "[")
 
 
 def value_from_text(schema: Any, text: str) -> Any:
-    """Return the value that a person typed: text where the schema permits only text (and null), otherwise JSON."""
+    """Return the value of typed text: the text if the schema permits only strings (and null), otherwise parsed JSON."""
     kinds = set(types_of(schema))
     if kinds == {"string"} or (kinds == {"string", "null"} and text != "null"):
         return text
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return [text] if kinds == {"array"} else text  # the server reports the error
+        return [text] if kinds == {"array"} else text  # the server reports it if it is invalid
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
@@ -330,7 +330,7 @@ def _is_multiple(value: float, of: float) -> bool:
         return value % of == 0
     try:
         ratio = value / of
-    except OverflowError:  # an integer that no float can be
+    except OverflowError:  # the integer exceeds the range of floats
         (above, below), (step, part) = value.as_integer_ratio(), of.as_integer_ratio()
         return above * part % (below * step) == 0
     return math.isfinite(ratio) and math.isclose(ratio, round(ratio), rel_tol=1e-9, abs_tol=1e-9)
@@ -362,7 +362,7 @@ def json_key(value: Any) -> Any:
         return ("object", frozenset((name, json_key(one)) for name, one in value.items()))
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, int) and abs(value) >= _HASHED:  # the hash of a text cannot be chosen by who sends it
+    if isinstance(value, int) and abs(value) >= _MAX_HASHED:  # a sender cannot choose the hash of a text
         return ("number", hex(value))
     return value if isinstance(value, str | int | float) else repr(value)
 

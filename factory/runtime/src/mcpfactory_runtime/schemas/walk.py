@@ -1,7 +1,7 @@
-"""Walks over JSON Schema: which keywords hold schemas, readers of one schema, and references within a document.
+"""Traversal of JSON Schema: keywords that contain schemas, readers of one schema, and references in a document.
 
-Schemas come from people and from unknown servers. The readers (`types_of`, `properties_of` …) therefore accept any
-value, and `walk` does not recurse.
+Schemas may come from unknown servers. Therefore the readers (`types_of`, `properties_of` …) accept any value, and
+`walk` does not recurse.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
 Steps = tuple[str | int, ...]
-"""A place in a schema: the keyword, and the name or position below it, for each level."""
+"""Location in a schema: for each level the keyword, and the name or index below it."""
 
 APPLICATORS: Final[dict[str, Literal["one", "list", "map"]]] = {
     **dict.fromkeys(("additionalItems", "additionalProperties", "contains", "contentSchema"), "one"),
@@ -19,19 +19,19 @@ APPLICATORS: Final[dict[str, Literal["one", "list", "map"]]] = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "list"),
     **dict.fromkeys(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"), "map"),
 }
-"""Keywords that hold a schema, a list of schemas, or schemas by name. The values of all others are not schemas."""
+"""Keywords that contain a schema, a list of schemas, or schemas by name. All others contain none."""
 COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
 IN_PLACE: Final = frozenset({"$ref", *COMBINATORS, "not", "if", "then", "else", "dependentSchemas"})
-"""Keywords that apply a schema to the same value: a cycle of only these never ends."""
+"""Keywords that apply a schema to the same value. A cycle with only these is infinite."""
 DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
-"""Keywords whose values are data."""
+"""Keywords with data instead of schemas."""
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-_HOPS: Final = 12  # references at the top of a schema that are followed
+_HOPS: Final = 12  # maximum references to follow in a chain
 _PREFIX: Final = "#/$defs/"
 
 
 def children(schema: Any) -> Iterator[tuple[Steps, Any]]:
-    """Yield the schemas that a schema holds directly, with their places. `items` may be a list, as before 2020-12."""
+    """Yield the direct subschemas of a schema, with their locations. `items` may be a list, as before 2020-12."""
     for keyword, value in schema.items() if isinstance(schema, Mapping) else ():
         holds = APPLICATORS.get(keyword)
         if holds == "map":
@@ -43,7 +43,7 @@ def children(schema: Any) -> Iterator[tuple[Steps, Any]]:
 
 
 def walk(schema: Any) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
-    """Yield a schema and all schemas in it, outer before inner, with their places. References are not followed."""
+    """Yield a schema and all its subschemas, outer before inner, with their locations. References are not followed."""
     waiting: list[tuple[Steps, Any]] = [((), schema)]
     while waiting:
         place, part = waiting.pop()
@@ -53,7 +53,7 @@ def walk(schema: Any) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
 
 
 def map_schema(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return the schema with `change` applied to each schema that it holds directly."""
+    """Return the schema with `change` applied to each direct subschema."""
     done = dict(schema)
     for keyword, value in schema.items():
         holds = APPLICATORS.get(keyword)
@@ -66,11 +66,11 @@ def map_schema(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[
     return done
 
 
-# --- what one schema says; {} or [] if it says nothing, or nothing valid ---
+# --- keywords of one schema; {} or [] if missing or invalid ---
 
 
 def types_of(schema: Any) -> list[str]:
-    """Return the types that a schema names."""
+    """Return the types in `type`."""
     kind = schema.get("type") if isinstance(schema, Mapping) else None
     return [one for one in (kind if isinstance(kind, list) else [kind]) if isinstance(one, str)]
 
@@ -88,7 +88,7 @@ def required_of(schema: Any) -> list[str]:
 
 
 def items_of(schema: Any) -> Any:
-    """Return the schema of an array's items: True, which permits anything, if there is none."""
+    """Return the schema of an array's items; True, which permits any value, if there is none."""
     return schema.get("items", True) if isinstance(schema, Mapping) else True
 
 
@@ -108,7 +108,7 @@ def definitions_of(schema: Any) -> Mapping[str, Any]:
 
 
 def escape(token: str) -> str:
-    """Return a name as one reference token of a JSON pointer."""
+    """Return a name as a reference token of a JSON pointer."""
     return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token
 
 
@@ -118,7 +118,7 @@ def unescape(token: str) -> str:
 
 
 def pointer(steps: Iterable[str | int]) -> str:
-    """Return a place as a JSON pointer."""
+    """Return a location as a JSON pointer."""
     return "".join(f"/{escape(str(step))}" for step in steps)
 
 
@@ -128,15 +128,15 @@ def reference_to(name: str) -> str:
 
 
 def definition(reference: Any) -> str:
-    """Return the name behind `#/$defs/<name>`; "" for anything else."""
+    """Return the name in `#/$defs/<name>`; "" for other values."""
     known = isinstance(reference, str) and reference.startswith(_PREFIX)
     return unescape(reference.removeprefix(_PREFIX)) if known else ""
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> Any:
-    """Follow `$ref`s at the top of a schema into the document `root`. Siblings of `$ref` win.
+    """Follow `$ref`s at the top of a schema in the document `root`. Siblings of `$ref` take precedence.
 
-    A dangling, remote or circular reference ends in `{}`.
+    The target of a dangling, remote or circular reference is `{}`.
     """
     for _ in range(_HOPS + 1):
         reference = schema.get("$ref") if isinstance(schema, Mapping) else None
@@ -149,7 +149,7 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> Any:
 
 
 def lookup(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """Follow `$ref`s at the top of a schema into definitions, as `resolve` does."""
+    """Follow `$ref`s at the top of a schema in definitions, as `resolve` does."""
     return resolve(schema, {"$defs": definitions})
 
 
@@ -166,7 +166,7 @@ def _at(root: Any, reference: str) -> Any:
 
 
 def references(schema: Any) -> Iterator[str]:
-    """Yield the names of definitions that a schema refers to, as often as it does."""
+    """Yield the name of the definition for each reference in a schema, with repetitions."""
     waiting = [schema]
     while waiting:
         part = waiting.pop()
@@ -177,7 +177,7 @@ def references(schema: Any) -> Iterator[str]:
 
 
 def reached(schemas: Iterable[Any], definitions: Mapping[str, Any]) -> set[str]:
-    """Return the names of the definitions that schemas refer to, also by way of other definitions."""
+    """Return the names of the definitions that schemas refer to, directly or through other definitions."""
     found: set[str] = set()
     seen: set[int] = set()
     waiting = list(schemas)

@@ -1,1 +1,1 @@
-"""The server: registry, dispatch, context, results, and `Server` above them."""
+"""MCP server: registry, dispatch, context, results, and the `Server` class that combines them."""

@@ -1,4 +1,4 @@
-"""Access to a server over HTTP from the variables MCPFACTORY_AUTH_…: an issuer's keys, or a provider by name."""
+"""Authorization over HTTP as set by MCPFACTORY_AUTH_… variables: by an issuer's keys, or a named provider."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy import LoginProvider, OAuthProxy
 
 SECRETS: Final = ("MCPFACTORY_AUTH_CLIENT_SECRET", "MCPFACTORY_AUTH_KEYS")
-"""Variables that no program which a server starts should see."""
+"""Variables that child processes must not inherit."""
 
 _Given = Mapping[str, str]
 

@@ -1,6 +1,6 @@
 """The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics] [--store ADDRESS]] [--otel] [--log-format json]`.
 
-`login` and `logout` in the first place are about the API behind it.
+With `login` or `logout` as the first argument, it logs in to the API behind the server, or out.
 """
 
 from __future__ import annotations
@@ -35,38 +35,39 @@ class _Runnable(Protocol):  # documented at `Server`, which this module must not
 
 
 def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
-    """Serve as `arguments` say (None: those of the process). Wrong ones end the process with status 2."""
+    """Run a server's command line (None: the arguments of the process); invalid arguments exit with status 2."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        server.rates  # noqa: B018 - the operator may have written what cannot be read; better reported now than to a client
+        server.rates  # noqa: B018 - reports an invalid MCPFACTORY_RATES now, not at the first request
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
     catalog = server.extensions.catalog
-    # The usual way, and the one that has to start fast
+    # The usual case must start fast, so it does not load argparse.
     if not given and not (catalog and catalog.environment_error):
         server.run_stdio()
         return
     if given[:1] in (["login"], ["logout"]):
-        _log(server, given)
+        _log_in_or_out(server, given)
     from argparse import ArgumentParser  # noqa: PLC0415 - see above
 
     parser = ArgumentParser(
-        description=f"{server.name}: an MCP server. Without options it speaks on stdin and stdout.",
-        epilog="`login` and `logout` are about the API behind the server and have their own options.",
+        description=f"{server.name}: an MCP server. Without options, it serves stdio.",
+        epilog="`login` and `logout` apply to the API behind the server, and have their own options.",
     )
     parser.add_argument("--version", action="version", version=f"{server.name} {server.version}")
-    parser.add_argument("--http", action="store_true", help="serve Streamable HTTP instead")
+    parser.add_argument("--http", action="store_true", help="serve Streamable HTTP instead of stdio")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8000, help="port to listen on, 0 for any (default: %(default)s)")
+    parser.add_argument("--open", action="store_true", help="allow a non-loopback address without authorization")
+    parser.add_argument("--metrics", action="store_true", help="serve Prometheus metrics at /metrics (with --http)")
     parser.add_argument(
-        "--open", action="store_true", help="serve everybody who reaches an address that others can reach"
+        "--store",
+        help="shared store of several processes: redis://HOST:PORT/0, sqlite:///FILE (default: MCPFACTORY_STORE)",
     )
-    parser.add_argument("--metrics", action="store_true", help="serve figures for Prometheus at /metrics, with --http")
     parser.add_argument(
-        "--store", help="what several processes share: redis://HOST:PORT/0, sqlite:///FILE (default: MCPFACTORY_STORE)"
+        "--log-format", choices=("text", "json"), default="text", help="json: log each request as a line"
     )
-    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="json: a line for each request")
     parser.add_argument("--otel", action="store_true", help="export traces and metrics by OTLP (configure with OTEL_*)")
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
     if catalog:
@@ -89,7 +90,7 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
 
 
 def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -> None:
-    """Serve HTTP, if the address and who may call fit together."""
+    """Serve HTTP; refuse a non-loopback address without authorization, unless --open is set."""
     from mcpfactory_runtime.storage.base import StoreError  # noqa: PLC0415 - stdio needs none
 
     authorization = _authorization(parser)
@@ -101,12 +102,12 @@ def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -
     try:
         server.run_http(options.host, options.port, workers=options.workers, store=options.store, **authorization)
     except ModuleNotFoundError as error:
-        if error.name != "uvicorn":  # what a server's own code lacks
+        if error.name != "uvicorn":  # a module that the server's own code needs
             raise
         parser.error("--http needs uvicorn, which is not installed\nhint: pip install 'mcpfactory-runtime[http]'")
     except StoreError as error:
         parser.error(str(error))
-    except OSError as error:  # an address that is in use, say
+    except OSError as error:  # for example, the address is in use
         from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loaded by run_http
 
         where = f"{options.host}:{options.port} cannot be listened on: {error.strerror or error}"
@@ -130,8 +131,8 @@ def _observe(server: _Runnable, parser: ArgumentParser, options: Namespace) -> N
         parser.error(str(error))
 
 
-def _log(server: _Runnable, given: Sequence[str]) -> NoReturn:
-    """Log in to the APIs of the generated tools, or out; ends the process."""
+def _log_in_or_out(server: _Runnable, given: Sequence[str]) -> NoReturn:
+    """Log in to the APIs of the generated tools, or log out, and exit."""
     if not server.extensions.packages:
         message = f"error: {server.name} has no API to log in to\nhint: log in only to servers that call an API"
         print(message, file=sys.stderr)  # noqa: T201 - a command for people

@@ -1,7 +1,7 @@
-"""Compose servers: `server.mount(part, prefix)`, and tools that read the resources and prompts of one.
+"""Composition of servers (`server.mount(part, prefix)`), and tools that read resources and prompts.
 
-What is called goes through the part: its own middleware is around its tools, its own lifespan's value is `ctx.state`, and
-`ctx.call` means its own tools.
+Handlers of a part run as if it were served alone: inside its tool middleware, with its lifespan's `ctx.state`, and with
+its tools for `ctx.call`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
-    from mcpfactory_runtime.server.registry import Registry
     from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
     from mcpfactory_runtime.server.transform import TransformOptions
 
@@ -39,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 class CompositionMixin:
-    """A server that others may be mounted in."""
+    """Methods of `Server` that combine servers and transform tools."""
 
     registry: Registry
     routes: HttpRoutes
@@ -54,7 +53,7 @@ class CompositionMixin:
         self._transforms: list[_Transform] = []
 
     def mount(self, part: Any, prefix: str = "") -> None:
-        """Offer everything that another server has: tools, resources, templates, prompts, and completion for them.
+        """Add the tools, resources, templates, prompts and completions of another server.
 
         Its HTTP routes are included under their own paths, and its ready checks with its prefix.
 
@@ -62,13 +61,13 @@ class CompositionMixin:
         to its handlers; its instructions, its request middleware and its rates do not apply.
 
         Args:
-            part: a `Server`, which may still be served alone, or mounted elsewhere; or a `RemoteServer`.
-            prefix: tools and prompts are called `prefix_name`; "" leaves their names. URIs stay unchanged.
+            part: a `Server`, which can also be served alone or mounted elsewhere; or a `RemoteServer`.
+            prefix: tools and prompts are called `prefix_name`; "" keeps their names. URIs stay unchanged.
 
         Raises:
             TypeError: the part is not a server.
-            ValueError: a name, URI or path is taken, or the prefix produces invalid tool names, and nothing was
-                mounted; or the part is this server, or has it as a part.
+            ValueError: a name, URI or path is taken, the prefix produces invalid tool names, or the part is or
+                contains this server. Nothing is mounted then.
         """
         _refuse_other(part)
         if prefix:
@@ -81,7 +80,7 @@ class CompositionMixin:
         mounted.take()
         for route in part.routes:
             self.routes.add(route)
-        self.readiness.include(part.readiness, mounted.before)
+        self.readiness.include(part.readiness, mounted.name_prefix)
         self._mounted.append(mounted)
         self.parts.append(part)
         part.wholes[self] = None
@@ -89,7 +88,7 @@ class CompositionMixin:
             self.notify_changed(kind)
 
     def update_from(self, part: Any) -> None:
-        """Offer the current items of a part; notify clients of changes."""
+        """Offer the current items of a part, and notify clients of changes."""
         for mounted in self._mounted:
             if mounted.part is part:
                 for kind in sorted(mounted.take()):
@@ -98,8 +97,8 @@ class CompositionMixin:
     def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
         """Replace a tool with a transformed one that calls it: a hand-written tool or a tool of a part.
 
-        A generated tool is transformed by `[tools.NAME]` in `mcpfactory.toml`, or by the server that contains its
-        server as a part. A tool of a remote part is transformed after the connection, when its tools are known.
+        Transform a generated tool by `[tools.NAME]` in `mcpfactory.toml`, or in the server that mounts its server.
+        Tools of a remote part are transformed once it has listed them.
 
         Args:
             name: the tool's current name; tool middleware sees the new name.
@@ -108,7 +107,7 @@ class CompositionMixin:
         Raises:
             KeyError: the tool does not exist.
             TypeError: an option is unknown.
-            ValueError: a name, a default or a choice of arguments is invalid; or the tool is generated.
+            ValueError: a name, default or combination of arguments is invalid; or the tool is generated.
         """
         from mcpfactory_runtime.server.transform import check_options, transformed_tool  # noqa: PLC0415 - most servers transform none
 
@@ -133,7 +132,7 @@ class CompositionMixin:
         self.notify_changed("tools")
 
     def add_reading_tools(self) -> None:
-        """Offer resources and prompts also as tools, for clients that support only tools.
+        """Add tools that read resources and prompts, for clients that support only tools.
 
         The tools are list_resources, read_resource, list_prompts and get_prompt. The only request middleware that
         applies to them is that of `tools/call`.
@@ -150,13 +149,14 @@ class CompositionMixin:
         self.notify_changed("tools")
 
     def may_have(self, name: str) -> bool:
-        """Return True if a part whose list is not known yet may have a tool of this name here."""
+        """Return True if a part that has not listed its tools yet may have a tool of this name here."""
         return any(change.options.get("rename") == name for change in self._transforms) or any(
-            name.startswith(one.before) and one.part.may_have(name.removeprefix(one.before)) for one in self._mounted
+            name.startswith(one.name_prefix) and one.part.may_have(name.removeprefix(one.name_prefix))
+            for one in self._mounted
         )
 
     async def settle(self) -> None:
-        """Wait until every part has listed its items or cannot now; log transformations without a tool."""
+        """Wait until every part has listed its items or failed to; log transformations of missing tools."""
         await asyncio.gather(*(part.settle() for part in self.parts))
         for change in self._transforms:
             if not change.used and not self.may_have(change.name):
@@ -165,20 +165,20 @@ class CompositionMixin:
                 )
 
     def follow(self, uri: str) -> None:
-        """Note that a client subscribed to a resource; remote parts subscribe at their server."""
+        """Record that a client subscribed to a resource; remote parts subscribe at their server."""
         for part in self.parts:
             part.follow(uri)
 
     def notify_changed(self, what: Any) -> None:
-        """Tell clients that a list has changed."""
+        """Notify clients that a list changed."""
         raise NotImplementedError
 
     def _replaced(self, tool: Tool, made: Tool) -> bool:
-        """Note that a part's tool replaced another; return False if the other tool belongs to no part."""
+        """Record that `made` replaced a part's tool; return False if the tool belongs to no part."""
         return any(mounted.replace_tool(tool, made) for mounted in self._mounted)
 
     def _transformed(self, tool: Tool) -> Tool | None:
-        """Return a tool of a part as the author wants it; None, with the reason in the log, where that can no longer be."""
+        """Return a part's tool after the author's transformations; None, with a log entry, if one of them fails."""
         for change in self._transforms:
             if change.name == tool.name:
                 from mcpfactory_runtime.server.transform import transformed_tool  # noqa: PLC0415 - as in `transform_tool`
@@ -187,7 +187,7 @@ class CompositionMixin:
                 try:
                     tool = transformed_tool(tool, **change.options)
                 except (TypeError, ValueError) as error:
-                    log.error("tool %s is left out, as it cannot be transformed: %s", tool.name, error)
+                    log.error("tool %s is left out: it cannot be transformed: %s", tool.name, error)
                     return None
         return tool
 
@@ -216,7 +216,7 @@ Transform = Callable[[Tool], Tool | None]
 
 
 class _Offered(NamedTuple):
-    """An item of a part, and the item offered in its place: None if that is impossible."""
+    """An item of a part, and the item offered for it: None if its name is taken, or its transformation failed."""
 
     inner: Any
     outer: Any
@@ -227,28 +227,28 @@ class Mounted:
     """A part in a whole.
 
     Args:
-        registry: the whole's.
-        part: the server that is mounted.
-        prefix: tools and prompts are called `prefix_name`; "" leaves their names.
-        transform: returns a tool of the part as the whole wants it; None where that is no longer possible.
+        registry: the registry of the whole.
+        part: the mounted server.
+        prefix: tools and prompts are called `prefix_name`; "" keeps their names.
+        transform: returns the tool to offer for a tool of the part; None leaves it out.
     """
 
     def __init__(self, registry: Registry, part: ServerInterface, prefix: str, transform: Transform) -> None:
         self.part = part
-        self.before = f"{prefix}_" if prefix else ""
+        self.name_prefix = f"{prefix}_" if prefix else ""
         self._registry = registry
         self._transform = transform
         self._taken: dict[str, dict[str, _Offered]] = {kind: {} for kind in _LISTS}
         self._completing = False
 
     def check(self) -> None:
-        """See that the whole has nothing under the names that the part would have there.
+        """Check that the names and URIs of the part are free in the whole.
 
         Raises:
-            ValueError: it has.
+            ValueError: one is taken.
         """
         for kind, inner in self._inner():
-            key = key_of(_outer(self.part, inner, self.before))
+            key = key_of(_outer(self.part, inner, self.name_prefix))
             if key in getattr(self._registry, kind):
                 raise ValueError(f"{key!r} of {self.part.name} is already taken\nhint: mount it with another prefix")
 
@@ -266,9 +266,9 @@ class Mounted:
                 changed.add(_LISTS[kind])
         for kind, inner in self._inner():
             key = key_of(inner)
-            before = self._taken[kind].get(key)
-            if before is None or before.inner is not inner:
-                self._taken[kind][key] = self._offer(kind, inner, before)
+            previous = self._taken[kind].get(key)
+            if previous is None or previous.inner is not inner:
+                self._taken[kind][key] = self._offer(kind, inner, previous)
                 changed.add(_LISTS[kind])
         self._registry.declares_tools = self._registry.declares_tools or own.declares_tools
         if APPS in own.extensions and APPS not in self._registry.extensions:
@@ -276,15 +276,15 @@ class Mounted:
             self._registry.version += 1
         if own.completion is not None and not self._completing:
             self._completing = True
-            self._registry.completion = Completer(_Completions(self.part, self.before, self._registry.completion))
+            self._registry.completion = Completer(_Completions(self.part, self.name_prefix, self._registry.completion))
             self._registry.version += 1
         return changed
 
-    def replace_tool(self, before: Tool, tool: Tool) -> bool:
-        """Note that the whole's author replaced one of the part's tools; return False if it is not the part's."""
+    def replace_tool(self, old: Tool, new: Tool) -> bool:
+        """Record that the whole's author replaced a tool; return False if it is not a tool of the part."""
         for key, one in self._taken["tools"].items():
-            if one.outer is before:
-                self._taken["tools"][key] = _Offered(one.inner, tool, tool.name)
+            if one.outer is old:
+                self._taken["tools"][key] = _Offered(one.inner, new, new.name)
                 return True
         return False
 
@@ -293,22 +293,22 @@ class Mounted:
             for inner in tuple(self.part.registry.offered(kind).values()):
                 yield kind, inner
 
-    def _offer(self, kind: str, inner: Any, before: _Offered | None) -> _Offered:
+    def _offer(self, kind: str, inner: Any, previous: _Offered | None) -> _Offered:
         """Register an item of the part with the whole, in place of its previous version."""
-        outer = _outer(self.part, inner, self.before)
+        outer = _outer(self.part, inner, self.name_prefix)
         key = key_of(outer)
         collection = getattr(self._registry, kind)
         if kind == "tools":
             outer = self._transform(outer)
             key = key if outer is None else outer.name
-        if before is not None and before.outer is not None:
-            if collection.get(before.key) is not before.outer:  # the author of the whole took it away
-                return _Offered(inner, before.outer, before.key)
-            if outer is not None and key == before.key:
-                collection[key] = outer  # in its place
+        if previous is not None and previous.outer is not None:
+            if collection.get(previous.key) is not previous.outer:  # the author of the whole removed it
+                return _Offered(inner, previous.outer, previous.key)
+            if outer is not None and key == previous.key:
+                collection[key] = outer  # keeps its position
                 self._registry.version += 1
                 return _Offered(inner, outer, key)
-            self._registry.remove(collection, before.key)
+            self._registry.remove(collection, previous.key)
         if outer is None:
             return _Offered(inner, None, key)
         if key in collection:
@@ -324,7 +324,7 @@ class Mounted:
 
 
 class _PartContext(Context):
-    """The context of the whole's request for a handler of a part; its state is the state of the whole."""
+    """The context of the whole's request for a handler of a part, with the part's server and state."""
 
     __slots__ = ("_part",)
 
@@ -342,30 +342,27 @@ class _PartContext(Context):
         return self._part.state
 
 
-def _tool(part: ServerInterface, inner: Tool, before: str) -> Tool:
-    """Wrap a mounted server's tool as a tool of the parent server.
-
-    The part checks the arguments and runs it inside its own middleware.
-    """
+def _tool(part: ServerInterface, inner: Tool, prefix: str) -> Tool:
+    """Return a tool of the whole that runs a part's tool, with the part's checks and middleware."""
 
     async def handler(arguments: Json, ctx: Context) -> Json:
         return await run_through(part.registry, inner, arguments, _PartContext(ctx, part))
 
-    tool = Tool.passing_on(f"{before}{inner.name}", inner.wire, handler)
+    tool = Tool.passing_on(f"{prefix}{inner.name}", inner.wire, handler)
     tool.scopes, tool.task, tool.defer_task = inner.scopes, inner.task, inner.defer_task
     tool.resolve_target = inner.resolve_target
     return tool
 
 
-def _outer(part: ServerInterface, inner: Any, before: str) -> Any:
+def _outer(part: ServerInterface, inner: Any, prefix: str) -> Any:
     """Return an item of a part as an item of the whole."""
     if isinstance(inner, Tool):
-        return _tool(part, inner, before)
+        return _tool(part, inner, prefix)
     outer = copy(inner)
     outer.handler = _in_part(part, inner.handler, inner.signature.context)
     outer.is_async = is_async(outer.handler)
     if isinstance(inner, Prompt):
-        outer.name = f"{before}{inner.name}"
+        outer.name = f"{prefix}{inner.name}"
         outer.wire = {**inner.wire, "name": outer.name}
     return outer
 
@@ -375,7 +372,7 @@ _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resou
 
 
 def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) -> Handler:
-    """Return the handler of a resource or prompt, which is given the part's context if it takes one."""
+    """Return the handler of a resource or prompt, with the part's context if it takes one."""
     if context_name is None:
         return handler
 
@@ -389,15 +386,15 @@ def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) 
 class _Completions:
     """The completion handler of a server with parts.
 
-    It asks the part that owns the reference, else the previous handler.
+    It calls the handler of the part that owns the reference, else the previous one.
     """
 
-    def __init__(self, part: ServerInterface, before: str, others: Completer | None) -> None:
-        self._part, self._before, self._others = part, before, others
+    def __init__(self, part: ServerInterface, prefix: str, others: Completer | None) -> None:
+        self._part, self._prefix, self._others = part, prefix, others
 
     async def __call__(self, ref: Reference, argument: Argument, context: CompletionContext, ctx: Context) -> Any:
         own = self._part.registry
-        name = ref.name.removeprefix(self._before) if ref.name.startswith(self._before) else ""
+        name = ref.name.removeprefix(self._prefix) if ref.name.startswith(self._prefix) else ""
         if (ref.type == "ref/prompt" and name in own.prompts) or (
             ref.type == "ref/resource" and ref.uri in own.templates
         ):
@@ -420,32 +417,32 @@ _SHOWN: Final = ("uri", "uriTemplate", "name", "title", "description", "mimeType
 
 
 def reading_tools(registry: Registry) -> list[Tool]:
-    """Return the four tools; what they list is what the registry has when they are called."""
+    """Return the four tools, which read the registry at each call."""
 
     async def list_resources() -> Json:
-        """List the resources that read_resource can read, and the templates of URIs for others."""
+        """List the resources and URI templates that read_resource can read."""
         return {"resources": _shown(registry.resources), "templates": _shown(registry.templates)}
 
     async def read_resource(uri: str, ctx: Context) -> list[Text | EmbeddedBlob]:
         """Read a resource.
 
         Args:
-            uri: its URI: one of list_resources, or a template of it filled in
-            ctx: the call's
+            uri: URI from list_resources, or one of its URI templates filled in
+            ctx: the call's context
         """
         return [_block(one) for one in await ctx.read_resource(uri)]
 
     async def list_prompts() -> Json:
-        """List the prompts that get_prompt can fill in, with their arguments."""
+        """List the prompts for get_prompt, with their arguments."""
         return {"prompts": _shown(registry.prompts)}
 
     async def get_prompt(name: str, ctx: Context, arguments: dict[str, str] | None = None) -> Json:
-        """Fill in a prompt: instructions that this server has for a purpose.
+        """Get a prompt: this server's instructions for a purpose.
 
         Args:
-            name: one of list_prompts
-            ctx: the call's
-            arguments: by the names that list_prompts has
+            name: name from list_prompts
+            ctx: the call's context
+            arguments: values by the names from list_prompts
         """
         return {"messages": await ctx.get_prompt(name, **(arguments or {}))}
 

@@ -1,7 +1,7 @@
-"""A person's yes to one thing that costs or destroys: the question, what counts as a yes, and the words of a refusal.
+"""Consent of a person to a costly or destructive action: the question, its answer, and the messages of a refusal.
 
-`Context.consent` asks. A yes belongs to the sentence that was read and to the values that it was bound to, so that a tool that is run
-again with the answer, or that asks about something else next, finds no answer to another question.
+`Context.consent` asks the question. An answer applies only to the sentence that the person read, and to the bound
+values. A tool that is rerun with the answer cannot use it for another question.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ class Consent(Elicit):
 
         It contains the code for consent, and the reason why the given code is invalid.
         """
-        wrong = "; the confirm that was given is not for this, was used already, or is too old" if given else ""
+        wrong = "; the given confirm code is for something else, was used already, or is too old" if given else ""
         return (
             f"{self._otherwise}: a person must agree to this first, and this client cannot ask one{wrong}. ({self._what})\n"
             f'hint: show it to the person; when they agree, call again with the same arguments and confirm="{code}", '
-            f"which is good once, for {_MINUTES} minutes"
+            f"which is valid once, for {_MINUTES} minutes"
         )
 
 

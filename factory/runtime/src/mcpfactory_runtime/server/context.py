@@ -1,4 +1,4 @@
-"""`Context`: what a handler may know and do about the request it serves."""
+"""`Context`: data and operations of the request that a handler serves."""
 
 from __future__ import annotations
 
@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-_DEFAULT_LEVEL: Final = LOG_LEVELS[
-    "info"
-]  # what a handshake client gets before it sets a level (server/utilities/logging)
+_DEFAULT_LEVEL: Final = LOG_LEVELS["info"]  # until a handshake client sets a level (server/utilities/logging)
 
 
 class _Done:
-    """Something to await that is done already: lets handlers write `await ctx.info(…)`, and plain ones leave it out."""
+    """An awaitable that is already done: `await ctx.info(…)` works, and the `await` can be omitted in a `def`."""
 
     def __await__(self) -> Generator[None]:
         return
@@ -46,9 +44,9 @@ _DONE: Final = _Done()
 
 
 class Context(InjectedParameter):
-    """The request that a handler serves. Ask for it by annotation: `async def search(query: str, ctx: Context)`.
+    """The request that a handler serves. Request it by annotation: `async def search(query: str, ctx: Context)`.
 
-    Notifications (`info`, `report_progress` …) may be awaited or not, and work from `def` handlers too.
+    Notifications (`info`, `report_progress` …) may be awaited or not, and also work in `def` handlers.
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class Context(InjectedParameter):
         self._server = server
         self._call = call
         self._channel = channel
-        self._origin = channel  # the channel that the request came by; a task speaks by another one
+        self._origin = channel  # channel of the request; a task uses another one
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
@@ -66,22 +64,22 @@ class Context(InjectedParameter):
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")
-        self._pending_progress: Json | None = None  # progress that came too soon; the newest
+        self._pending_progress: Json | None = None  # newest progress that exceeded the rate
         self._ended = False
 
     @property
     def request_id(self) -> RequestId:
-        """The JSON-RPC id."""
+        """Return the request's JSON-RPC ID."""
         return self._call.id
 
     @property
     def revision(self) -> str:
-        """The protocol revision of this request."""
+        """Return the protocol revision of this request."""
         return self._call.peer.revision.name
 
     @property
     def client_info(self) -> Json:
-        """The client's `Implementation` object; {} when it did not introduce itself. Never verified."""
+        """Return the client's `Implementation` object, which is not verified; {} if it sent none."""
         return self._call.peer.info
 
     @property
@@ -91,7 +89,7 @@ class Context(InjectedParameter):
 
     @property
     def meta(self) -> Json:
-        """The request's `_meta`."""
+        """Return the request's `_meta`, or {} without one."""
         meta = self._call.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
 
@@ -105,7 +103,7 @@ class Context(InjectedParameter):
 
     @property
     def server(self) -> ServerInterface:
-        """The server that the handler belongs to."""
+        """Return the server to which the handler belongs."""
         return self._server
 
     @property
@@ -115,19 +113,19 @@ class Context(InjectedParameter):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers of the HTTP request, names in lower case, without Authorization; {} on other transports."""
+        """Return the HTTP headers by lowercase name, without Authorization; {} on other transports."""
         request: HttpRequest | None = self._call.http
         return {} if request is None else request.headers
 
     @property
     def client_address(self) -> str | None:
-        """Return the HTTP request's source address, the proxy's if there is one; None on other transports."""
+        """Return the source address of the HTTP request (behind a proxy, the proxy's); None on other transports."""
         request: HttpRequest | None = self._call.http
         return None if request is None else request.address
 
     @property
     def session_id(self) -> str | None:
-        """The id of the session over Streamable HTTP; None elsewhere, and in the newest revision, which has no sessions."""
+        """Return the session's ID over Streamable HTTP; None elsewhere, and in the newest revision (no sessions)."""
         session = self._origin.persistent
         return None if session is None else session.session_id
 
@@ -159,9 +157,9 @@ class Context(InjectedParameter):
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Report progress, if the client asked for it; sent only if the value grew (basic/utilities/progress).
+        """Report progress, if the client requested it; send it only if the value grew (basic/utilities/progress).
 
-        Reports above the server's rate replace the previous one and are sent with the next report or at the end.
+        Progress above the server's rate is delayed; only the newest is sent, at the latest when the handler ends.
         """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
@@ -182,19 +180,19 @@ class Context(InjectedParameter):
             self._pending_progress = params
 
     def log(self, level: str, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message to the client, if it wants messages of this level; dropped beyond the server's rate.
+        """Send a log message to the client, if it wants this level; messages above the server's rate are dropped.
 
         Args:
             level: debug, info, notice, warning, error, critical, alert or emergency.
-            data: anything JSON.
-            logger: name of the part that speaks.
+            data: any JSON value.
+            logger: name of the logger.
         """
         number = LOG_LEVELS.get(level)
         if number is None:
             raise ValueError(f"unknown log level {level!r}\nhint: use one of {', '.join(LOG_LEVELS)}")
         peer = self._call.peer
         least = peer.log_level
-        # Only a client that asked gets them, on the request's stream
+        # In the newest revision, only clients that set a level get messages, on the stream of the request.
         if peer.revision.modern and (least is None or self._ended):
             return _DONE
         if least is None:
@@ -212,19 +210,19 @@ class Context(InjectedParameter):
             self._channel.notify("notifications/message", params, self._call.peer.revision)
 
     def debug(self, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """`log` with level debug."""
+        """Call `log` with level debug."""
         return self.log("debug", data, logger)
 
     def info(self, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """`log` with level info."""
+        """Call `log` with level info."""
         return self.log("info", data, logger)
 
     def warning(self, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """`log` with level warning."""
+        """Call `log` with level warning."""
         return self.log("warning", data, logger)
 
     def error(self, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """`log` with level error."""
+        """Call `log` with level error."""
         return self.log("error", data, logger)
 
     def _on_loop(self, function: Any, *arguments: Any) -> None:
@@ -234,29 +232,29 @@ class Context(InjectedParameter):
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def end(self) -> None:
-        """End the context as the handler returned: only progress that is still held back is sent."""
+        """End the context after the handler has returned, and send delayed progress."""
         self._ended = True
         if self._pending_progress is not None:
             task = asyncio.current_task()
-            if task is None or not task.cancelling():  # of a cancelled request nothing more is sent
+            if task is None or not task.cancelling():  # a canceled request gets nothing more
                 self._channel.notify("notifications/progress", self._pending_progress, self._call.peer.revision)
             self._pending_progress = None
 
     def close_stream(self, retry: int | None = None) -> None:
-        """End the HTTP response early, where the revision can resume: the client fetches the rest after `retry` ms."""
+        """End the HTTP response early, if the revision can resume it: the client gets the rest after `retry` ms."""
         self._on_loop(self._channel.close_stream, retry)
 
     def wait(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
-        """Run `ctx.elicit(…)` and the like from a `def` handler."""
+        """Run `ctx.elicit(…)` or another coroutine from a `def` handler."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("ctx.wait() is only for def handlers\nhint: use await in an async def handler")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    # -- tasks (see tasks.context for calls that are one) --------------------------------------------------------
+    # -- tasks (`TaskContext` overrides these for calls that can become a task) ----------------------------------
 
     @property
     def task_id(self) -> str | None:
-        """The id of the task that this call has become; None while it is an ordinary call."""
+        """Return the ID of the task that this call has become, or None for an ordinary call."""
         return None
 
     @property
@@ -268,7 +266,7 @@ class Context(InjectedParameter):
         return False
 
     async def start_task(self) -> None:
-        """Become a task now, in tools with `defer_task`; does nothing where the call cannot or need not be one."""
+        """Turn the call into a task now, in tools with `defer_task`; do nothing if it cannot be one or already is."""
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call another tool of this server; return its structured content, or its text if it is missing.
@@ -304,10 +302,10 @@ class Context(InjectedParameter):
         url: str | None = None,
         key: str | None = None,
     ) -> Elicited:
-        """Ask the user; see `Elicit`. With the per-request lifecycle the handler may be run again, see `ask`.
+        """Ask the user; see `Elicit`. In the per-request lifecycle the handler may be rerun, see `ask`.
 
         Raises:
-            McpError: MISSING_CAPABILITY when the client cannot ask the user.
+            McpError: MISSING_CAPABILITY if the client cannot ask the user.
         """
         answer: Elicited = await self._ask_one(Elicit(message, schema, url=url), key)
         return answer
@@ -323,16 +321,16 @@ class Context(InjectedParameter):
         """Ask the client's model; see `Sample`.
 
         Raises:
-            McpError: MISSING_CAPABILITY when the client has no model; the client's own error when the user refused.
+            McpError: MISSING_CAPABILITY if the client has no model; the client's own error if the user refused.
         """
         answer: Sampled = await self._ask_one(Sample(messages, max_tokens=max_tokens, **options), key)
         return answer
 
     async def roots(self, *, key: str | None = None) -> list[Root]:
-        """Ask which places the server may work in.
+        """Ask for the directories and other places in which the server may work.
 
         Raises:
-            McpError: MISSING_CAPABILITY when the client has no roots.
+            McpError: MISSING_CAPABILITY if the client has no roots.
         """
         answer: list[Root] = await self._ask_one(Roots(), key)
         return answer
@@ -400,11 +398,11 @@ class Context(InjectedParameter):
             raise ToolError(question.coded(sealer.code(**bound), code))
 
     async def ask(self, **questions: Question[Any]) -> dict[str, Any]:
-        """Ask several things at once; the answers come back under the same names.
+        """Ask several questions at once; return the answers by the same names.
 
-        With the handshake lifecycle each question is a request to the client and the handler waits. With the
-        per-request lifecycle the handler *ends* here and is run again from its beginning when the client has answered,
-        so: what happens before a question may happen twice, and keys must be the same in every run.
+        In the handshake lifecycle, each question is a request to the client, and the handler waits. In the per-request
+        lifecycle, the handler *ends* here, and is rerun from its beginning with the answers. Code before a question
+        may therefore run twice, and keys must be the same in every run.
         """
         for question in questions.values():
             self._check_capability(question)
@@ -448,7 +446,7 @@ class Context(InjectedParameter):
             self._refuse(path, missing, ", which the client did not declare")
 
     def _lacks(self, question: Question[Any]) -> Json | None:
-        """Return the capabilities object that the client would have to declare to be asked; None when it can be."""
+        """Return the capabilities that the client lacks for a question, as on the wire; None if it can be asked."""
         peer: Peer = self._call.peer
         missing = question.missing_capability(peer)
         if question.method not in peer.revision.client_requests:
@@ -471,7 +469,7 @@ class Context(InjectedParameter):
         raise McpError(code, text, {"requiredCapabilities": missing})
 
     def _recorded(self) -> Json:
-        """Answers of earlier rounds and of this one, to questions that this server has asked in a sealed state.
+        """Return the answers of this and earlier rounds to the questions that the sealed state lists.
 
         Raises:
             McpError: INVALID_PARAMS for a bad requestState or inputResponses.
@@ -481,7 +479,7 @@ class Context(InjectedParameter):
             if not isinstance(responses, dict):
                 raise McpError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
             self._answers, self._unasked = {}, responses
-            if "requestState" in params:  # answers without one answer nothing that was asked
+            if "requestState" in params:  # without a state, no question was asked yet
                 opened = self._opened = self._server.sealer.open(
                     params["requestState"],
                     principal=self._channel.principal,

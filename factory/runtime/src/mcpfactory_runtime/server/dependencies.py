@@ -1,9 +1,9 @@
-"""Dependencies: values that are made for a call, handed to the handler for a parameter's annotation, and closed after it.
+"""Dependencies: values that are created for a call, passed to the handler, and closed after the call.
 
 >>> async def find(title: str, shelf: Annotated[Shelf, Depends(open_shelf)]) -> list[str]: ...
 
-A handler with dependencies is wrapped when it is registered: the wrapper has the handler's other parameters, and makes,
-hands over and closes the values around it. Nothing else of the server knows of them.
+Registration wraps a handler with dependencies. The wrapper has the handler's other parameters, and creates, passes and
+closes the values, so that the rest of the server needs no code for dependencies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcpfactory_runtime.server.threads import in_thread
 Provider = Callable[..., Any]
 Handler = Callable[..., Any]
 
-_CONTEXT: Final = "mcpfactory_context"  # the wrapper's parameter where only providers want the context
+_CONTEXT: Final = "mcpfactory_context"  # the wrapper's parameter if only providers take the context
 _overrides: Final[dict[Provider, Provider]] = {}
 
 
@@ -35,20 +35,20 @@ class Dependency:
         self.provider = provider
 
 
-def Depends(provider: Provider) -> Any:  # noqa: N802 - reads as the mark that it is, as in FastAPI
-    """Mark a parameter whose value a provider makes, in its annotation (`Annotated[Shelf, …]`) or as its default.
+def Depends(provider: Provider) -> Any:  # noqa: N802 - a marker with the name that FastAPI uses
+    """Mark a parameter whose value a provider creates, in its annotation (`Annotated[Shelf, …]`) or as its default.
 
     Args:
         provider: a function, a class, or a generator function that yields once and is resumed when the call has ended;
             `async` or not. Its own parameters are a `Context`, other dependencies, or have defaults. Each provider is
-            called once for a call, however many want its value.
+            called once per call, and its value is shared.
     """
     return Dependency(provider)
 
 
 @contextmanager
 def override(provider: Provider, replacement: Provider) -> Iterator[None]:
-    """Let `replacement` make the values of `provider`, in this whole process: for tests."""
+    """Replace a provider in the whole process during the block, for tests."""
     before = _overrides.get(provider)
     _overrides[provider] = replacement
     try:
@@ -91,12 +91,8 @@ def with_dependencies(handler: Handler) -> Handler:
 
 
 def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | None) -> Handler:
-    """Return the function that makes values, calls the handler with them, and closes them."""
-    run = awaited(handler)
-    if inspect.isgeneratorfunction(handler):  # all that it yields is taken before anything is closed
-
-        def run(**arguments: Any) -> list[Any]:
-            return list(handler(**arguments))
+    """Return the function that creates the values, calls the handler with them, and closes them."""
+    run = awaited(handler)  # lists the items of a generator, before the values are closed
 
     async def call(**arguments: Any) -> Any:
         context = arguments.pop(_CONTEXT, None) if context_name is None else arguments[context_name]
@@ -106,26 +102,25 @@ def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | No
                 arguments[name] = await maker.make(context, stack, made)
             if is_async(run):
                 return await run(**arguments)
-            return await _to_its_end(in_thread(run, arguments))
+            return await _wait_uncancelled(in_thread(run, arguments))
 
     return call
 
 
 class _Maker:
-    """The way to call a provider. Raises `TypeError` as `with_dependencies` does."""
+    """Caller of a provider and its dependencies. Raises `TypeError` as `with_dependencies` does."""
 
-    def __init__(self, provider: Provider, way: tuple[Provider, ...] = ()) -> None:
-        if provider in way:
-            raise TypeError(
-                f"{_name(provider)} depends on itself\nhint: break the cycle {' → '.join(map(_name, (*way, provider)))}"
-            )
+    def __init__(self, provider: Provider, chain: tuple[Provider, ...] = ()) -> None:
+        if provider in chain:
+            cycle = " → ".join(map(_name, (*chain, provider)))
+            raise TypeError(f"{_name(provider)} depends on itself\nhint: break the cycle {cycle}")
         self.provider = provider
         self._makers: dict[str, _Maker] = {}
         self._contexts: list[str] = []
         for parameter, annotation in _parameters(provider):
             mark = _mark(parameter, annotation)
             if mark is not None:
-                self._makers[parameter.name] = _Maker(mark.provider, (*way, provider))
+                self._makers[parameter.name] = _Maker(mark.provider, (*chain, provider))
             elif takes_context(annotation):
                 self._contexts.append(parameter.name)
             elif parameter.default is parameter.empty and parameter.kind not in _COLLECTING:
@@ -140,7 +135,7 @@ class _Maker:
         return bool(self._contexts) or any(maker.wants_context for maker in self._makers.values())
 
     async def make(self, context: Any, stack: AsyncExitStack, made: dict[Provider, Any]) -> Any:
-        """Return the value for a call; `stack` closes it, `made` has those of the same call."""
+        """Return the value for a call; `stack` closes it, and `made` has the call's values by provider."""
         if self.provider in made:
             return made[self.provider]
         replacement = _overrides.get(self.provider)
@@ -155,12 +150,12 @@ class _Maker:
         return value
 
     async def _open(self, arguments: dict[str, Any], stack: AsyncExitStack) -> Any:
-        generator = inspect.unwrap(self.provider)  # of what `@contextmanager` decorates
+        generator = inspect.unwrap(self.provider)  # the function that `@contextmanager` decorates
         if inspect.isasyncgenfunction(generator) or inspect.isgeneratorfunction(generator):
             return await stack.enter_async_context(_Opened(generator, arguments))
         if is_async(self.provider):
             return await self.provider(**arguments)
-        return await _to_its_end(in_thread(self.provider, arguments))
+        return await _wait_uncancelled(in_thread(self.provider, arguments))
 
 
 class _Opened:
@@ -179,7 +174,7 @@ class _Opened:
             return await self._manager.__aenter__()
         entered = in_thread(self._manager.__enter__, {})
         try:
-            return await _to_its_end(entered)
+            return await _wait_uncancelled(entered)
         except asyncio.CancelledError as error:
             if entered.done() and not entered.cancelled() and entered.exception() is None:
                 await self.__aexit__(type(error), error, error.__traceback__)
@@ -189,13 +184,13 @@ class _Opened:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._threaded:
-            await _to_its_end(in_thread(lambda: self._manager.__exit__(kind, error, traceback), {}))
+            await _wait_uncancelled(in_thread(lambda: self._manager.__exit__(kind, error, traceback), {}))
         else:
             await self._manager.__aexit__(kind, error, traceback)
 
 
-async def _to_its_end(future: asyncio.Future[Any]) -> Any:
-    """Wait for a thread, also when the call is cancelled meanwhile: what the thread uses is closed after it only."""
+async def _wait_uncancelled(future: asyncio.Future[Any]) -> Any:
+    """Wait for a thread even if the call is canceled, so that its dependencies are not closed while it runs."""
     cancelled: asyncio.CancelledError | None = None
     while not future.done():
         try:
@@ -215,7 +210,7 @@ _COLLECTING: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KE
 def _parameters(provider: Provider) -> Iterator[tuple[inspect.Parameter, Any]]:
     try:
         signature = inspect.signature(provider)
-    except ValueError:  # of a type in C: it is called without arguments
+    except ValueError:  # a built-in type may have no signature: call it without arguments
         return
     hints = resolved_hints(vars(provider).get("__init__", object.__init__) if isinstance(provider, type) else provider)
     for parameter in signature.parameters.values():

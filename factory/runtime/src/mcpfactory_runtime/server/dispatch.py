@@ -1,8 +1,8 @@
-"""Method → what answers it. Results leave here in the form of the peer's revision, with its envelope.
+"""Dispatch of requests by method, with results in the form of the peer's revision.
 
-An answer takes `(call, channel)` and returns the result in the newest form, or an awaitable of it; then come the middleware,
-the projection to the peer's revision and the envelope. Synchronous answers stay synchronous, so that lists and pings need no
-task. Lists are kept encoded, per revision and cursor, where no middleware looks at them.
+An `Answer` takes `(call, channel)` and returns the result in the newest form, or an awaitable of it. Middleware, the
+projection to the peer's revision and the envelope follow. Synchronous answers stay synchronous, so that lists and
+pings need no task. Encoded lists are cached by revision and cursor, unless middleware applies to them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LISTS: Final[dict[str, tuple[str, str]]] = {
 
 
 class Dispatcher:
-    """Answers the requests of one server's peers.
+    """Dispatcher of the requests to one server.
 
     Args:
         host: the server.
@@ -70,7 +70,7 @@ class Dispatcher:
         self._cache: dict[tuple[str, str, Any], bytes] = {}
         self._cache_version = -1
         self._info: dict[str, Json] = {}
-        self._contexts: dict[Call, Context] = {}  # of requests that are inside of middleware
+        self._contexts: dict[Call, Context] = {}  # of requests that are inside middleware
         self._methods: dict[str, Answer] = {
             CALL_TOOL: self._call_tool,
             "tools/list": self._list,
@@ -95,7 +95,7 @@ class Dispatcher:
         """Return the result of a call, or an awaitable of it.
 
         Raises:
-            McpError: the call is refused. So may the awaitable.
+            McpError: the call is refused; the awaitable may raise it as well.
         """
         method = call.method
         answer = self._methods.get(method)
@@ -271,7 +271,7 @@ class Dispatcher:
         return value if type(value) is ProjectedResult else {"completion": read_completion(value)}
 
     async def _run(self, record: Any, context_name: str | None, bound: Json, call: Call, channel: ReplyChannel) -> Any:
-        """Call the handler of a resource, a prompt or the completion; its failures become errors without its text."""
+        """Call a resource, prompt or completion handler; replace unexpected exceptions by errors without their text."""
         context = None
         if context_name is not None:
             context = bound[context_name] = self._context(call, channel)
@@ -287,7 +287,7 @@ class Dispatcher:
             if interrupts(error):
                 raise
             log.exception("%s failed", call.method)
-            raise McpError(INTERNAL_ERROR, "Internal error; the server's log says more") from None
+            raise McpError(INTERNAL_ERROR, "Internal error; see the server's log") from None
         finally:
             if context is not None:
                 self._end(context, call)
@@ -368,7 +368,7 @@ class Dispatcher:
         return {}
 
     async def _listen(self, call: Call, channel: ReplyChannel) -> Json:
-        """Send what the filter asks for until the peer closes the stream or the server ends."""
+        """Send the notifications that the filter selects, until the peer closes the stream or the server ends."""
         chosen = SubscriptionFilter(call.params, self._host.capabilities)
         tag = {META_SUBSCRIPTION: call.id}
         tasks = []
@@ -394,7 +394,7 @@ class Dispatcher:
     # -- results -------------------------------------------------------------------------------------------------
 
     def _context(self, call: Call, channel: ReplyChannel) -> Context:
-        """Return the context of a request: the one that its middleware has, or a new one."""
+        """Return the context of a request: the one that its middleware uses, or a new one."""
         return self._contexts.get(call) or Context(self._host, call, channel, asyncio.get_running_loop())
 
     def _end(self, context: Context, call: Call) -> None:
@@ -404,7 +404,7 @@ class Dispatcher:
 
 
 class ProjectedResult(dict[str, Any]):
-    """A result in the form of the peer's revision, which is not projected again: a question to the client, or a task."""
+    """A result that already has the form of the peer's revision, such as a question to the client, or a task."""
 
     __slots__ = ()
 
@@ -419,7 +419,7 @@ def _asking(context: Context | None, asked: InputRequired) -> ProjectedResult:
 
 
 class _ListenStream:
-    """One `subscriptions/listen` request as a listener."""
+    """Listener for one `subscriptions/listen` request."""
 
     __slots__ = ("_channel", "_filter", "_revision", "_tag")
 

@@ -13,15 +13,15 @@ log = logging.getLogger(__name__)
 
 
 class ToolError(Exception):
-    """A failure that the model should read: becomes a tool result with `isError` and this message.
+    """Error with a message for the model: it becomes a tool result with `isError` and this message.
 
-    Any other exception of a tool is logged on stderr and reaches the peer as a generic sentence only, since its text
-    may hold secrets.
+    Other exceptions of a tool are logged on stderr. The client gets a generic message, because their text may contain
+    secrets.
     """
 
 
 class InputRequired(BaseException):
-    """Ends a handler of the per-request lifecycle that asks the client: it is run again once the answers are there.
+    """Raised to end a handler that asks the client in the per-request lifecycle; it is rerun with the answers.
 
     Attributes:
         requests: key → the request object, as `inputRequests` on the wire.
@@ -33,10 +33,10 @@ class InputRequired(BaseException):
 
 
 def interrupts(error: BaseException) -> bool:
-    """Return True if an exception is a person's Ctrl-C, not the handler's own: it ends the process.
+    """Return True if an exception comes from Ctrl-C, which ends the process.
 
-    If the event loop or a server handles the signal, it never arrives as an exception, so a handler's
-    KeyboardInterrupt is a failure of the handler.
+    If the event loop or a server handles the signal, Ctrl-C raises no exception. A KeyboardInterrupt is then an error
+    of the handler.
     """
     if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
         return False
@@ -46,21 +46,21 @@ def interrupts(error: BaseException) -> bool:
 def words_of(error: BaseException) -> str:
     """Return an exception's text, with a question mark for characters that JSON cannot hold.
 
-    Returns the name of its class if it has no text, or its text cannot be created.
+    Return the name of its class if the text is empty, or `str()` fails.
     """
     try:
         text = str(error)
     except BaseException:
-        log.exception("the text of a %s cannot be made", type(error).__name__)
+        log.exception("str() of a %s failed", type(error).__name__)
         text = ""
     return text.encode(errors="replace").decode() or type(error).__name__
 
 
 def safe_join(root: str | PathLike[str], *parts: str) -> Path:
-    """Return the path of `parts` below `root`, with symbolic links resolved; what it names need not exist.
+    """Return the path of `parts` below `root`, with symbolic links resolved; the file need not exist.
 
     Raises:
-        ToolError: it is not below `root`, or holds a NUL. The model reads it.
+        ToolError: the path is not below `root`, or contains a NUL; the message is for the model.
     """
     base = Path(root).resolve()
     if not any("\0" in part for part in parts):

@@ -1,4 +1,4 @@
-"""One tool call carried out: arguments → handler → result in the newest form. Who asked, and how, is not known here."""
+"""Execution of a tool call (arguments → handler → result in the newest form), for any caller and transport."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")  # set in tests, t
 async def run_tool(
     tool: Tool, arguments: Json, make_context: Callable[[], InjectedParameter], around: Around | None = None
 ) -> Json:
-    """Return the result of a tool, neither projected nor in its envelope; what the model should see of failures is part of it.
+    """Run a tool, and return its result without projection and envelope. Failures become results with `isError`.
 
     Args:
         tool: the tool.
-        arguments: as they came.
-        make_context: makes the context, if somebody wants it.
+        arguments: the unchecked arguments.
+        make_context: creates the context if it is needed.
         around: the server's middleware.
 
     Raises:
         McpError: the handler raised it.
-        InputRequired: the handler has to ask first (a BaseException).
+        InputRequired: the handler must ask the client first (a BaseException).
     """
     try:
         if around is not None:
@@ -47,29 +47,29 @@ async def run_tool(
         return await run_handler(tool, arguments, make_context)
     except (McpError, InputRequired, asyncio.CancelledError):
         raise
-    except BaseException as error:  # logged, and reported to the model: any exception of a handler is a result
+    except BaseException as error:  # any other exception of a handler is logged, and becomes a result
         if interrupts(error):
             raise
         return _failure(tool, error)
 
 
 def _failure(tool: Tool, error: BaseException) -> Json:
-    """Return the result that tells the model of a failure: in its words where they are for the model, else in the log. Never raises."""
+    """Return the error result for an exception; log exceptions whose text is not for the model. Never raises."""
     if isinstance(error, ToolError | ArgumentsError):
         return {"content": [{"type": "text", "text": words_of(error)}], "isError": True}
     log.error("tool %s failed", tool.name, exc_info=error)
-    text = f"The tool {tool.name} failed because of an internal error; the server's log says more."
+    text = f"The tool {tool.name} failed because of an internal error; see the server's log."
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 def is_plain(tool: Tool) -> bool:
-    """Return True if calls of a tool need nothing but the handler and a thread."""
+    """Return True if calls of a tool need only the handler and a thread."""
     plain = tool.handler is not None and tool.context is None and tool.load is None and tool.timeout is None
     return plain and not tool.is_async and not tool.inline and not _RECORD
 
 
 def run_plain(tool: Tool, arguments: Json) -> Json:
-    """Return the result of a plain tool, whose handler is called here and now.
+    """Run a plain tool in this thread, and return its result.
 
     Raises:
         McpError: the handler raised it, or was cancelled.
@@ -81,7 +81,7 @@ def run_plain(tool: Tool, arguments: Json) -> Json:
     except McpError:
         raise
     except asyncio.CancelledError:
-        log.exception("tool %s was ended", tool.name)
+        log.exception("tool %s was cancelled", tool.name)
         raise McpError(INTERNAL_ERROR, "The handler was cancelled") from None
     except BaseException as error:  # noqa: BLE001 - reported to the model and the log
         return _failure(tool, error)
@@ -118,13 +118,13 @@ async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
         async with limit:
             return await running
     except TimeoutError:
-        if not limit.expired():  # the handler's own
+        if not limit.expired():  # the handler raised it
             raise
         raise ToolError(f"Tool {name} timed out after {seconds:g} s.") from None
 
 
 def _record_tool(file: Path, name: str) -> None:
-    """Append the name of a tool whose handler runs to a file, as a line of JSON. A file that cannot be written records nothing."""
+    """Append a tool's name to a file as a line of JSON; ignore write errors."""
     with suppress(OSError), file.open("ab", buffering=0) as stream:
         stream.write(json.dumps(name).encode() + b"\n")
 
@@ -134,14 +134,14 @@ async def call_other(
 ) -> Any:
     """Return the structured content of another tool's result, or its text if it is missing, in full.
 
-    The other tool belongs to the same server, generated or not, listed or not: tools that only serve a workflow can
-    be hidden from a model (leave them out of the profile). Its schema checks the arguments, its hooks run, its
-    defaults hold, and over HTTP the caller needs its scopes: `principal`, which is None if scopes are not checked.
+    The other tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
+    leave them out of the profile. The tool's schema checks the arguments, its defaults apply, and its hooks run. Over
+    HTTP, the caller (`principal`) needs the tool's scopes; with None they are not checked.
 
     Raises:
         ToolError: the tool failed, with its own message; it does not exist; or the access token lacks its scopes.
         McpError: the tool itself raised it.
-        InputRequired: the tool has to ask first (a BaseException).
+        InputRequired: the tool must ask the client first (a BaseException).
     """
     tool = registry.tool(name)
     if tool is None:

@@ -1,7 +1,7 @@
 """Optional server features: generated tools, hooks, tasks, skills and apps. All but apps are loaded at their first use.
 
-Apps are pages that hosts show for the results of tools (`io.modelcontextprotocol/ui`). The server's part is metadata
-and resources; what page and host say to each other does not pass through here.
+Apps are pages that hosts show for the results of tools (`io.modelcontextprotocol/ui`). The server supplies metadata
+and resources; messages between page and host do not pass through it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Extensions:
 
     Args:
         host: the server.
-        tasks: where tasks are kept, as for `Server`.
+        tasks: storage of tasks, as for `Server`.
 
     Attributes:
         catalog: the generated tools and how they are listed; None without any.
@@ -77,7 +77,7 @@ class Extensions:
 
     @property
     def hooks(self) -> Hooks:
-        """The functions before and after generated tools."""
+        """Return the hooks of generated tools."""
         if self._hooks is None:
             from mcpfactory_runtime.server.generated.manifest import Hooks  # noqa: PLC0415 - only for servers that have some
 
@@ -89,10 +89,10 @@ class Extensions:
             self._hooks.wrap(tool)
 
     def check_environment(self) -> None:
-        """Refuse a choice of generated tools that the environment asks for and that does not exist; write the notices to stderr.
+        """Check the selection of generated tools by the environment, and write the notices to stderr.
 
         Raises:
-            CatalogueError: there is no such mode, profile or dialect.
+            CatalogError: the environment selects an unknown mode, profile or dialect.
         """
         if self.catalog is None:
             return
@@ -107,7 +107,7 @@ class Extensions:
 
     @property
     def tasks(self) -> TaskMethods:
-        """The methods of tasks."""
+        """Return the methods of tasks."""
         if self._task_methods is None:
             from mcpfactory_runtime.server.tasks.manager import TaskManager, read_options  # noqa: PLC0415 - most servers have no tasks
             from mcpfactory_runtime.server.tasks.methods import TaskMethods  # noqa: PLC0415 - most servers have no tasks
@@ -118,7 +118,7 @@ class Extensions:
 
     @property
     def skills(self) -> Skills:
-        """The published skills and their methods."""
+        """Return the published skills and their methods."""
         if self._skills is None:
             from mcpfactory_runtime.server.skills import Skills  # noqa: PLC0415 - most servers have no skills
 
@@ -126,15 +126,15 @@ class Extensions:
         return self._skills
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
-        """Keep tasks in a store that other processes share, unless the author or the environment chose another."""
-        from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - for those who share only
+        """Store tasks in the shared store of several processes, unless the author or the environment set another."""
+        from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - only with a shared store
 
         if (self._task_options is None and not os.environ.get(ENVIRONMENT)) or self._shares_tasks:
             from mcpfactory_runtime.storage.tasks import TaskStore  # noqa: PLC0415 - likewise
 
             self._shares_tasks = True
             self._task_options = TaskStore(store, processes)
-            self.task_manager = self._task_methods = None  # of an earlier life of the server, if any
+            self.task_manager = self._task_methods = None  # an earlier run of the server may have left them
 
     async def close(self) -> None:
         """Close the opened features."""

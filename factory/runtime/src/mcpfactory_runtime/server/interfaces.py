@@ -1,4 +1,4 @@
-"""Protocols: the server as its parts use it, and the objects of a server's author."""
+"""Protocols of a server and its channels, for modules that must not import it; and checks of authors' arguments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ServerInterface(Protocol):
         instructions: hints for the model.
         page_size: items on one page of a list; None for all.
         max_message_size: maximum size of a message in bytes.
-        cache: milliseconds for which clients may keep lists, and the scope of that.
+        cache: milliseconds that clients may cache lists, and the scope of that cache.
         question_timeout: seconds for a client to answer a question; None for no limit.
         registry: tools, resources, prompts.
         hub: recipients of notifications about changes.
@@ -73,32 +73,32 @@ class ServerInterface(Protocol):
 
     @property
     def sealer(self) -> RequestStateSealer:
-        """The sealer of state that travels through clients."""
+        """Return the sealer of state that passes through clients."""
 
     @property
     def extensions(self) -> Sharer:
-        """Return the owner of the tasks."""
+        """Return the owner of the server's tasks."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Enter the life of the process."""
+        """Return the context manager of the server's lifespan in this process."""
 
     def may_have(self, name: str) -> bool:
         """Return True if a tool of this name may appear once the server, or a part, has listed its tools."""
 
     def follow(self, uri: str) -> None:
-        """Note that a client subscribed to a resource."""
+        """Record that a client subscribed to a resource."""
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
         """Answer one request.
 
         Raises:
-            McpError: the error to send; so may the awaitable.
+            McpError: the error to send; the awaitable may raise it as well.
         """
 
     def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
         """Return a function that runs a tool call in any thread, or None if `handle` must answer it."""
 
-    # -- what handlers change while the server runs ----------------------------------------------------------------
+    # -- changes by handlers at run time ---------------------------------------------------------------------------
 
     @overload
     def tool(self, function: Function, /) -> Function: ...
@@ -107,10 +107,10 @@ class ServerInterface(Protocol):
     def tool(self, function: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[Function], Function]: ...
 
     def tool(self, function: Any = None, /, **options: Any) -> Any:
-        """Make a function a tool."""
+        """Register a function as a tool."""
 
     def resource(self, uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Function], Function]:
-        """Make a function a resource or a resource template."""
+        """Register a function as a resource or a resource template."""
 
     @overload
     def prompt(self, function: Function, /) -> Function: ...
@@ -119,7 +119,7 @@ class ServerInterface(Protocol):
     def prompt(self, function: None = None, /, **options: Unpack[PromptOptions]) -> Callable[[Function], Function]: ...
 
     def prompt(self, function: Any = None, /, **options: Any) -> Any:
-        """Make a function a prompt."""
+        """Register a function as a prompt."""
 
     def add_tool(self, tool: Tool) -> None:
         """Add a tool."""
@@ -144,10 +144,10 @@ class ServerInterface(Protocol):
 
 
 class ServedMetrics(Protocol):
-    """The figures of a server."""
+    """Metrics of a server."""
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
-        """Return a content type that is accepted, and the figures in that form. From any thread."""
+        """Return an accepted content type, and the metrics in that format. Thread-safe."""
 
 
 class Sharer(Protocol):
@@ -158,15 +158,15 @@ class Sharer(Protocol):
 
 
 class HttpRequest(Protocol):
-    """The HTTP request that a request of a client came with."""
+    """The HTTP request that carried a client's request."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Its headers, names in lower case; without Authorization, which is the runtime's to read."""
+        """Return the headers by lowercase name, without Authorization, which only the runtime reads."""
 
     @property
     def address(self) -> str | None:
-        """The address that it came from: that of a proxy, where there is one."""
+        """Return the source address; behind a proxy, that of the proxy."""
 
 
 class ReplyChannel(Protocol):
@@ -174,7 +174,7 @@ class ReplyChannel(Protocol):
 
     Attributes:
         principal: the caller, from the access token; "" without authorization.
-        private: True if only one client can use this channel: the process is its own (stdio, memory).
+        private: True if one client owns the process, so that no other can use this channel (stdio, memory).
         subscriptions: the resources to which a session subscribed.
         allowance: the client's remaining rate limits.
     """
@@ -199,11 +199,11 @@ class ReplyChannel(Protocol):
 
 
 class SessionChannel(ReplyChannel, Protocol):
-    """A session: what outlives a request.
+    """A session, which outlives its requests.
 
     Attributes:
-        session_id: its id over Streamable HTTP; None on other transports.
-        session_state: what handlers keep for its time.
+        session_id: its ID over Streamable HTTP; None on other transports.
+        session_state: data that handlers store until the session ends.
     """
 
     session_id: str | None
@@ -211,7 +211,7 @@ class SessionChannel(ReplyChannel, Protocol):
 
 
 def check_identity(name: str, version: str) -> tuple[str, str]:
-    """Return a server's name and version, if clients will accept them.
+    """Return a server's name and version, if clients accept them.
 
     Raises:
         TypeError: one is not a string.
@@ -231,7 +231,7 @@ def decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any
     """Return the result of a decorator used without parentheses, with a name, or with keywords.
 
     Raises:
-        TypeError: for another first argument, and for two names.
+        TypeError: the first argument is neither a function nor a name, or there are two names.
     """
     if callable(given):
         return register(given)
@@ -246,10 +246,10 @@ def decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any
 
 
 def lifespan_manager(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a lifespan as a function that makes a context manager.
+    """Return a lifespan as a function that returns a context manager.
 
     Raises:
-        TypeError: it makes none.
+        TypeError: it is a plain generator or coroutine function, or not callable.
     """
     if isasyncgenfunction(function):
         return asynccontextmanager(function)

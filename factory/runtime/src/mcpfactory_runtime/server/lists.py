@@ -1,7 +1,7 @@
 """Lists of a server: their pages, and the subscribers to their changes.
 
-A cursor names the last item of a page, so it stays good while the list changes elsewhere. Subscribers are handshake
-sessions and `subscriptions/listen` streams.
+A cursor names the last item of a page, so it stays valid while other items change. Subscribers are handshake sessions
+and `subscriptions/listen` streams.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from mcpfactory_runtime.protocol.jsonrpc import encode
 from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.types import Json
 
-_FEW: Final = 2_000  # items that are on one page unmeasured
-_LARGEST: Final = 8 * 1024 * 1024  # bytes of a page of more: half of what clients commonly read as one message
+_FEW: Final = 2_000  # items; a list of up to this length is one page, and is not measured
+_LARGEST: Final = 8 * 1024 * 1024  # bytes of a page of a longer list: half the usual message limit of clients
 
 
 def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[list[Json], str | None]:
     """Return the items after the cursor in `params`, at most `size`, and the cursor of the next page.
 
-    Without a size, all items are on one page, as long as clients accept a message of that length.
+    Without a size, all items are on one page, if clients accept a message of that size.
 
     Raises:
         McpError: INVALID_PARAMS for a cursor that this list never returned (server/utilities/pagination).
@@ -58,10 +58,10 @@ def cursor_of(last: str) -> str:
 
 
 def read_cursor(params: Json) -> str | None:
-    """Return the item that the cursor in `params` names; None without a cursor.
+    """Return the key of the item that the cursor in `params` names; None without a cursor.
 
     Raises:
-        McpError: INVALID_PARAMS for what cannot be a cursor of ours.
+        McpError: INVALID_PARAMS for a malformed cursor.
     """
     if "cursor" not in params:
         return None
@@ -75,7 +75,7 @@ def read_cursor(params: Json) -> str | None:
 
 
 def unknown_cursor() -> McpError:
-    """Return the error for a cursor that a list never gave."""
+    """Return the error for a cursor that a list never returned."""
     return McpError(INVALID_PARAMS, "Invalid params: unknown cursor. hint: start again without one")
 
 
@@ -88,7 +88,7 @@ KINDS: Final[dict[str, tuple[str, str]]] = {
 
 
 class Listener(Protocol):
-    """Somebody who may want change notifications."""
+    """A possible subscriber to change notifications."""
 
     def publish(self, method: str, params: Json) -> None:
         """Forward the notification if this listener subscribed to it."""
@@ -115,7 +115,7 @@ class NotificationHub:
 
 
 class SubscriptionFilter:
-    """Notifications that a `subscriptions/listen` request wants and is granted.
+    """Notifications that a `subscriptions/listen` request selects and the server supports.
 
     Raises:
         McpError: INVALID_PARAMS if the filter is malformed.

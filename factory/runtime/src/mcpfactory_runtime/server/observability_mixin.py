@@ -35,14 +35,14 @@ class ObservabilityMixin:
         self._observed: ObservedHandler | None = None
 
     def ready_check(self, function: Function) -> Function:
-        """Decorate a function that says whether the server can do its work now, for `/ready` over HTTP.
+        """Decorate a readiness check of the server, for `/ready` over HTTP.
 
-        It takes no parameters; it fails by raising or by returning False. `async def` runs on the event loop, `def` in a worker
-        thread. An outcome is kept for a second; a check that takes longer than five seconds has failed.
+        It takes no parameters, and fails if it raises or returns False. `async def` runs on the event loop, `def` in a
+        worker thread. Outcomes are cached for a second; a check that takes longer than five seconds fails.
 
         Raises:
-            TypeError: it has parameters.
-            ValueError: there is a check of its name.
+            TypeError: the function has parameters.
+            ValueError: a check of this name exists.
         """
         self.readiness.add(function)
         return function
@@ -56,9 +56,9 @@ class ObservabilityMixin:
         JSON value.
 
         Args:
-            path: `/hooks/{name}`, as Starlette writes it.
-            methods: accepted methods; HEAD comes with GET.
-            public: True if everybody may call it; otherwise only authorized callers of the server.
+            path: path in Starlette's syntax: `/hooks/{name}`.
+            methods: accepted methods; GET includes HEAD.
+            public: True if anyone may call it; otherwise only authorized callers of the server.
 
         Raises:
             TypeError: the path is missing, as in `@server.route` alone.
@@ -77,12 +77,12 @@ class ObservabilityMixin:
         """Count requests, and serve metrics at `/metrics` over HTTP, in the text format of Prometheus. Idempotent.
 
         Args:
-            registry: of prometheus_client, for the series: `REGISTRY` also serves those of the program. None creates
-                a separate one.
+            registry: registry of prometheus_client; `REGISTRY` also serves the program's own series. None creates a
+                separate one.
 
         Raises:
             RuntimeError: prometheus_client is not installed.
-            ValueError: the registry has such series already.
+            ValueError: the registry already has series of these names.
         """
         if self.metrics is None:
             try:
@@ -95,10 +95,10 @@ class ObservabilityMixin:
     def add_telemetry(
         self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
     ) -> None:
-        """Make a span of each request, with the calls of APIs as its children, and record how long it took. Twice is once.
+        """Record a span for each request, with API calls as its children, and its duration. Idempotent.
 
         Args:
-            tracer_provider: of OpenTelemetry; None takes what the program has set up.
+            tracer_provider: provider of OpenTelemetry; None uses that of the program.
             meter_provider: likewise.
 
         Raises:
@@ -113,7 +113,7 @@ class ObservabilityMixin:
             self._observe(self._telemetry)
 
     def export_telemetry(self) -> None:
-        """`add_telemetry`, and send it by OTLP as the variables OTEL_… say, unless the program has set up something else.
+        """Call `add_telemetry`, and export by OTLP as set by OTEL_… variables, unless the program exports its own.
 
         Raises:
             RuntimeError: OpenTelemetry, its SDK or its exporter is not installed.

@@ -105,14 +105,14 @@ def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
         try:
             data = plain(value)
         except ValueError as error:
-            data = _plain_without_halves(plain, value, error)
+            data = _plain_without_surrogates(plain, value, error)
         text = data if type(data) is str else _json_text(data)
         return {"content": [{"type": "text", "text": text}], "structuredContent": {"result": data} if wraps else data}
 
     return convert
 
 
-def _plain_without_halves(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
+def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
     """Convert a value with lone surrogates in its strings to plain data; raise the error if it has no surrogates."""
     whole = encodable(value)
     if whole is value:

@@ -1,8 +1,8 @@
 """Rate limits per client: a token bucket for each kind of request or notification.
 
 A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens, which is the largest burst, and
-gains COUNT again in the course of the second, minute or hour. Requests without a token are refused with the time to
-wait; log messages are dropped; the newest progress notification waits (server/context.py).
+regains COUNT tokens per second, minute or hour. Requests without a token are refused with the time to wait; log
+messages are dropped; the newest progress notification is delayed (server/context.py).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ KINDS: Final[dict[str, str]] = {
 """Kinds with a rate, and the messages that they count."""
 
 VARIABLE: Final = "MCPFACTORY_RATES"
-"""Environment variable by which the operator of a server replaces rates: `calls=600/m,logs=off`."""
+"""Environment variable with the operator's rates: `calls=600/m,logs=off`."""
 
-_ROUNDING: Final = 1e-6  # of a token: a client that waited as long as it should must not be refused by a last digit
+_ROUNDING: Final = 1e-6  # tokens; a rounding error must not refuse a client that has waited long enough
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
-_CLIENTS: Final = 10_000
+_CLIENTS: Final = 10_000  # clients in memory
 
 
 class Bucket:
@@ -48,7 +48,7 @@ class Bucket:
         self._seen = clock()
 
     def take(self) -> bool:
-        """Take a token, if there is one."""
+        """Take a token; return False if the bucket is empty."""
         now = self._clock()
         self._left = min(self._count, self._left + (now - self._seen) * self._gain)
         self._seen = now
@@ -63,7 +63,7 @@ class Bucket:
 
     @property
     def wait(self) -> float:
-        """Seconds until there is a token, after `take` found none."""
+        """Return the seconds until the next token, after `take` returned False."""
         return (1 - self._left) / self._gain
 
     def refusal(self, kind: str) -> McpError:
@@ -130,26 +130,26 @@ class Rates:
         self._clients = ByClient(self.allowance)
 
     def replace(self, text: str) -> None:
-        """Set what an operator says before the first client comes: `calls=600/m,logs=off`.
+        """Replace rates by those of the operator, before the first client connects: `calls=600/m,logs=off`.
 
         Raises:
-            ValueError: it cannot be read.
+            ValueError: a kind is unknown, or a rate is invalid.
         """
         for part in filter(None, (item.strip() for item in text.split(","))):
             kind, _, rate = (word.strip() for word in part.partition("="))
             self._limits[kind] = _read(kind, rate, f"{VARIABLE}: ")
 
     def allowance(self) -> Allowance:
-        """Return a full one, for a new session or connection."""
+        """Return a full allowance for a new session or connection."""
         return Allowance(self._limits, self._clock)
 
     def of(self, client: str) -> Allowance:
-        """Return the one of a client without session, by its principal or its address."""
+        """Return the allowance of a client without a session, by its principal or address."""
         return self._clients.of(client)
 
 
 def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | None:
-    """Tokens, and the seconds in which they come back; None for no limit."""
+    """Return the number of tokens, and the seconds in which they are refilled; None for no limit."""
     if kind not in KINDS:
         raise ValueError(f"{place}unknown rate for {kind!r}\nhint: use one of {', '.join(KINDS)}")
     if rate is None or rate == "off":

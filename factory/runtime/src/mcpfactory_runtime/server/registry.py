@@ -27,7 +27,7 @@ Icons = Sequence[Mapping[str, Any]] | None
 
 
 class PromptOptions(TypedDict, total=False):
-    """Keywords of `Server.prompt`; what all kinds of things have."""
+    """Keywords of `Server.prompt`, which tools and resources have as well."""
 
     name: str | None
     title: str | None
@@ -59,27 +59,27 @@ class ToolOptions(PromptOptions, total=False):
     timeout: float | None
 
 
-_COMPLETED: Final = 3  # what a completion handler may be given: reference, argument, context
+_COMPLETED: Final = 3  # arguments of a completion handler: reference, argument, context
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # RFC 3986 §3.1; or a variable in its place
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # RFC 3986 §3.1, or a variable instead
 _SIGNS: Final = str.maketrans("_-.", "xxx")
 
 
 class Tool:
-    """A tool: the object of tools/list (newest form), and the way to call it.
+    """A tool: its object in tools/list (newest form), and its handler.
 
     Attributes:
         wire: the Tool object as listed.
         handler: the function to call; None until `load` was called.
         bind: returns the keyword arguments for checked arguments, or raises ArgumentsError.
         context: name of the parameter that takes the Context, or None.
-        convert: makes a result of the handler's return value.
+        convert: converts the handler's return value to a result.
         load: fills in `handler` and `bind` at the first call; None if there is nothing to load.
         scopes: scopes that an access token must grant for calls over HTTP.
-        task: states if calls may or must be tasks; None for never.
-        defer_task: the handler decides itself when the call becomes a task.
-        inline: a `def` handler runs on the event loop.
-        timeout: seconds after which a call has failed; None for no limit.
+        task: "optional" if calls may be tasks, "required" if they must be; None for never.
+        defer_task: True if the handler decides when the call becomes a task.
+        inline: True runs a `def` handler on the event loop.
+        timeout: seconds after which a call fails; None for no limit.
         resolve_target: for a tool that calls others: returns the target for the given arguments, or None.
     """
 
@@ -106,7 +106,7 @@ class Tool:
 
     @classmethod
     def passing_on(cls, name: str, wire: Json, handler: Handler) -> Tool:
-        """Return a tool whose handler gets `arguments` as they came and `ctx`, and returns a whole result: both are somebody else's to check."""
+        """Return a tool whose handler takes the unchecked `arguments` and `ctx`, and returns a complete result."""
         tool = cls(name, {**wire, "name": name})
         tool.handler, tool.context, tool.bind, tool.convert = handler, "ctx", _as_arguments, unchanged
         return tool
@@ -179,7 +179,7 @@ RunHandler = Callable[[Tool, Json, Callable[[], InjectedParameter]], Awaitable[J
 """A function that calls a tool's handler with unchecked arguments; the last parameter creates its context."""
 
 Around = Callable[[Tool, Json, InjectedParameter, RunHandler], Awaitable[Json]]
-"""Calls a tool inside of middleware."""
+"""A function that calls a tool inside its middleware."""
 
 
 class GeneratedTool(NamedTuple):
@@ -207,7 +207,7 @@ class Resource:
 class Template(Resource):
     """A family of resources; the template's variables are the handler's parameters.
 
-    `exempt_params` are variables whose values reach the handler even where they would lead out of a folder.
+    `exempt_params` are variables whose values are passed to the handler even if they would escape a directory.
     """
 
     __slots__ = ("exempt_params", "template")
@@ -226,7 +226,7 @@ class Template(Resource):
 
 
 class Prompt:
-    """A prompt: its object of prompts/list and the function that makes the messages."""
+    """A prompt: its object in prompts/list, and the function that creates the messages."""
 
     __slots__ = ("handler", "is_async", "name", "signature", "wire")
 
@@ -239,7 +239,7 @@ class Prompt:
 
 
 class Completer:
-    """The completion handler; it is given reference, argument and context, as many as it has parameters."""
+    """The completion handler. It takes reference, argument and context, or only the first of these."""
 
     __slots__ = ("context", "handler", "is_async", "names")
 
@@ -264,7 +264,7 @@ class Registry:
         declares_tools: advertise tools even without any (a manifest without operations, a gateway).
         extensions: identifier of a protocol extension → its capability object.
         around: middleware around each tool call, or None.
-        offers: returns True if clients may see a listed tool, for profiles that leave some out; None: they see all.
+        offers: returns True if clients may see a listed tool; None shows all tools.
     """
 
     def __init__(self) -> None:
@@ -282,7 +282,7 @@ class Registry:
 
     @property
     def callable_tools(self) -> Iterator[Tool]:
-        """Every tool that can be called, also by way of another one."""
+        """Yield every tool that can be called, directly or through another tool."""
         yield from self.tools.values()
         yield from (row.tool for name, row in self.generated.items() if name not in self.tools)
 
@@ -299,10 +299,10 @@ class Registry:
         return self.tools.get(name) or (row.tool if row is not None else None)
 
     def capabilities(self) -> Json:
-        """Return the `capabilities` of a server that has this, in the newest form and all older ones.
+        """Return the server's `capabilities`, with the members of all revisions.
 
-        Projection removes what a peer's revision does not know: `tasks` is the core feature of one revision,
-        `extensions` are known to the newest one only.
+        Projection removes those that the peer's revision lacks: `tasks` is a core feature of one revision,
+        `extensions` are part of the newest one only.
         """
         found: Json = {"logging": {}}
         extensions = dict(self.extensions)
@@ -322,7 +322,7 @@ class Registry:
         return found
 
     def add(self, collection: dict[str, Any], key: str, item: Any) -> None:
-        """Put an item into one of the collections.
+        """Add an item to one of the collections.
 
         Raises:
             ValueError: the key is taken.
@@ -336,10 +336,10 @@ class Registry:
         self.version += 1
 
     def replace_tool(self, name: str, tool: Tool) -> None:
-        """Put a tool in the place of another one.
+        """Replace a tool, and keep its position in the list.
 
         Raises:
-            ValueError: its name is another one's.
+            ValueError: a third tool has the new name.
         """
         if tool.name != name and (tool.name in self.tools or tool.name in self.generated):
             raise ValueError(f"tool {tool.name!r} already exists\nhint: give one of them another name=")
@@ -377,11 +377,11 @@ def make_resource(
     size: int | None = None,
     exempt_params: Collection[str] = (),
 ) -> Resource:
-    """Return a resource, or a template when the URI has variables.
+    """Return a resource, or a template if the URI has variables.
 
     Raises:
         ValueError: the URI has no scheme, or is a malformed template.
-        TypeError: the URI's variables are not the handler's parameters, or `exempt_params` names one that it does not have.
+        TypeError: the URI's variables do not match the handler's parameters, or `exempt_params` has other names.
     """
     if not _SCHEME.match(uri):
         raise ValueError(
@@ -465,12 +465,12 @@ def _as_arguments(arguments: Json) -> Json:
 
 
 def unchanged(result: Json) -> Json:
-    """Return a result that is complete already: the `convert` of tools whose handlers return one."""
+    """Return a complete result unchanged: the `convert` of tools whose handlers return one."""
     return result
 
 
 def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
-    """See that annotations are such as clients know."""
+    """Refuse unknown annotations, and hints that are not booleans."""
     if unknown := sorted(annotations.keys() - {"title", *_HINTS}):
         raise TypeError(f"tool {tool}: unknown annotation {', '.join(unknown)}\nhint: use title, {', '.join(_HINTS)}")
     for name in _HINTS:
@@ -479,7 +479,7 @@ def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
 
 
 def _check_running(tool: Tool) -> None:
-    """Check that a tool can run with its author's settings."""
+    """Refuse invalid values and combinations of `inline` and `timeout`."""
     if tool.inline and tool.is_async:
         hint = "`async def` runs on the event loop anyway"
         raise TypeError(f"tool {tool.name}: inline=True is for `def` functions without dependencies\nhint: {hint}")
@@ -495,10 +495,10 @@ def _check_running(tool: Tool) -> None:
 
 
 def check_tool_name(name: str) -> str:
-    """Return the name, if clients will take it (server/tools, Tool Names).
+    """Return the name, if it is valid (server/tools, Tool Names).
 
     Raises:
-        ValueError: they will not.
+        ValueError: the name is invalid.
     """
     if not (0 < len(name) <= 128 and name.isascii() and name.translate(_SIGNS).isalnum()):
         raise ValueError(
@@ -508,7 +508,7 @@ def check_tool_name(name: str) -> str:
 
 
 def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
-    """Check a schema that clients will read as well."""
+    """Refuse an author's schema that cannot be compiled."""
     from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for tools with their own schemas
     from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for tools with their own schemas
 

@@ -1,11 +1,11 @@
 """Sealed `requestState`: questions and answers that pass through the client (basic/patterns/mrtr).
 
-The client must not be able to change it, use it for another request, principal or server, use it twice or after its
-expiry, or answer questions that were not asked. So an HMAC covers the answers, the keys of the questions, a random
-challenge, the expiry and a digest of server, principal, method and parameters. It is not encrypted, because it holds
-only questions and answers of this client.
+A client must not be able to change a state, to use it twice, late, or for another request, principal or server, or to
+answer questions that were not asked. Therefore an HMAC covers the answers, the keys of the questions, a random
+challenge, the expiry, and a digest of server, principal, method and parameters. A state is not encrypted, because it
+contains only questions and answers of this client.
 
-A code is the short form for a client without elicitation: a person confirms by having the model repeat it.
+A code replaces a state for a client without elicitation: the person lets the model repeat it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,15 @@ from mcpfactory_runtime.storage.base import ExpectedEntry, SharedStore
 from mcpfactory_runtime.types import Json
 
 LIFETIME: Final = 3600.0
-"""Seconds that a user may take to answer."""
+"""Seconds that a user has to answer."""
 
 CODE_LIFETIME: Final = 600.0
-"""Seconds that a code is good for."""
+"""Seconds that a code is valid."""
 
 _NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
-_HEAD: Final = (
-    10  # bytes of a code: 5 for when it ends, in seconds since the epoch, and 5 random ones; 10 of an HMAC follow
-)
-_EVER: Final = 10 * 365 * 86_400.0  # seconds that processes keep their common key in a store
-_MOST_USED: Final = 100_000  # challenges that one process remembers
+_HEAD: Final = 10  # bytes: 5 for a code's expiry in seconds since the epoch, 5 random ones; 10 of an HMAC follow
+_EVER: Final = 10 * 365 * 86_400.0  # seconds (ten years) that the key of several processes stays in their store
+_MOST_USED: Final = 100_000  # maximum number of used challenges in memory
 
 
 class OpenedState(NamedTuple):
@@ -47,14 +45,14 @@ class OpenedState(NamedTuple):
 
 
 class UsedChallenges:
-    """Remembers which states this process saw used, until they expire."""
+    """Used states of this process, until they expire."""
 
     def __init__(self) -> None:
         self._used: dict[str, float] = {}
-        self._forgotten = 0.0  # states that expire until then count as used: they may have been
+        self._forgotten = 0.0  # latest expiry of a removed state; states that expire until then count as used
 
     def add(self, challenge: str, expires: float, now: float) -> bool:
-        """Note that a state is used; return False where it was used before."""
+        """Mark a state as used; return False if it was used before."""
         if challenge in self._used or expires <= self._forgotten:
             return False
         self._used[challenge] = expires
@@ -67,11 +65,11 @@ class UsedChallenges:
 
 
 class RequestStateSealer:
-    """Seals and opens states with one key.
+    """Sealer of states and codes.
 
     Args:
-        key: the secret; every process that serves the same clients needs the same one.
-        server: the server's name; states of others are refused.
+        key: the secret; all processes that serve the same clients need the same key.
+        server: the server's name; states of other servers are refused.
     """
 
     def __init__(self, key: bytes, server: str = "") -> None:
@@ -89,7 +87,7 @@ class RequestStateSealer:
     def seal(
         self, answers: Json, asked: Iterable[str], *, principal: str, method: str, params: Json, now: float
     ) -> str:
-        """Return the state that a client is given with the questions `asked`. `now` is in seconds since the epoch."""
+        """Return the state to send with the questions `asked`. `now` is in seconds since the epoch."""
         body = {
             "answers": answers,
             "asked": sorted(asked),
@@ -165,7 +163,7 @@ class RequestStateSealer:
         )
 
     def _code_mac(self, head: bytes, principal: str, method: str, params: Json) -> bytes:
-        bound = b"code\0" + head + self._digest(principal, method, params).encode()  # no state has a NUL
+        bound = b"code\0" + head + self._digest(principal, method, params).encode()  # states have no NUL
         return hmac.new(self._key, bound, hashlib.sha256).digest()[:_HEAD]
 
     def _mac(self, payload: bytes) -> str:

@@ -20,10 +20,10 @@ from mcpfactory_runtime.types import Json
 
 
 def uri_of(call: Call) -> str:
-    """Return the URI that a request names.
+    """Return the URI in a request's parameters.
 
     Raises:
-        McpError: INVALID_PARAMS without one.
+        McpError: INVALID_PARAMS if it is missing or not a string.
     """
     uri = call.params.get("uri")
     if type(uri) is not str:
@@ -35,7 +35,7 @@ def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
     """Return the resource or template that serves resources/read, the URI, and the handler's arguments.
 
     Raises:
-        McpError: INVALID_PARAMS without a URI; the revision's not-found code when nothing serves it.
+        McpError: INVALID_PARAMS without a URI; the revision's not-found code for an unknown URI.
     """
     uri = uri_of(call)
     found = _serving(registry, uri)
@@ -53,7 +53,7 @@ def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
         values = template.template.match(uri)
         if values is not None:
             if template.template.unsafe(values, template.exempt_params):
-                break  # and no other template gets it
+                break  # no later template must get an unsafe URI
             try:
                 return template, template.signature.bind(values)
             except ArgumentsError:
@@ -103,17 +103,17 @@ async def _run_own(record: Resource | Prompt, bound: Json, context: InjectedPara
 
 
 def not_found(uri: str, revision: Revision) -> McpError:
-    """Return the error for a URI that nothing serves (server/resources, Error Handling)."""
+    """Return the error for an unknown URI (server/resources, Error Handling)."""
     return McpError(revision.resource_not_found, f"Resource not found: {uri}", {"uri": uri})
 
 
 def read_contents(value: Any, uri: str, mime_type: str | None, revision: Revision) -> list[Json]:
-    """Return the value of a resource's handler, as `contents`.
+    """Return a resource handler's value as `contents`.
 
     Text and bytes stay unchanged, embedded resources keep their own URI, other values become JSON text.
 
     Raises:
-        McpError: the handler returned None: the resource does not exist.
+        McpError: the handler returned None, because the resource does not exist.
     """
     if value is None:
         raise not_found(uri, revision)
@@ -130,10 +130,10 @@ def read_contents(value: Any, uri: str, mime_type: str | None, revision: Revisio
 
 
 def prompt_arguments(prompt: Prompt, params: Json) -> Json:
-    """Return the arguments of prompts/get for the prompt's handler; the wire has strings, so others are read as JSON.
+    """Return the arguments of prompts/get for the prompt's handler. Strings that do not fit are parsed as JSON.
 
     Raises:
-        McpError: INVALID_PARAMS for missing, unknown or unfitting arguments.
+        McpError: INVALID_PARAMS for missing, unknown or invalid arguments.
     """
     given = params.get("arguments")
     if given is None:
@@ -157,7 +157,7 @@ def _parsed(value: str) -> Any:
 
 
 def read_messages(value: Any) -> list[Json]:
-    """Return the value of a prompt's handler, as `messages`: strings and content blocks get the role of the user."""
+    """Return a prompt handler's value as `messages`; strings and content blocks get the role `user`."""
     if isinstance(value, str | Content | Message | dict):
         value = [value]
     if not isinstance(value, Iterable):

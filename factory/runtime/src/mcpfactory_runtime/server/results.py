@@ -1,7 +1,7 @@
 """Results of handlers: content blocks, tool results, prompt messages.
 
-The classes are thin and know only their wire form of the newest revision; `revisions.projection` takes away what an
-older peer does not know. Base64 is encoded here, once.
+The classes produce the wire format of the newest revision; `revisions.projection` removes members that the revision of
+an older peer lacks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _checked_base64(text: str) -> str:
 
 
 class Content:
-    """A content block: base of everything that may stand in `ToolResult.content` and in a prompt's `Message`.
+    """A content block: base class of the items of `ToolResult.content` and of the content of a prompt's `Message`.
 
     Args:
         annotations: `audience`, `priority`, `lastModified` as on the wire.
@@ -58,11 +58,11 @@ class Content:
         self.meta = meta
 
     def body(self) -> Json:
-        """Return the members that only this kind of block has."""
+        """Return the members that are specific to this kind of block."""
         raise NotImplementedError
 
     def to_dict(self) -> Json:
-        """Return the block as on the wire of the newest revision."""
+        """Return the block in the wire format of the newest revision."""
         block = self.body()
         if self.annotations is not None:
             block["annotations"] = dict(self.annotations)
@@ -76,7 +76,7 @@ class Content:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and isinstance(other, Content) and other.to_dict() == self.to_dict()
 
-    __hash__ = None  # type: ignore[assignment]  # mutable values do not belong into sets
+    __hash__ = None  # type: ignore[assignment]  # mutable objects are not hashable
 
 
 class Text(Content):
@@ -91,7 +91,7 @@ class Text(Content):
         self.text = text
 
     def body(self) -> Json:
-        """`type` and `text`."""
+        """Return `type` and `text`."""
         return {"type": "text", "text": self.text}
 
 
@@ -127,12 +127,12 @@ class _Media(Content):
         self.mime_type = mime_type or self._default
 
     def body(self) -> Json:
-        """`type`, `data` and `mimeType`."""
+        """Return `type`, `data` and `mimeType`."""
         return {"type": self._type, "data": self.data, "mimeType": self.mime_type}
 
 
 class Image(_Media):
-    """A picture; PNG unless `mime_type` or the file's name says otherwise."""
+    """An image; PNG, unless `mime_type` or the file's name gives another type."""
 
     __slots__ = ()
     _type = "image"
@@ -140,7 +140,7 @@ class Image(_Media):
 
 
 class Audio(_Media):
-    """A recording; WAV unless `mime_type` or the file's name says otherwise (not in the oldest revision)."""
+    """An audio recording; WAV, unless `mime_type` or the file's name gives another type (not in the oldest revision)."""
 
     __slots__ = ()
     _type = "audio"
@@ -165,11 +165,11 @@ class EmbeddedText(Content):
         self.uri, self.text, self.mime_type = uri, text, mime_type
 
     def contents(self) -> Json:
-        """Return the inner object, which is also what `resources/read` returns."""
+        """Return the inner object, which `resources/read` returns as well."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "text": self.text})
 
     def body(self) -> Json:
-        """`type` and `resource`."""
+        """Return `type` and `resource`."""
         return {"type": "resource", "resource": self.contents()}
 
 
@@ -191,16 +191,16 @@ class EmbeddedBlob(Content):
         self.uri, self.data, self.mime_type = uri, _base64(data), mime_type
 
     def contents(self) -> Json:
-        """Return the inner object, which is also what `resources/read` returns."""
+        """Return the inner object, which `resources/read` returns as well."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "blob": self.data})
 
     def body(self) -> Json:
-        """`type` and `resource`."""
+        """Return `type` and `resource`."""
         return {"type": "resource", "resource": self.contents()}
 
 
 class ResourceLink(Content):
-    """A pointer to a resource that the client may read (a note in text for peers that do not know links)."""
+    """A link to a resource that the client may read; a text for peers whose revision has no links."""
 
     __slots__ = ("description", "icons", "mime_type", "name", "size", "title", "uri")
 
@@ -222,7 +222,7 @@ class ResourceLink(Content):
         self.mime_type, self.size, self.icons = mime_type, size, icons
 
     def body(self) -> Json:
-        """`type`, `uri`, `name` and what else was given."""
+        """Return `type`, `uri`, `name` and the optional members that are set."""
         return _without_none(
             {
                 "type": "resource_link",
@@ -238,12 +238,12 @@ class ResourceLink(Content):
 
 
 class ToolResult:
-    """A tool's answer in full control of its author.
+    """A complete tool result, for tools that set more than the content.
 
     Args:
-        content: one block, or several; a str is one text block; dicts are taken as wire blocks.
+        content: one block, or several; a str is one text block; dicts are blocks in wire format.
         structured: the structured content, matching the tool's output schema; None sends none.
-        is_error: the call failed in a way that the model should know.
+        is_error: True if the call failed, and the model should see that.
         meta: the result's `_meta`, which the model does not see.
     """
 
@@ -262,7 +262,7 @@ class ToolResult:
         self.meta = meta
 
     def to_dict(self) -> Json:
-        """Return the result as on the wire of the newest revision, without its envelope."""
+        """Return the result in the wire format of the newest revision, without its envelope."""
         result: Json = {"content": self.content}
         if self.structured is not None:
             result["structuredContent"] = self.structured
@@ -278,7 +278,7 @@ class ToolResult:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ToolResult) and other.to_dict() == self.to_dict()
 
-    __hash__ = None  # type: ignore[assignment]  # mutable values do not belong into sets
+    __hash__ = None  # type: ignore[assignment]  # mutable objects are not hashable
 
 
 class Message:
@@ -291,7 +291,7 @@ class Message:
         self.role = role
 
     def to_dict(self) -> Json:
-        """Return the message as on the wire."""
+        """Return the message in wire format."""
         return {"role": self.role, "content": self.content}
 
     def __repr__(self) -> str:
@@ -310,4 +310,4 @@ def content_blocks(value: str | Content | Json | Iterable[str | Content | Json])
 
 
 READ_BY_CODE: Final[ContextVar[bool]] = ContextVar("READ_BY_CODE", default=False)
-"""True while a tool is called by another one (`ctx.call`): its answer is not cut."""
+"""True while a tool is called by another one (`ctx.call`): its result is not shortened."""

@@ -19,13 +19,13 @@ _OAUTH: Final = "/.well-known/oauth-"
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
-    """One path.
+    """An HTTP route.
 
     Attributes:
-        path: as Starlette writes it: `/hooks/{name}`, `/files/{path:path}`.
-        methods: that it answers.
-        handler: takes a `starlette.requests.Request`.
-        public: it is for everybody; otherwise for who may call the server.
+        path: path in Starlette's syntax: `/hooks/{name}`, `/files/{path:path}`.
+        methods: accepted HTTP methods.
+        handler: function that takes a `starlette.requests.Request`.
+        public: True if anyone may call it; otherwise only authorized callers of the server.
     """
 
     path: str
@@ -70,7 +70,7 @@ class HttpRoutes:
         self._routes.append(route)
 
     def check(self, routes: Iterable[HttpRoute]) -> None:
-        """Look whether others could be added.
+        """Check that other routes can be added.
 
         Raises:
             ValueError: a path is taken for one of its methods.
@@ -86,7 +86,7 @@ class HttpRoutes:
 log = logging.getLogger(__name__)
 
 _PATIENCE: Final = 5.0  # seconds for one check
-_KEEP: Final = 1.0  # seconds that an outcome is kept: strangers may ask, and a check may cost a query
+_KEEP: Final = 1.0  # seconds to cache outcomes: anyone may send probes, and a check may cost a query
 _NEEDED: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 Check = Callable[[], Any]
@@ -95,12 +95,12 @@ Check = Callable[[], Any]
 class Readiness:
     """The checks of one server. Event loop only.
 
-    A check that is slow is called once, not once for each who asks, and counts as failed until it returns.
+    A slow check runs once for all probes. It counts as failed after `patience`, until it returns.
 
     Args:
         patience: seconds for one check.
-        keep: seconds that an outcome is kept.
-        clock: seconds.
+        keep: seconds to cache outcomes.
+        clock: returns seconds.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class Readiness:
         self._parts: list[tuple[Readiness, str]] = []
 
     def add(self, check: Check) -> None:
-        """Add a function without parameters, `def` or `async def`, that returns nothing or True, and raises or returns False where it fails.
+        """Add a `def` or `async def` function without parameters. The check fails if it raises or returns False.
 
         Raises:
-            TypeError: it has parameters.
-            ValueError: there is a check of its name.
+            TypeError: the function has parameters.
+            ValueError: a check of this name exists.
         """
         name = getattr(check, "__name__", repr(check))
         needed = [one.name for one in signature(check).parameters.values() if one.kind in _NEEDED]
@@ -133,16 +133,16 @@ class Readiness:
             raise ValueError(f"ready check {name!r} already exists\nhint: give the function another name")
         self._checks[name] = check
 
-    def include(self, part: Readiness, before: str) -> None:
-        """Include the checks of another server that is a part of this one; `before` is the prefix of their names."""
-        self._parts.append((part, before))
+    def include(self, part: Readiness, prefix: str) -> None:
+        """Include the checks of a part, with a prefix before their names."""
+        self._parts.append((part, prefix))
 
     async def look(self) -> dict[str, bool]:
-        """Return the name of each check and whether it succeeded: in order of registration, then those of parts."""
+        """Return each check's name, and True if it succeeded: in order of registration, then those of parts."""
         found = await self._look()
-        for part, before in self._parts:
+        for part, prefix in self._parts:
             for name, succeeded in (await part.look()).items():
-                key = f"{before}{name}"
+                key = f"{prefix}{name}"
                 found = {**found, key: succeeded and found.get(key, True)}
         return found
 
@@ -157,7 +157,7 @@ class Readiness:
         return found
 
     def stop(self) -> None:
-        """Cancel checks that have not returned: the server ends."""
+        """Cancel running checks at shutdown."""
         for call in self._calls.values():
             call.cancel()
         self._calls.clear()
@@ -171,7 +171,7 @@ class Readiness:
             call = self._calls[name] = asyncio.create_task(_call(self._checks[name]))
         await asyncio.wait([call], timeout=self._patience)
         failure = _failure(call, self._patience)
-        if failure and name not in self._failing:  # once, not at each probe
+        if failure and name not in self._failing:  # log once, not at each probe
             log.warning("ready check %s %s", name, failure)
         (self._failing.add if failure else self._failing.discard)(name)
         return not failure
@@ -179,11 +179,11 @@ class Readiness:
 
 async def _call(check: Check) -> Any:
     result = check() if iscoroutinefunction(check) else await in_thread(check, {})
-    return await result if isawaitable(result) else result  # what a lambda returns, say
+    return await result if isawaitable(result) else result  # a lambda may return an awaitable
 
 
 def _failure(call: asyncio.Task[Any], patience: float) -> str:
-    """Say how a check failed, for the log; "" where it succeeded."""
+    """Return the failure of a check for the log, or "" if it succeeded."""
     if not call.done():
         return f"has not returned within {patience:g} seconds"
     if call.cancelled():

@@ -1,4 +1,4 @@
-"""`Server`: what authors of servers write against."""
+"""`Server`, the class with which authors build a server."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Server(ObservabilityMixin, CompositionMixin):
         description: one sentence on the purpose of the server.
         instructions: hints for the model on how to use the server as a whole.
         website_url: URL of further documentation.
-        icons: in their MCP form.
+        icons: icons in MCP form.
         lifespan: see `Server.lifespan`.
         page_size: items per page of a list; None lists everything at once.
-        max_message_size: bytes of the largest message that is read.
+        max_message_size: maximum size of a received message in bytes.
         ttl_ms: milliseconds that clients may cache lists and resources (newest revision only).
         cache_scope: `public` if nothing depends on the caller.
         tasks: storage of tasks: the path of a database, a `TaskStore` or `TaskOptions`. By default they are kept in
@@ -144,9 +144,9 @@ class Server(ObservabilityMixin, CompositionMixin):
     ) -> Any:
         """Register a function as a tool: `@server.tool`, `@server.tool("name")` or `@server.tool(title=…)`.
 
-        The function itself is returned. Parameters become the input schema, the docstring the description (its
-        `Args:` those of the arguments), the return annotation the output schema. `async def` runs on the event loop,
-        `def` in a worker thread.
+        Return the function unchanged. Parameters become the input schema, the docstring becomes the description (its
+        `Args:` those of the arguments), and the return annotation becomes the output schema. `async def` runs on the
+        event loop, `def` in a worker thread.
 
         Args:
             function: the handler, or the tool's name.
@@ -156,11 +156,11 @@ class Server(ObservabilityMixin, CompositionMixin):
                 structured output, False turns it off; input_schema and output_schema replace the listed schemas, not
                 the checks; scopes: required scopes of an access token (HTTP only, see
                 docs/reference/authorization.md); task and defer_task: calls may or must be tasks
-                (docs/reference/tasks.md); inline: the promise that a `def` function only computes and ends quickly,
-                so that it also runs on the event loop; timeout: seconds after which a call fails.
+                (docs/reference/tasks.md); inline: True runs a `def` function on the event loop, which it must not
+                block; timeout: seconds after which a call fails.
 
         Raises:
-            TypeError: the signature cannot be an argument list; inline=True for an `async def`, or with a timeout.
+            TypeError: the signature has unsupported parameters; inline=True for an `async def`, or with a timeout.
             ValueError: the name is taken, or the timeout is invalid.
         """
 
@@ -174,7 +174,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         return decorated(register, function, options, "tool")
 
     def add_tool(self, tool: Tool) -> None:
-        """Add a tool that was built otherwise; connected clients are notified."""
+        """Add a `Tool` object; connected clients are notified."""
         if not isinstance(tool, Tool):
             raise TypeError(f"add_tool takes a Tool, not {tool!r}\nhint: use server.tool(function)")
         self.registry.add(self.registry.tools, tool.name, tool)
@@ -217,7 +217,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         return register
 
     def add_resource(self, resource: Resource) -> None:
-        """Add a resource or template that was built otherwise; connected clients are notified."""
+        """Add a `Resource` or `Template` object; connected clients are notified."""
         registry = self.registry
         collection: Any = registry.templates if isinstance(resource, Template) else registry.resources
         registry.add(collection, resource.uri, resource)
@@ -243,14 +243,14 @@ class Server(ObservabilityMixin, CompositionMixin):
     ) -> Callable[[Function], Function]: ...
 
     def prompt(self, function: Any = None, /, **options: Any) -> Any:
-        """Make a function a prompt. It returns text, a `Message`, content, or a list of these.
+        """Register a function as a prompt. It returns text, a `Message`, content, or a list of these.
 
         Args:
             function: the handler, whose parameters are the prompt's arguments; or the prompt's name.
             options: name, title, description, icons, meta, as on the wire.
 
         Raises:
-            TypeError: the signature cannot be an argument list.
+            TypeError: the signature has unsupported parameters.
             ValueError: the name is taken.
         """
 
@@ -272,7 +272,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         self.notify_changed("prompts")
 
     def completion(self, function: Function) -> Function:
-        """Make a function the completion handler for all prompts and resource templates.
+        """Register a function as the completion handler for all prompts and resource templates.
 
         It is called with `(ref, argument, context)`, or fewer, and returns strings or a `Completion`.
         """
@@ -281,9 +281,9 @@ class Server(ObservabilityMixin, CompositionMixin):
         return function
 
     def lifespan(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Set what surrounds the server's life: an async generator function of the server that yields once.
+        """Set the code that runs at startup and shutdown: an async generator function of the server that yields once.
 
-        It is entered once per process; what it yields is `ctx.state`. As decorator it returns the function.
+        It is entered once per process, and the yielded value is `ctx.state`. As a decorator, it returns the function.
         """
         self._lifespan = lifespan_manager(function)
         return function
@@ -291,10 +291,10 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- generated tools -----------------------------------------------------------------------------------------
 
     def mount_manifest(self, folder: str | PathLike[str]) -> int:
-        """Register the generated tools of a `_generated` package; return how many there are.
+        """Register the generated tools of a `_generated` package; return their number.
 
-        Which of them are listed, and whether by way of search, is what the manifest says, MCPFACTORY_MODE,
-        MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, and `offer`.
+        The manifest selects the listed tools, or search mode. MCPFACTORY_MODE, MCPFACTORY_PROFILE and
+        MCPFACTORY_DIALECT override it, and `offer` overrides both.
 
         Raises:
             ManifestError: the manifest is missing or damaged.
@@ -315,7 +315,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             The previous mode and profile.
 
         Raises:
-            CatalogueError: unknown mode, profile or dialect. A ValueError.
+            CatalogError: unknown mode, profile or dialect. A ValueError.
             ValueError: the server has no generated tools.
         """
         catalog = self.extensions.catalog
@@ -362,14 +362,14 @@ class Server(ObservabilityMixin, CompositionMixin):
     def middleware(self, *methods: str) -> Callable[[Function], Function]: ...
 
     def middleware(self, *methods: Any) -> Any:
-        """Decorate an `async def (Request, call_next)` that is around requests: `@server.middleware("tools/list")`.
+        """Decorate an `async def (Request, call_next)` that wraps requests: `@server.middleware("tools/list")`.
 
         Args:
-            methods: of the requests; without any, all of them (`@server.middleware`).
+            methods: methods of the requests; without any, all requests (`@server.middleware`).
 
         Raises:
-            TypeError: the function is no `async def`.
-            ValueError: there is no such method.
+            TypeError: the function is not an `async def`.
+            ValueError: a method is unknown.
         """
         return middleware_decorator(self._layers.add_around_requests, methods)
 
@@ -380,15 +380,15 @@ class Server(ObservabilityMixin, CompositionMixin):
     def tool_middleware(self, *tools: str) -> Callable[[Function], Function]: ...
 
     def tool_middleware(self, *tools: Any) -> Any:
-        """Decorate an `async def (ToolRequest, call_next)` that is around tools: `@server.tool_middleware("search")`.
+        """Decorate an `async def (ToolRequest, call_next)` that wraps tools: `@server.tool_middleware("search")`.
 
-        It is around every call, also by way of search mode, as a task, or by `Context.call`.
+        It wraps every call, including those through search mode, as a task, or by `Context.call`.
 
         Args:
             tools: names; without any, all tools (`@server.tool_middleware`).
 
         Raises:
-            TypeError: the function is no `async def`.
+            TypeError: the function is not an `async def`.
         """
         return middleware_decorator(self._add_around_tools, tools)
 
@@ -405,14 +405,14 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Publish a skill: a folder with a SKILL.md and related files.
 
         Args:
-            folder: named like the skill.
-            prefix: the part before the name in the skill's URI, `acme/billing` for `skill://acme/billing/refunds`.
+            folder: the skill's folder, which has the same name as the skill.
+            prefix: path before the name in the skill's URI: `acme/billing` for `skill://acme/billing/refunds`.
 
         Returns:
             The URI of its SKILL.md.
 
         Raises:
-            SkillError: the folder is not a skill that can be published.
+            SkillError: the folder cannot be published as a skill.
             ValueError: the URI is taken.
         """
         return self.extensions.skills.publish(folder, prefix)
@@ -447,13 +447,13 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- changes -------------------------------------------------------------------------------------------------
 
     def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
-        """Notify clients that a list changed, also where this server is mounted. The add and remove methods do this; from any thread."""
+        """Notify clients, also of servers that mount this one, that a list changed, as add and remove do. Thread-safe."""
         self._publish(KINDS[f"{what}ListChanged"][0], {})
         for whole in tuple(self.wholes):
             whole.update_from(self)
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Notify the clients that subscribed to a resource that it changed, also where this server is mounted; from any thread."""
+        """Notify subscribers, also of servers that mount this one, that a resource changed. Thread-safe."""
         self._publish(UPDATED, {"uri": uri})
         for whole in tuple(self.wholes):
             whole.notify_resource_updated(uri)
@@ -463,7 +463,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self.hub.publish, method, params)
 
-    # -- what transports use -------------------------------------------------------------------------------------
+    # -- interface of transports ---------------------------------------------------------------------------------
 
     @property
     def capabilities(self) -> Json:
@@ -489,7 +489,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @property
     def sealer(self) -> RequestStateSealer:
-        """The sealer of state that travels through clients."""
+        """Return the sealer of state that passes through clients."""
         if self._sealer is None:
             from mcpfactory_runtime.server.request_state import RequestStateSealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
 
@@ -500,7 +500,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Answer one request: the result, its encoded form, or an awaitable of it.
 
         Raises:
-            McpError: the error to send; so may the awaitable.
+            McpError: the error to send; the awaitable may raise it as well.
         """
         return (self._observed or self._dispatcher).handle(call, channel)
 
@@ -510,21 +510,21 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:
-        """Surround the life of the process: transports enter this once.
+        """Run the server's lifespan and those of its parts in this process; transports enter this once.
 
         Args:
-            alone: False where this is a part, and the whole waits for what its parts say of themselves.
+            alone: False for a part: the whole then waits until all parts have listed their items.
 
         Raises:
-            CatalogueError: the environment asks for generated tools that there are not.
+            CatalogError: the environment selects an unknown mode, profile or dialect.
         """
         if self._loop is not None and self._loop is asyncio.get_running_loop():
-            yield  # already entered by its owner: an application and those mounted in it
+            yield  # already entered, for example by the application that contains this one
             return
         self.extensions.check_environment()
         for name in sorted(self._layers.tool_names()):
             if self.registry.tool(name) is None:
-                log.warning("there is middleware for the tool %r, which this server does not have", name)
+                log.warning("middleware names the tool %r, which this server does not have", name)
         self._loop = asyncio.get_running_loop()
         self.closing = asyncio.Event()
         try:
@@ -545,7 +545,7 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- running -------------------------------------------------------------------------------------------------
 
     def run(self, arguments: Sequence[str] | None = None) -> None:
-        """Serve as the command line says: stdio, or `--http [--host H] [--port P]`. Returns when the server ends."""
+        """Run the command line: serve stdio, or HTTP with `--http [--host H] [--port P]`, until the server ends."""
         from mcpfactory_runtime.server.command import run  # noqa: PLC0415 - transports are chosen at run time
 
         run(self, arguments)
@@ -585,7 +585,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             await serve_http(self, options.pop("host", "127.0.0.1"), options.pop("port", 8000), **options)
 
     def http_app(self, **options: Any) -> HttpApp:
-        """Return the server as an ASGI application, to be served or mounted; see `transports.http.HttpApp` for `options`."""
+        """Return the server as an ASGI application; see `transports.http.app.HttpApp` for `options`."""
         from mcpfactory_runtime.transports.http.app import HttpApp  # noqa: PLC0415 - transports are chosen at run time
 
         return HttpApp(self, **options)

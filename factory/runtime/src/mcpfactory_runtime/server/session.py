@@ -1,7 +1,7 @@
-"""A server on one message stream: bytes of messages in, bytes out, handlers as tasks in between.
+"""Session of a client on one message stream: encoded messages in, encoded messages out, and handlers as tasks.
 
-The transports stdio and memory are this with a pipe around it. `Session` is also the `ReplyChannel` of all its requests: on
-such a stream there is only one way back.
+The stdio and memory transports connect a session to a pipe. `Session` is also the `ReplyChannel` of all its requests,
+because they share the stream.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"})
-"""Notifications that a client can do without: the result does not depend on them."""
+"""Notifications that may be dropped, because no result depends on them."""
 
 DROP_AT: Final = 1 << 20
 """Unread bytes at which droppable notifications are dropped."""
@@ -37,8 +37,8 @@ class Session:
     """One client of a server on a message stream. Event loop only.
 
     Args:
-        server: who answers.
-        send: takes one encoded message (without line break).
+        server: the server.
+        send: sends one encoded message (without line break).
     """
 
     principal = ""
@@ -58,14 +58,14 @@ class Session:
         self._batches: dict[Call, BatchReply] = {}
         server.hub.add(self)
 
-    # -- in ------------------------------------------------------------------------------------------------------
+    # -- incoming messages ---------------------------------------------------------------------------------------
 
     def feed(self, data: bytes | Oversize) -> None:
         """Handle one message, or the notice that one exceeded the size limit."""
         self.handle(self.receive(data))
 
     def receive(self, data: bytes | Oversize) -> Event:
-        """Return the event that a message means."""
+        """Decode a message to an event."""
         try:
             if isinstance(data, Oversize):
                 limit = self._server.max_message_size
@@ -76,7 +76,7 @@ class Session:
         return self.connection.receive(message)
 
     def channel_of(self, call: Call) -> ReplyChannel:
-        """Return the way back for a request's notifications."""
+        """Return the reply channel for a request's notifications."""
         return self
 
     def deliver(self, call: Call, data: bytes) -> None:
@@ -84,10 +84,10 @@ class Session:
         self._send(data)
 
     def on_cancelled(self, call: Call) -> None:
-        """Release what belongs to a cancelled request, which will not be answered."""
+        """Release the resources of a canceled request, which gets no response."""
 
     def handle(self, event: Event) -> None:
-        """Do what a message asks for."""
+        """Process the event of a message."""
         if type(event) is Call:
             self._start(event)
         elif type(event) is Response:
@@ -116,7 +116,7 @@ class Session:
                 self.start_task(call, outcome)
 
     def start_task(self, call: Call, outcome: Awaitable[Json]) -> None:
-        """Answer a request when its outcome is known. From Python 3.12 on, most handlers end here, before the first wait."""
+        """Answer a request once its outcome is known. From Python 3.12, a handler that never waits ends here."""
         work = self._finish(call, outcome)
         if sys.version_info >= (3, 12):
             task = asyncio.Task(work, loop=self._loop, eager_start=True)
@@ -140,14 +140,14 @@ class Session:
         try:
             answer: Json | McpError = await answer_or_error(call, outcome)
         except asyncio.CancelledError:
-            if self.connection.in_flight.get(call.id) is not call:  # the client cancelled it; nothing is answered
+            if self.connection.in_flight.get(call.id) is not call:  # the client canceled it, so it gets no response
                 raise
             answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
-        except GeneratorExit:  # of what the handler waited for: it closes every coroutine that waits below this one
+        except GeneratorExit:  # raised by what the handler awaited; it closes the coroutines in between
             log.error("%s failed: GeneratorExit", call.method)
             answer = McpError(INTERNAL_ERROR, "Internal error")
         finally:
-            # Here and not in a callback of the task, which is a round of the loop for every call
+            # A callback of the task would cost an iteration of the event loop for each call.
             self._tasks.pop(call, None)
         if self.connection.in_flight.get(call.id) is call:
             self.reply(call, answer)
@@ -156,7 +156,7 @@ class Session:
         """Send the response to a request."""
         try:
             data = self.connection.answer(call, outcome)
-        except Exception:  # mostly a ValueError; a value that others change meanwhile raises other ones
+        except Exception:  # usually a ValueError; a value that other code changes meanwhile may raise any error
             log.exception("the result of %s has no JSON form", call.method)
             data = self.connection.answer(call, McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form"))
         batch = self._batches.pop(call, None) if self._batches else None
@@ -175,7 +175,7 @@ class Session:
         task = self._tasks.get(call)
         if task is not None:
             task.cancel()
-            task.add_done_callback(lambda _: self._tasks.pop(call, None))  # for one that had not begun
+            task.add_done_callback(lambda _: self._tasks.pop(call, None))  # for a task that has not started
 
     def _start_batch(self, batch: Batch) -> None:
         calls = [event for event in batch.events if type(event) is Call]
@@ -193,15 +193,15 @@ class Session:
     def _batch_sender(self) -> Callable[[bytes], None]:
         return self._send
 
-    # -- the way back: this is the ReplyChannel of every request -------------------------------------------------------
+    # -- reply channel of all requests -----------------------------------------------------------------------------
 
     @property
     def persistent(self) -> SessionChannel | None:
-        """The session itself."""
+        """Return the session itself."""
         return self
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification, named as the revision of the request that it belongs to names it; None is the handshake's."""
+        """Send a notification by its name in the request's revision (None: the handshake revision)."""
         self._send(jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params)))
 
     def _wire(self, method: str, revision: Revision | None) -> str:
@@ -215,7 +215,7 @@ class Session:
         """Send a request and wait for the client's result.
 
         Raises:
-            McpError: what the client answered, or the revision has no such request.
+            McpError: the client returned an error, or the revision has no such request.
         """
         return await self.ask(method, params, self._send)
 
@@ -231,8 +231,8 @@ class Session:
             return result
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if task is not None and task.cancelling():  # the call was, or the handler's patience ended; not the session
-                self._withdraw(request_id, "nobody waits for it now")
+            if task is not None and task.cancelling():  # by the call or a timeout, not by the end of the session
+                self._withdraw(request_id, "no longer needed")
             raise
         except TimeoutError:
             self._withdraw(request_id, f"not answered within {limit} seconds")
@@ -253,17 +253,17 @@ class Session:
                 future.set_result(answer.result)
 
     def close_stream(self, retry: int | None) -> None:
-        """Nothing to close: the stream is the session."""
+        """Do nothing: the stream belongs to the session."""
 
     def publish(self, method: str, params: Json) -> None:
-        """Send a change notification, if this is a handshake session that wants it."""
+        """Send a change notification, if this is a handshake session that is subscribed to it."""
         if self.connection.peer is not None and (method != UPDATED or params["uri"] in self.subscriptions):
             self.notify(method, params)
 
-    # -- the end -------------------------------------------------------------------------------------------------
+    # -- shutdown ------------------------------------------------------------------------------------------------
 
     def refuse_requests(self, *, questions: bool = False) -> None:
-        """Refuse new requests, as the server ends, and fail questions to the client unless they can still be answered."""
+        """Refuse new requests at shutdown; fail open questions to the client unless `questions` is True."""
         self.connection.limit = 0
         if not questions:
             for future in self._waiting.values():
@@ -283,7 +283,7 @@ class Session:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
 
     async def close(self, grace: float) -> None:
-        """Let handlers that are about to finish do so for `grace` seconds, then cancel the rest."""
+        """Wait `grace` seconds for handlers to finish, then cancel the rest."""
         self._server.hub.discard(self)
         for future in self._waiting.values():
             future.cancel()
@@ -303,7 +303,7 @@ class BatchReply:
         self._parts: list[bytes] = []
 
     def add(self, part: bytes | None) -> None:
-        """Take one response; None represents a response that will never come."""
+        """Add one response; None if a call gets no response."""
         if part is not None:
             self._parts.append(part)
         self._missing -= 1

@@ -1,6 +1,6 @@
-"""A handler's signature → the JSON Schema of its arguments and one validator, built once.
+"""Conversion of a handler's signature to a JSON Schema of its arguments, and a validator.
 
-Builtins are served by `schema` itself; the first annotation that needs pydantic moves the whole signature to `models`.
+Built-in types need no pydantic (`schemas.annotations`). If one annotation does, `schemas.models` converts them all.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ Handler = Callable[..., Any]
 
 
 class InjectedParameter:
-    """Base of values that a handler gets by annotation, not as an argument of the call: `Context`."""
+    """Base class of values that the server passes by annotation, not from the call's arguments: `Context`."""
 
     __slots__ = ()
 
 
 class ArgumentsError(ValueError):
-    """Arguments that do not fit; the message is for the model and names every problem."""
+    """Error for invalid arguments; the message is for the model and lists every problem."""
 
 
 class Signature:
-    """Calling convention of a handler.
+    """Parsed signature of a handler.
 
     Attributes:
         schema: JSON Schema 2020-12 of the arguments; an object.
@@ -73,10 +73,10 @@ class Signature:
         self._defaults = defaults
 
     def bind(self, arguments: Json) -> Json:
-        """Keyword arguments for the handler, checked and converted.
+        """Return the validated and converted keyword arguments for the handler.
 
         Raises:
-            ArgumentsError: naming each wrong argument.
+            ArgumentsError: an argument is invalid.
         """
         try:
             bound: Json = self._validate(arguments)
@@ -129,7 +129,7 @@ def read_signature(handler: Handler) -> Signature:
     _refuse_defaults(handler, parameters, validator)
     for name, (_, default, _required) in parameters.items():
         if isinstance(default, list | dict | set):
-            defaults.setdefault(name, partial(deepcopy, default))  # no call sees what another one did to it
+            defaults.setdefault(name, partial(deepcopy, default))  # calls must not share a mutable default
     described = {name: _description(annotation) for name, (annotation, *_) in parameters.items()}
     for name, sentence in (*((name, text) for name, text in described.items() if text), *sentences.items()):
         if name in schema["properties"]:
@@ -150,7 +150,7 @@ def _description(annotation: Any) -> str:
 
 
 def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
-    """Return the parameters without the Context, and the name of the one that takes it."""
+    """Return the names of all parameters but the Context, and the name of that one, or None without it."""
     hints = resolved_hints(handler)
     names = list(inspect.signature(handler).parameters)
     context = next((name for name in names if takes_context(hints.get(name))), None)
@@ -166,7 +166,7 @@ def resolved_hints(handler: Handler) -> dict[str, Any]:
     """Return the handler's annotations with names resolved.
 
     Raises:
-        TypeError: an annotation names something that does not exist at run time.
+        TypeError: an annotation has a name that does not exist at run time.
     """
     target = handler if inspect.isroutine(handler) else type(handler).__call__
     try:
@@ -214,7 +214,7 @@ def argument_binder(schema: Json) -> Callable[[Json], Json]:
     """Return a function that checks arguments against a JSON Schema and returns them, or raises ArgumentsError.
 
     Raises:
-        McpError: INTERNAL_ERROR, when nothing can be checked against its schema.
+        McpError: INTERNAL_ERROR if the schema is invalid.
     """
     from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for generated tools
     from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for generated tools
@@ -237,7 +237,7 @@ def argument_binder(schema: Json) -> Callable[[Json], Json]:
 def _arguments(
     handler: Handler, parameters: dict[str, tuple[Any, Any, bool]]
 ) -> tuple[Json, Any, dict[str, Callable[[], Any]]]:
-    """JSON Schema, validator, and what makes the defaults that the signature itself does not have."""
+    """Return the JSON Schema, the validator, and factories for the defaults that are set with `Field(...)`."""
     known = {name: _plain(annotation, default) for name, (annotation, default, _) in parameters.items()}
     defaults: dict[str, Callable[[], Any]] = {}
     if all(known.values()):
@@ -289,11 +289,11 @@ _OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|pa
 
 
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
-    """See that plain defaults are of the types of their parameters. Values that only a constraint excludes may say "none given"."""
+    """Refuse defaults of the wrong type or outside the choices; those that break constraints may mean "not given"."""
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):
         name, kind = problem["loc"][0] if problem["loc"] else "", problem["type"]
-        no_choice = kind == "literal_error" and plain.get(name) != ""  # "" among choices says that none was given
+        no_choice = kind == "literal_error" and plain.get(name) != ""  # "" may mean "not given"
         if name in plain and (no_choice or _OTHER_TYPE.fullmatch(kind)):
             raise TypeError(
                 f"{_name(handler)}: the default of {name} cannot be {_shown(plain[name])}: "
@@ -307,7 +307,7 @@ def _problems(validator: Any, values: dict[str, Any]) -> Sequence[Any]:
         validator.validate_python(values)
     except ValidationError as error:
         return error.errors(include_url=False, include_context=False)
-    except Exception:  # noqa: BLE001 - anything may come out of an author's code
+    except Exception:  # noqa: BLE001 - an author's validator may raise anything
         return ()
     return ()
 
@@ -337,12 +337,12 @@ _SECTION: Final = re.compile(
     re.IGNORECASE,
 )
 _ARGUMENT_SECTIONS: Final = {"args", "arguments", "parameters", "params"}
-_KEPT_SECTIONS: Final = {"example", "examples", "note", "notes", "warning", "warnings"}  # the model profits from these
+_KEPT_SECTIONS: Final = {"example", "examples", "note", "notes", "warning", "warnings"}  # useful to the model
 _ARGUMENT: Final = re.compile(r"^\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?\s*:\s*(?P<text>.*)$")
 
 
 def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
-    """Return the description (sections on arguments, results and errors taken out), and parameter → its sentence."""
+    """Return the description without sections on arguments, results and errors, and the text of each argument."""
     if not docstring:
         return "", {}
     description: list[str] = []

@@ -6,10 +6,9 @@ that it found by walking the directory, so no URI can escape it. It refuses link
 a dot.
 
 Hosts compare the published front matter with the result of their YAML parser. Therefore a value is either
-read as every YAML parser would read it, or refused. Supported are `key: value` with plain, quoted and block
-(`|`, `>`) values, plain numbers, true, false and null, and one level of such keys below a key (`metadata:`).
-Everything else is refused, including values that YAML 1.1 and 1.2 read differently (yes, 012, 1:30,
-2024-01-01 …).
+read as every YAML parser would read it, or refused. Supported are lines `key: value`, and one level of them below a
+key (`metadata:`). Values are plain, quoted or block (`|`, `>`) strings, plain numbers, true, false and null.
+Everything else is refused, including values that YAML 1.1 and 1.2 read differently (yes, 012, 1:30, 2024-01-01 …).
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "t": "\t", "r": "\
 
 
 class FrontmatterError(ValueError):
-    """The front matter is missing or says something that is not read here; the message has the line."""
+    """Error for front matter that is missing or not supported; the message has the line."""
 
 
 def read_frontmatter(text: str) -> dict[str, Any]:
@@ -67,7 +66,7 @@ def read_frontmatter(text: str) -> dict[str, Any]:
 
 
 class _FrontmatterReader:
-    """Reads lines one after the other."""
+    """Parser of front matter."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
@@ -157,12 +156,12 @@ class _FrontmatterReader:
         return None
 
     def _error(self, what: str, back: int = 0) -> FrontmatterError:
-        number = self._next + 2 - back  # counted from 1, and the first line is ---
+        number = self._next + 2 - back  # lines count from 1, and the first one is ---
         return FrontmatterError(f"line {number}: {what}\nhint: use `key: value` lines in the front matter")
 
 
 def _folded(lines: list[str]) -> str:
-    """Lines joined by blanks; an empty line is a line break."""
+    """Return lines joined by spaces; an empty line becomes a line break."""
     text, gap = "", ""
     for line in lines:
         if line:
@@ -173,8 +172,8 @@ def _folded(lines: list[str]) -> str:
     return text
 
 
-MAX_FILES: Final = 512  # what every host must accept (ext-skills, Limits)
-MAX_SIZE: Final = 16 * 1024 * 1024
+MAX_FILES: Final = 512  # files that every host must accept (ext-skills, Limits)
+MAX_SIZE: Final = 16 * 1024 * 1024  # bytes, likewise
 _MAIN: Final = "SKILL.md"
 _NAME: Final = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")  # agentskills.io, name
 _DESCRIPTION: Final = 1024
@@ -184,7 +183,7 @@ _DIRECTORY: Final = "inode/directory"
 
 
 class SkillError(ValueError):
-    """A folder that cannot be published as a skill; the message says why, and what to do."""
+    """Error for a folder that cannot be published as a skill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +204,7 @@ class Skill:
     Attributes:
         root: the URI of the directory.
         uri: the URI of SKILL.md.
-        name, description: of the front matter, when the skill was published.
+        name, description: fields of the front matter at the time of publication.
 
     Raises:
         SkillError: the directory is not a skill.
@@ -233,10 +232,10 @@ class Skill:
         self.scan()
 
     def entry(self) -> Json:
-        """Return the `Skill` object of skills/list and skills/get, as things are now.
+        """Return the `Skill` object of skills/list and skills/get, from the current files.
 
         Raises:
-            SkillError: the folder has become something that cannot be published.
+            SkillError: the folder can no longer be published.
         """
         front = self._front()
         files = self.scan()
@@ -249,7 +248,7 @@ class Skill:
         }
 
     def scan(self) -> dict[str, _SkillFile]:
-        """Return the files by their path within the skill, SKILL.md first; only those that changed are read again.
+        """Return the files by their path within the skill, SKILL.md first; read only changed files again.
 
         Raises:
             SkillError: there are too many, they are too large, or one is a link.

@@ -1,4 +1,4 @@
-"""Worker threads for `def` handlers, so that a blocking handler does not delay other calls; and tasks in the background.
+"""Worker threads for `def` handlers, so that a blocking handler does not delay other calls; and background tasks.
 
 The threads are daemons, unlike those of `concurrent.futures`: a handler that never returns does not keep the process
 alive.
@@ -22,8 +22,8 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
     """Call a handler in a worker thread, with a copy of the current context variables.
 
     Returns:
-        The future of its result. If you cancel it, a handler that has not started never runs. One that has started
-            runs to its end, and its result is dropped.
+        The future of its result. If you cancel it before the handler has started, the handler never runs. Otherwise
+            it runs to its end, and its result is dropped.
 
     Raises:
         RuntimeError: no thread exists or can be started; the call is not made.
@@ -35,7 +35,7 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
 
 
 def in_background(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> None:
-    """Start a task that nobody awaits. `tasks` holds it until it ends: the event loop has only a weak reference."""
+    """Start a task without awaiting it. `tasks` keeps it alive, because the event loop has only a weak reference."""
     task = asyncio.get_running_loop().create_task(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)
@@ -108,7 +108,7 @@ class _Workers:
                 self.calls -= 1
             with suppress(RuntimeError):  # the loop is closed, so no caller waits
                 work.loop.call_soon_threadsafe(_resolve, work.future, value, error)
-            del work, value, error  # and so release what the call refers to
+            del work, value, error  # release the call's objects while this thread waits
 
 
 def _resolve(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:

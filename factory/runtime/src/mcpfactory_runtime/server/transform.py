@@ -1,6 +1,6 @@
-"""A tool made of another one: other names and texts, arguments that are fixed or hidden, a result that is mapped.
+"""Transformation of a tool: other names and texts, fixed or hidden arguments, and a mapped result.
 
-The words are those of `[tools.NAME]` in `mcpfactory.toml` (docs/reference/generated-server.md, Decisions about tools).
+The options are those of `[tools.NAME]` in `mcpfactory.toml` (docs/reference/generated-server.md, Decisions about tools).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ArgumentTransform(TypedDict, total=False):
 
 
 class TransformOptions(TypedDict, total=False):
-    """Keywords of `Server.transform_tool`, as those of `transformed_tool`."""
+    """Keywords of `Server.transform_tool` and `transformed_tool`."""
 
     rename: str
     title: str | None
@@ -60,7 +60,7 @@ class TransformOptions(TypedDict, total=False):
     result: Mapper | None
 
 
-_WORDS: Final = frozenset(ArgumentTransform.__annotations__)
+_ARGUMENT_OPTIONS: Final = frozenset(ArgumentTransform.__annotations__)
 
 
 def transformed_tool(
@@ -72,13 +72,13 @@ def transformed_tool(
     arguments: Mapping[str, ArgumentTransform] | None = None,
     result: Mapper | None = None,
 ) -> Tool:
-    """Return a tool that calls another one; its scopes, annotations and task support stay.
+    """Return a tool that calls another one, with the same scopes, annotations and task support.
 
     Args:
         inner: the tool to call.
         rename: the new name; "" keeps it.
         title: the display name.
-        description: for the model.
+        description: the description for the model.
         arguments: changes by argument name of the inner tool.
         result: maps the inner tool's answer (a value, or text without structured content) to the new tool's answer;
             its annotation gives the output schema. Failures are passed on unchanged.
@@ -109,16 +109,16 @@ def transformed_tool(
 
 
 def check_options(tool: str, **options: Any) -> None:
-    """See that the words are known, of a tool that is not there yet.
+    """Check the names of options for a tool that is not listed yet.
 
     Raises:
-        TypeError: a word that there is not.
+        TypeError: an option is unknown.
     """
     known = TransformOptions.__annotations__
-    if words := sorted(set(options) - set(known)):
-        raise TypeError(f"tool {tool}: unknown option {', '.join(words)}\nhint: use one of {', '.join(known)}")
+    if unknown := sorted(set(options) - set(known)):
+        raise TypeError(f"tool {tool}: unknown option {', '.join(unknown)}\nhint: use one of {', '.join(known)}")
     for name, change in (options.get("arguments") or {}).items():
-        _check_words(tool, name, change)
+        _check_argument_options(tool, name, change)
 
 
 class _Handler:
@@ -147,7 +147,7 @@ def _returned(tool: Tool, result: Json) -> Any:
 
 
 def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> tuple[Json, Json]:
-    """Return the schema that callers see, and name of the other tool → what callers call it; hidden arguments are not in that."""
+    """Return the schema for callers, and the names of the inner tool's visible arguments → their names for callers."""
     properties, required = properties_of(schema), required_of(schema)
     _check_changes(tool, schema, changes)
     seen: Json = {}
@@ -177,7 +177,7 @@ def _check_changes(tool: str, schema: Json, changes: Mapping[str, ArgumentTransf
     if unknown := sorted(set(changes) - set(properties)):
         raise ValueError(f"tool {tool} has no argument {', '.join(unknown)}\nhint: use one of {', '.join(properties)}")
     for name, change in changes.items():
-        _check_words(tool, name, change)
+        _check_argument_options(tool, name, change)
         if "fix" in change and len(change) > 1:
             raise ValueError(
                 f"tool {tool}, {name}: fix cannot be combined with other changes\nhint: write {{'fix': …}} alone"
@@ -196,15 +196,14 @@ def _check_changes(tool: str, schema: Json, changes: Mapping[str, ArgumentTransf
         raise ValueError(f"tool {tool}: its schema also names arguments in {', '.join(naming)}\n{hint}")
 
 
-def _check_words(tool: str, name: str, change: ArgumentTransform) -> None:
-    if words := sorted(set(change) - _WORDS):
-        raise TypeError(
-            f"tool {tool}, {name}: unknown option {', '.join(words)}\nhint: use one of {', '.join(sorted(_WORDS))}"
-        )
+def _check_argument_options(tool: str, name: str, change: ArgumentTransform) -> None:
+    if unknown := sorted(set(change) - _ARGUMENT_OPTIONS):
+        known = ", ".join(sorted(_ARGUMENT_OPTIONS))
+        raise TypeError(f"tool {tool}, {name}: unknown option {', '.join(unknown)}\nhint: use one of {known}")
 
 
 def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
-    """Refuse a value that the other tool would not take."""
+    """Refuse a value that the inner tool does not accept."""
     alone = {**schema, "properties": {name: properties_of(schema)[name]}, "required": [name]}
     for key in _NAMING:
         alone.pop(key, None)

@@ -27,12 +27,12 @@ _RULES: Final[dict[str, tuple[str, str, str]]] = {
 
 
 class UriTemplate:
-    """One template.
+    """A URI template.
 
     Attributes:
         text: the template as written.
         names: its variables, in order.
-        optional: those that a URI may leave out (of the query).
+        optional: variables of the query, which a URI may leave out.
 
     Raises:
         ValueError: the template is malformed.
@@ -56,7 +56,7 @@ class UriTemplate:
         self._pattern = re.compile(pattern + re.escape(rest))
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """Return the values of the variables, percent-decoded; None when the URI does not match."""
+        """Return the percent-decoded values of the variables; None if the URI does not match."""
         query: dict[str, str] = {}
         if self.optional:
             uri, _, text = uri.partition("?")
@@ -72,12 +72,10 @@ class UriTemplate:
     def unsafe(self, values: Mapping[str, str], exempt: Collection[str] = ()) -> bool:
         """Return True if a value, used as a path, would escape a directory; variables in `exempt` are not checked.
 
-        That is a NUL, a segment `..` or an absolute path; and any slash or backslash if the variable is one segment
+        Unsafe are a NUL, a segment `..`, an absolute path, and any slash or backslash in a variable of one segment
         (`{name}`, which matches only escaped ones).
         """
-        return any(
-            _leads_out(value, one=name in self._segments) for name, value in values.items() if name not in exempt
-        )
+        return any(_escapes(value, one=name in self._segments) for name, value in values.items() if name not in exempt)
 
     def _expression(self, operator: str, variables: list[str]) -> str:
         parts = []
@@ -102,7 +100,7 @@ class UriTemplate:
         return before + between.join(parts)
 
 
-def _leads_out(value: str, *, one: bool) -> bool:
+def _escapes(value: str, *, one: bool) -> bool:
     parts = value.replace("\\", "/").split("/")
     if "\0" in value or ".." in parts:
         return True

@@ -1,4 +1,4 @@
-"""Storage shared by the processes of a server: one interface in memory, in a file or in Redis; tasks and sessions on top."""
+"""Storage shared by the processes of a server, in memory, in a file or in Redis, and its use for tasks and sessions."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ _SCHEMES: Final = ("memory:", "sqlite:///PATH", "redis://HOST:PORT/NUMBER", "red
 
 
 def create_store(address: str) -> SharedStore:
-    """Return the store that an address names; nothing is opened yet.
+    """Return the store at an address, without opening it.
 
     Raises:
-        ValueError: it names none.
+        ValueError: the address is invalid.
         StoreError: a library is missing.
     """
     scheme, _, rest = address.partition(":")
     if address == "memory:":
         return MemoryStore()
     if scheme == "sqlite" and rest.startswith("///") and rest[3:]:
-        from mcpfactory_runtime.storage.sqlite import SqliteStore  # noqa: PLC0415 - each is loaded by those who want it
+        from mcpfactory_runtime.storage.sqlite import SqliteStore  # noqa: PLC0415 - loaded on demand
 
         return SqliteStore(rest[3:])
     if scheme in ("redis", "rediss", "valkey", "valkeys", "unix") and rest.startswith("//"):
         from mcpfactory_runtime.storage.redis import RedisStore  # noqa: PLC0415 - likewise
 
         return RedisStore(address.replace("valkey", "redis", 1) if scheme.startswith("valkey") else address)
-    # The address is not repeated: it may hold a password.
+    # The message does not contain the address, which may contain a password.
     raise ValueError(f"invalid store address (scheme {scheme!r})\nhint: use one of {', '.join(_SCHEMES)}")

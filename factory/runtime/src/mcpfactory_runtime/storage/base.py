@@ -1,8 +1,8 @@
-"""Stores shared by processes: the interface, the memory store, and the registry of the processes that share one.
+"""Stores shared by processes: the interface, the memory store, and the registry of the processes.
 
-A store holds *spaces* and *mailboxes*. A space is a sorted map from text to bytes that expires as a whole unless
-its lifetime is extended. A mailbox is a queue with one reading process. Tasks, sessions, streams, rates, used
-states and caches use nothing else, so another database needs only these eight methods.
+A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes that expires as a whole unless
+its lifetime is extended. A mailbox is a queue with one reading process. All shared data (tasks, sessions, streams,
+rates, used states, caches) uses only these, so support for another database consists of these eight methods.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 Changes = Sequence[tuple[str, bytes | None]]
-"""Keys of a space and their new values; None removes an entry. A key that ends in `*` removes all with that prefix."""
+"""Keys of a space and their new values; None removes an entry, or all with a prefix if the key is `prefix*`."""
 
 
 class StoreError(OSError):
-    """The store cannot be used; the message says which, and what to do."""
+    """The store cannot be used. The message contains the reason and a hint."""
 
 
 class ExpectedEntry(NamedTuple):
-    """Required content of an entry for a write to happen; None if the entry must be missing."""
+    """Condition for a write: the current value of an entry; None if the entry must be missing."""
 
     key: str
     value: bytes | None
 
 
 class SharedStore(ABC):
-    """Spaces and mailboxes. Called on the event loop, which no method blocks. All methods raise `StoreError`.
+    """Spaces and mailboxes, for use in the event loop. All methods raise `StoreError`.
 
     Attributes:
-        shared: True if other processes see the same content.
+        shared: True if other processes have access to the same data.
     """
 
     shared: bool = True
 
     async def open(self) -> None:  # noqa: B027 - a store in memory has nothing to open
-        """Open the store, so that errors appear now. Otherwise the first call opens it."""
+        """Open the store, to detect errors early. Otherwise the first call opens it."""
 
-    async def aclose(self) -> None:  # noqa: B027 - and nothing to close
+    async def aclose(self) -> None:  # noqa: B027 - likewise
         """Close the store; the next call opens it again."""
 
     @abstractmethod
@@ -56,7 +56,7 @@ class SharedStore(ABC):
         """Return entries in the order of their keys.
 
         Args:
-            space: the name of the space.
+            space: name of the space.
             prefix: prefix of the keys.
             after: return only keys that sort after this one.
             limit: maximum number of entries; 0 for all.
@@ -69,18 +69,18 @@ class SharedStore(ABC):
         """Change a space atomically.
 
         Args:
-            space: the name of the space; it is created with its first entry.
+            space: name of the space; it is created with its first entry.
             changes: new values of entries.
-            seconds: time that the whole space is kept from now.
-            expected: required content for the write to happen.
+            seconds: lifetime of the space from now.
+            expected: condition for the write.
 
         Returns:
-            True if the write happened.
+            True if the condition was met, and the changes were written.
         """
 
     @abstractmethod
     async def drop(self, space: str) -> None:
-        """Forget a space."""
+        """Delete a space."""
 
     @abstractmethod
     async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
@@ -91,14 +91,14 @@ class SharedStore(ABC):
         """Take a mailbox's messages in order; wait up to `wait` seconds if it is empty. One reader at a time."""
 
 
-_SWEEP_EVERY: Final = 256  # writes
+_SWEEP_EVERY: Final = 256  # writes between removals of expired data
 
 
 class MemoryStore(SharedStore):
-    """Keeps everything as long as the process lives. Event loop only.
+    """Store in the memory of the process. Event loop only.
 
     Args:
-        clock: seconds.
+        clock: returns seconds.
     """
 
     shared = False
@@ -143,7 +143,7 @@ class MemoryStore(SharedStore):
         return True
 
     async def drop(self, space: str) -> None:
-        """Forget a space."""
+        """Delete a space."""
         self._spaces.pop(space, None)
 
     async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
@@ -187,24 +187,24 @@ class MemoryStore(SharedStore):
 
 
 LEASE: Final = 3.0
-"""Seconds after which a process that says nothing counts as dead. What it writes to its sessions then is refused."""
+"""Seconds without a heartbeat after which a process counts as dead. Other processes may then take over its sessions."""
 
-_DAY: Final = 86_400.0
-_ALL: Final = "processes"
+_DAY: Final = 86_400.0  # seconds
+_ALL: Final = "processes"  # space with the list of processes
 
 log = logging.getLogger(__name__)
 
 
 class ProcessRegistry:
-    """The living processes that share a store, and this one among them. Event loop only.
+    """Registry of the live processes that share a store, including this one. Event loop only.
 
     Args:
         store: the shared store.
         lease: seconds without a heartbeat after which others consider this process dead.
 
     Attributes:
-        id: this process's name; also that of its mailbox.
-        on_lapse: awaited after the lease of this process was over: the others may have taken it for dead.
+        id: name of this process and of its mailbox.
+        on_lapse: awaited after the lease of this process expired: others may have considered it dead.
     """
 
     def __init__(self, store: SharedStore, lease: float = LEASE) -> None:
@@ -215,14 +215,14 @@ class ProcessRegistry:
         self._keeper: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
-        """Register this process and keep its lease; no effect if it has joined."""
+        """Register this process and start to extend its lease. No effect if it has joined."""
         if self._keeper is None:
-            await self._prolong()
-            await self._enlist()
+            await self._extend_lease()
+            await self._add_to_list()
             self._keeper = asyncio.get_running_loop().create_task(self._keep())
 
     async def leave(self) -> None:
-        """Leave at once, so that the others need not wait for the end of the lease."""
+        """Unregister this process, so that the others need not wait for the end of its lease."""
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.cancel()
@@ -237,7 +237,7 @@ class ProcessRegistry:
         return process == self.id or await self.store.get(_space(process), "") is not None
 
     async def others(self) -> list[str]:
-        """Return the other processes that live; those that died are forgotten."""
+        """Return the other live processes. Remove dead ones from the list."""
         found = [process for process, _ in await self.store.scan(_ALL) if process != self.id]
         living = [process for process in found if await self.alive(process)]
         dead: Changes = [(process, None) for process in found if process not in living]
@@ -245,13 +245,13 @@ class ProcessRegistry:
             await self.store.write(_ALL, dead, seconds=_DAY)
         return living
 
-    async def _prolong(self) -> bool:
-        """Prolong the lease. Return False if it had expired."""
+    async def _extend_lease(self) -> bool:
+        """Extend the lease. Return False if it had expired."""
         space, lives = _space(self.id), b"lives"
         kept = await self.store.write(space, [("", lives)], seconds=self.lease, expected=ExpectedEntry("", lives))
         return kept or not await self.store.write(space, [("", lives)], seconds=self.lease)
 
-    async def _enlist(self) -> None:
+    async def _add_to_list(self) -> None:
         await self.store.write(_ALL, [(self.id, b"")], seconds=_DAY)
 
     async def _keep(self) -> None:
@@ -261,9 +261,9 @@ class ProcessRegistry:
         while True:
             await asyncio.sleep(self.lease / 4)
             try:
-                lapsed = not await self._prolong() or lapsed  # until all of what follows is done
-                if lapsed or clock() - named > _DAY / 4:  # the others forget who died
-                    await self._enlist()
+                lapsed = not await self._extend_lease() or lapsed  # stays True until the steps below succeed
+                if lapsed or clock() - named > _DAY / 4:  # others may have removed this process, or the list expires
+                    await self._add_to_list()
                     named = clock()
                 if lapsed and self.on_lapse is not None:
                     await self.on_lapse()

@@ -1,7 +1,7 @@
-"""Sessions and their events in a store that several processes share. Each session belongs to one living process at a time.
+"""Sessions and their events in a shared store. A session is owned by one live process at a time.
 
-The owner of a session is stored with it, and every later write requires the owner to be unchanged. So a slow process
-that was assumed dead cannot change a session that another process has taken over.
+The owner is stored with the session, and each write requires it to be unchanged. So a slow process that was considered
+dead cannot change a session that another process has taken over.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from mcpfactory_runtime.types import Json
 log = logging.getLogger(__name__)
 
 KEPT: Final = 256
-"""Messages that a stream keeps for clients that reconnect."""
+"""Number of messages that a stream keeps for clients that reconnect."""
 
-_STREAMS_KEPT: Final = 64  # finished ones of a session
-_PENDING_AT_MOST: Final = 32 << 20  # bytes of events waiting to be written; further events are not recorded
-_AGAIN: Final = 0.25  # seconds between attempts to write
+_STREAMS_KEPT: Final = 64  # finished streams of a session
+_MAX_PENDING: Final = 32 << 20  # bytes of events waiting to be written; further events are not recorded
+_RETRY_DELAY: Final = 0.25  # seconds between attempts to write
 _TOUCH_EVERY: Final = 60.0  # seconds between extensions of a lifetime
 _OWNER: Final = "owner"
 _STATE: Final = "state"
 
 
 class SessionLostError(Exception):
-    """Another process has taken over the session, so this one must not send its messages."""
+    """Another process has taken over the session, so this process must not send its messages."""
 
 
 class UnfinishedStream(NamedTuple):
-    """A stream that did not end: its name, the requests that it answers, and the number of its last event."""
+    """A stream without end: its name, the IDs of the requests that it answers, and the number of its last event."""
 
     stream: str
     requests: list[str | int]
@@ -49,7 +49,7 @@ class SharedSessions:
 
     Args:
         store: the shared store.
-        processes: the live processes.
+        processes: registry of live processes.
         keep: seconds that a session is kept after its last use.
 
     Attributes:
@@ -76,18 +76,18 @@ class SharedSessions:
         self.processes.on_lapse = self.check_owned
 
     async def aclose(self) -> None:
-        """Write the pending changes; those that the store does not accept are lost."""
+        """Write the pending changes. They are lost if the store does not accept them."""
         self.closing = True
         await self.written()
 
     async def check_owned(self) -> None:
-        """Detect the sessions that other processes took over while this one counted as dead."""
+        """Detect sessions that other processes took over while this one was considered dead."""
         for journal in list(self.owned.values()):
             await journal.check_owner()
 
     def schedule(self, journal: Journal, size: int) -> bool:
         """Schedule the write of a journal's changes. Return False if too many bytes of events are waiting."""
-        if size and self._pending_size > _PENDING_AT_MOST:
+        if size and self._pending_size > _MAX_PENDING:
             log.warning("the store is too slow: events are not recorded")
             return False
         self._pending_size += size
@@ -118,13 +118,13 @@ class SharedSessions:
 
 
 class Journal:
-    """One session in the store; the recorder of its streams. Event loop only.
+    """One session in the store, and the recorder of its streams. Event loop only.
 
-    Its key is a digest of the session ID, so that readers of the store cannot use the session. The methods that record
-    return at once; those that read see everything that was recorded before.
+    Its key is a digest of the session ID, so that readers of the store cannot use the session. Methods that record
+    return at once; methods that read first wait until all changes are written.
 
     Attributes:
-        on_lost: called when another process has taken the session over.
+        on_lost: called after another process has taken over the session.
     """
 
     def __init__(self, sessions: SharedSessions, session_id: str) -> None:
@@ -145,7 +145,7 @@ class Journal:
     # -- ownership -----------------------------------------------------------------------------------------------
 
     async def claim(self) -> str | None:
-        """Return the other live process that owns the session, or None. Take over the session of a dead process."""
+        """Return the other live process that owns the session, or None. Take over a session of a dead process."""
         while True:
             owner = await self._store.get(self._space, _OWNER)
             if owner is None or owner == self._me:
@@ -190,16 +190,16 @@ class Journal:
             self._change()
 
     def begin(self, stream: str, requests: Sequence[str | int]) -> None:
-        """Begin to record a stream whose events are about to be sent."""
+        """Begin to record a stream, before its events are sent."""
         self._change((f"stream/{stream}", json.dumps({"requests": list(requests)}).encode()))
 
     def append(self, stream: str, number: int, data: bytes) -> None:
-        """Record an event of a stream; the oldest of a long stream are dropped."""
+        """Record an event of a stream. Drop the oldest events of a long stream."""
         dropped = [(_event(stream, number - KEPT), None)] if number > KEPT else []
         self._change((_event(stream, number), data), *dropped, size=len(data))
 
     def finish(self, stream: str) -> None:
-        """Record the end of a stream; drop the oldest finished ones above a limit."""
+        """Record the end of a stream. Drop the oldest finished streams above the limit."""
         self._change((f"stream/{stream}", json.dumps({"finished": time.time()}).encode()))
         self._finished.append(stream)
         while len(self._finished) > _STREAMS_KEPT:
@@ -211,7 +211,7 @@ class Journal:
             self._changes.extend(changes)
 
     async def write(self) -> None:
-        """Write the changes; retry until the store responds."""
+        """Write the changes. Retry until the store responds or is being closed."""
         changes, self._changes = self._changes, []
         while True:
             with suppress(OSError):
@@ -221,7 +221,7 @@ class Journal:
                 log.error("the store does not answer: changes of a session are lost")
                 return
             log.warning("the store does not answer; trying again")
-            await asyncio.sleep(_AGAIN)
+            await asyncio.sleep(_RETRY_DELAY)
 
     async def _attempt(self, changes: Changes) -> None:
         """Write changes, unless another process owns the session."""

@@ -1,7 +1,7 @@
--- The scripts of redis.py; each begins at a line with its name.
+-- Scripts of redis.py. Each begins with a line that contains its name.
 
 --- write
--- KEYS: space, order. ARGV: milliseconds, the expectation (kind, key, value), then verb, key and value of each change.
+-- KEYS: space, order. ARGV: milliseconds, the condition (kind, key, value), then verb, key and value of each change.
 local space, order = KEYS[1], KEYS[2]
 if ARGV[2] ~= '' then
   local held = redis.call('HGET', space, ARGV[3])
@@ -26,7 +26,7 @@ for at = 5, #ARGV, 3 do
 end
 local now = redis.call('TIME')
 local ends = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[1])
-redis.call('PEXPIREAT', space, ends) -- PEXPIRE reads the clock for each key, and one would be gone before the other
+redis.call('PEXPIREAT', space, ends) -- PEXPIRE would read the clock for each key, and one might expire before the other
 redis.call('PEXPIREAT', order, ends)
 return 1
 

@@ -1,7 +1,7 @@
-"""The store in Redis or Valkey, which the processes of several machines share.
+"""Store in Redis or Valkey, for processes on several machines.
 
-A space is two keys: a hash with what the entries hold, and a sorted set with their order; a mailbox is a list. One
-server is spoken to; the cluster protocol is not.
+A space is stored in two keys: a hash with the entries, and a sorted set with their order. A mailbox is a list. The
+cluster protocol is not supported.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ except ImportError as error:
 
 Value = TypeVar("Value")
 
-_MOST: Final = 1024  # messages that are taken out of a mailbox at once
+_MAX_MESSAGES: Final = 1024  # messages to take from a mailbox at once
 _CONNECTIONS: Final = 64
-_PATIENCE: Final = 10.0  # seconds for an answer
+_TIMEOUT: Final = 10.0  # seconds for a response
 _SCRIPTS: Final = dict(
     re.findall(r"^--- (\w+)\n(.*?)(?=^---|\Z)", Path(__file__).with_suffix(".lua").read_text("utf-8"), re.M | re.S)
 )
 
 
 class RedisStore(SharedStore):
-    """Keeps everything in Redis or Valkey.
+    """Store in Redis or Valkey.
 
     Args:
         address: `redis://[[user]:password@]host:port/number`, `rediss://…` for TLS, or `unix://path`.
-        prefix: what the names of all keys begin with; servers that share a database have different ones.
+        prefix: prefix of all keys; servers that share a database need different ones.
     """
 
     def __init__(self, address: str, prefix: str = "mcp:") -> None:
@@ -44,7 +44,7 @@ class RedisStore(SharedStore):
         self._scripts: dict[str, Any] = {}
 
     async def open(self) -> None:
-        """Connect, and see that the server answers."""
+        """Connect, and check that the server responds."""
         await self._do(self._connected().ping())
 
     async def aclose(self) -> None:
@@ -83,7 +83,7 @@ class RedisStore(SharedStore):
         return bool(await self._run("write", self._names(space), arguments))
 
     async def drop(self, space: str) -> None:
-        """Forget a space."""
+        """Delete a space."""
         await self._do(self._connected().delete(*self._names(space)))
 
     async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
@@ -91,14 +91,14 @@ class RedisStore(SharedStore):
         await self._run("send", [self._mailbox(mailbox)], [max(int(seconds * 1000), 1), data])
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take the messages of a mailbox; a connection waits for it."""
+        """Take the messages of a mailbox. Waiting occupies a connection."""
         client, name = self._connected(), self._mailbox(mailbox)
         first = await self._do(client.blpop([name], timeout=max(wait, 0.01)))
         if first is None:
             return []
         try:
-            return [first[1], *(await self._do(client.lpop(name, _MOST)) or ())]
-        except StoreError:  # as the next look says; the first has been taken out
+            return [first[1], *(await self._do(client.lpop(name, _MAX_MESSAGES)) or ())]
+        except StoreError:  # return the message already taken; the next call reports the error
             return [first[1]]
 
     # -- the connection ------------------------------------------------------------------------------------------
@@ -115,11 +115,11 @@ class RedisStore(SharedStore):
                 self._client = redis.Redis.from_url(
                     self._address,
                     max_connections=_CONNECTIONS,
-                    socket_connect_timeout=_PATIENCE,
-                    socket_timeout=_PATIENCE,  # longer than any look into a mailbox; the default differs from version to version
+                    socket_connect_timeout=_TIMEOUT,
+                    socket_timeout=_TIMEOUT,  # longer than waits for a mailbox; the default depends on the version
                     health_check_interval=15,
                 )
-            except ValueError as error:  # its message may repeat the address, and the address hold a password
+            except ValueError as error:  # its message may contain the address, and thereby a password
                 raise StoreError("the address of the store is invalid\nhint: use redis://HOST:PORT/NUMBER") from error
         return self._client
 

@@ -1,4 +1,4 @@
-"""The store in a file, which the processes of one machine may share. All of SQLite runs in one thread of the store's own."""
+"""Store in an SQLite file, for processes on one machine. Each store runs SQLite in its own thread."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mcpfactory_runtime.storage.base import Changes, ExpectedEntry, SharedStore,
 
 Value = TypeVar("Value")
 
-_LOOK_EVERY: Final = 0.02  # seconds between polls of an empty mailbox: a file sends no notifications
-_SWEEP_EVERY: Final = 60.0  # seconds
-_PATIENCE: Final = 10.0  # seconds to wait for other processes
-_BEYOND: Final = "\U0010ffff"  # sorts behind every character that keys have
+_POLL_INTERVAL: Final = 0.02  # seconds between polls of an empty mailbox, because SQLite has no notifications
+_SWEEP_EVERY: Final = 60.0  # seconds between removals of expired data
+_BUSY_TIMEOUT: Final = 10.0  # seconds to wait for other processes
+_AFTER_ALL: Final = "\U0010ffff"  # sorts after all characters in keys
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS spaces (space TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS entries (
@@ -32,11 +32,11 @@ CREATE INDEX IF NOT EXISTS messages_by_mailbox ON messages (mailbox, number);
 
 
 class SqliteStore(SharedStore):
-    """Keeps everything in an SQLite database.
+    """Store in an SQLite database.
 
     Args:
-        path: the database; it and its folder are created when they are missing, readable by this user only.
-        clock: seconds since the epoch.
+        path: database file; it and its directory are created if missing, with access for this user only.
+        clock: returns seconds since the epoch.
     """
 
     def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:
@@ -67,7 +67,7 @@ class SqliteStore(SharedStore):
             lambda database: database.execute(
                 "SELECT key, value FROM entries JOIN spaces USING (space) WHERE space = ? AND until > ?"
                 " AND key >= ? AND key < ? AND key > ? ORDER BY key LIMIT ?",
-                (space, self._clock(), prefix, prefix + _BEYOND, after, limit or -1),
+                (space, self._clock(), prefix, prefix + _AFTER_ALL, after, limit or -1),
             ).fetchall()
         )
 
@@ -89,7 +89,7 @@ class SqliteStore(SharedStore):
                 if value is not None:
                     database.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", (space, key, value))
                 else:
-                    last = key[:-1] + _BEYOND if key.endswith("*") else key
+                    last = key[:-1] + _AFTER_ALL if key.endswith("*") else key
                     database.execute(
                         "DELETE FROM entries WHERE space = ? AND key >= ? AND key <= ?",
                         (space, key.removesuffix("*"), last),
@@ -100,7 +100,7 @@ class SqliteStore(SharedStore):
         return await self._do(work)
 
     async def drop(self, space: str) -> None:
-        """Forget a space."""
+        """Delete a space."""
         await self._do(lambda database: database.execute("DELETE FROM spaces WHERE space = ?", (space,)))
 
     async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
@@ -116,15 +116,15 @@ class SqliteStore(SharedStore):
         await self._do(work)
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take the messages of a mailbox; it is polled fifty times a second."""
+        """Take the messages of a mailbox, which is polled fifty times per second."""
         deadline = time.monotonic() + wait
         while True:
             found = await self._do(lambda database: self._take(database, mailbox))
             if found or time.monotonic() >= deadline:
                 return found
-            await asyncio.sleep(_LOOK_EVERY)
+            await asyncio.sleep(_POLL_INTERVAL)
 
-    # -- in the thread -------------------------------------------------------------------------------------------
+    # -- methods that run in the thread --------------------------------------------------------------------------
 
     def _get(self, database: sqlite3.Connection, space: str, key: str) -> bytes | None:
         row = database.execute(
@@ -172,7 +172,7 @@ class SqliteStore(SharedStore):
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # its content may be confidential
-        database = sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE)
+        database = sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT)
         try:
             _prepare(database)
         except BaseException:
@@ -188,7 +188,7 @@ class SqliteStore(SharedStore):
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _BUSY_TIMEOUT
     while True:
         try:
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
@@ -198,6 +198,6 @@ def _prepare(database: sqlite3.Connection) -> None:
             busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() >= deadline:
                 raise
-            time.sleep(0.02)  # SQLite does not wait by itself while another process changes the journal's mode
+            time.sleep(0.02)  # SQLite's own timeout does not apply while another process changes the journal mode
         else:
             return

@@ -1,7 +1,7 @@
-"""Tasks: the record, its transitions, and their storage.
+"""Tasks: records, transitions, and storage.
 
-The transitions are those of both specifications (basic/utilities/tasks, Task Status Lifecycle; ext-tasks, Task Status):
-working ⇄ input_required, either → completed, failed or cancelled, and nothing leaves those three.
+Transitions (basic/utilities/tasks, Task Status Lifecycle; ext-tasks, Task Status): working ⇄ input_required, and both
+→ completed, failed or cancelled, which are final.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ TERMINAL: Final[frozenset[str]] = frozenset({"completed", "failed", "cancelled"}
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One tool call that is carried out in the background.
+    """A tool call that runs in the background.
 
     Attributes:
-        id: unguessable; the task's only identifier in messages.
-        owner: the principal that created it; others cannot see it. "" without authorization.
-        tool: the tool's name.
+        id: unguessable ID; the task's only identifier in messages.
+        owner: principal that created the task, and the only one with access to it; "" without authorization.
+        tool: name of the tool.
         created: seconds since the epoch, by the store's clock; likewise `updated`.
-        ttl: milliseconds after `created` at which the task is deleted; None never.
-        status: the task's status. Failures of the tool itself are `completed` with `isError` in the result.
-        message: a human-readable text about the status.
-        requests: unanswered questions to the client: key → request object.
-        answers: answers that the handler may still want: key → `{"result": …}` or `{"error": …}`.
-        result: the tool's result in the newest form, when completed.
-        error: the JSON-RPC error, when failed.
-        runner: the store's name of the process that works on it.
-        version: incremented with every change.
+        ttl: milliseconds after `created` at which the task is deleted; None means never.
+        status: status of the task. A failure of the tool itself is `completed`, with `isError` in the result.
+        message: human-readable text about the status.
+        requests: unanswered requests to the client: key → request object.
+        answers: answers for the handler: key → `{"result": …}` or `{"error": …}`.
+        result: the tool's result in the form of the newest revision, if completed.
+        error: the JSON-RPC error, if failed.
+        runner: ID of the process that runs the task, in the registry of processes.
+        version: incremented with each change.
     """
 
     id: str
@@ -69,19 +69,19 @@ class Task:
 
     @property
     def expires(self) -> float | None:
-        """Return the expiry in seconds since the epoch; None never."""
+        """Return the expiry in seconds since the epoch; None means never."""
         return None if self.ttl is None else self.created + self.ttl / 1000
 
-    # -- transitions: the task afterwards, or None where it has ended already ---------------------------------------
+    # -- transitions: return the changed task, or None if it has already ended ---------------------------------------
 
     def asked(self, requests: Json) -> Task | None:
-        """Wait for the client's answers to these requests as well."""
+        """Add requests to the client."""
         if self.terminal:
             return None
         return replace(self, status="input_required", requests={**self.requests, **requests})
 
     def answered(self, answers: Json) -> Task | None:
-        """Take answers; those to unknown questions are ignored (ext-tasks, Task Update Requests)."""
+        """Add answers; those to unknown requests are ignored (ext-tasks, Task Update Requests)."""
         wanted = {key: answer for key, answer in answers.items() if key in self.requests}
         if self.terminal or not wanted:
             return None
@@ -90,7 +90,7 @@ class Task:
         return replace(self, status=status, requests=left, answers={**self.answers, **wanted})
 
     def with_message(self, message: str) -> Task | None:
-        """Say how the work goes."""
+        """Set the status message."""
         return None if self.terminal or self.message == message else replace(self, message=message)
 
     def completed(self, result: Json) -> Task | None:
@@ -106,39 +106,38 @@ class Task:
         return self._ended("cancelled", message=message)
 
     def _ended(self, status: Status, **changes: Any) -> Task | None:
-        # What was asked and answered is of no use any more, and answers may be confidential.
+        # Requests and answers are no longer needed, and answers may be confidential.
         return None if self.terminal else replace(self, status=status, requests={}, answers={}, **changes)
 
 
 Change = Callable[[Task], Task | None]
-"""A transition with its arguments: the task before → the task afterwards, or None to keep it unchanged."""
+"""Function from a task to the changed task, or to None to leave it unchanged."""
 
 
 LOST: Final = {
     "code": INTERNAL_ERROR,
     "message": "The server process ended before the task did. hint: call the tool again",
 }
-"""The error of a task whose process ended before it."""
+"""The error of a task whose process ended before the task."""
 
 
-_EVER: Final = 10 * 365 * 86_400.0  # seconds that a task without ttl is kept
-_LISTED: Final = 30 * 86_400.0  # seconds that a principal's list outlives its latest task, at least
-_LOOKED_AT: Final = 8  # list entries that each new task checks, to remove expired ones
+_NO_EXPIRY: Final = 10 * 365 * 86_400.0  # seconds that a task without `ttl` is kept
+_LIST_LIFETIME: Final = 30 * 86_400.0  # minimum seconds that a principal's list is kept after a new task
+_CHECKED_ENTRIES: Final = 8  # list entries to check for expiry with each new task
 _TASK: Final = "task"
 _PLACE: Final = "place"
 
 
 class TaskStore:
-    """Task storage. A task whose process has died (its lease has expired) fails the next time it is read.
+    """Storage of tasks. If a task's process has died (its lease expired), the next read marks the task as failed.
 
-    A task past its `ttl` does not exist: no method returns it. Methods are called on the event loop, and raise
-    StoreError if the store cannot be used.
+    No method returns a task past its `ttl`. Methods run in the event loop, and raise StoreError if the store cannot be
+    used.
 
     Args:
-        store: the storage; other databases are other kinds of `SharedStore`.
-        processes: the live processes; its creator closes it. None: the task store makes its own, and joins at the
-            first task.
-        clock: seconds since the epoch.
+        store: storage; for another database, implement `SharedStore`.
+        processes: registry of live processes, closed by its creator. None creates one, which joins at the first task.
+        clock: returns seconds since the epoch.
     """
 
     def __init__(
@@ -151,20 +150,24 @@ class TaskStore:
         self._store = store
         self._own = processes is None
         self._processes = processes or ProcessRegistry(store)
-        self._writing = asyncio.Lock()  # changes of this process come one after the other, and need not be tried again
+        self._writing = asyncio.Lock()  # serializes changes of this process, which avoids retries
         self._created = 0
 
     async def create(self, task: Task) -> Task:
-        """Store a new task durably and return it with its `runner`; `get` finds it after this call."""
+        """Store a new task, and return it with its `runner`."""
         own = replace(task, runner=self._processes.id)
         self._created += 1
         place = f"{own.created:020.6f}/{self._created:012}/{own.id}"
         seconds = self._seconds(own)
         await self._processes.join()
-        listed = _list_of(own.owner)
-        over = [(key, None) for key, until in await self._store.scan(listed, limit=_LOOKED_AT) if self._over(until)]
-        # The list first: a task that is in it and does not exist yet is passed over.
-        await self._store.write(listed, [*over, (place, _until(own))], seconds=max(seconds, _LISTED))
+        listed = _list_space(own.owner)
+        over = [
+            (key, None)
+            for key, until in await self._store.scan(listed, limit=_CHECKED_ENTRIES)
+            if self._is_expired(until)
+        ]
+        # Write the list first: entries without a task are skipped.
+        await self._store.write(listed, [*over, (place, _until(own))], seconds=max(seconds, _LIST_LIFETIME))
         entries = [(_TASK, _encoded(own)), (_PLACE, place.encode())]
         await self._store.write(_space(own.id), entries, seconds=seconds)
         return own
@@ -180,7 +183,7 @@ class TaskStore:
         `change` must be a pure function. The store sets `updated` and `version`.
 
         Returns:
-            The task afterwards; None if the task does not exist or `change` kept it unchanged.
+            The changed task; None if the task does not exist or `change` returned None.
         """
         async with self._writing:
             while True:
@@ -193,7 +196,7 @@ class TaskStore:
                     return after
 
     async def list(self, owner: str, after: str | None, size: int) -> tuple[list[Task], bool]:
-        """Return the tasks of a principal in the order of creation: at most `size` after the task `after`, and whether there are more.
+        """Return at most `size` tasks of a principal after the task `after`, oldest first, and True if there are more.
 
         Raises:
             KeyError: the principal has no task `after`.
@@ -206,7 +209,7 @@ class TaskStore:
             place = (await self._store.get(_space(after), _PLACE) or b"").decode()
         found: list[Task] = []
         while len(found) <= size:
-            places = [key for key, _ in await self._store.scan(_list_of(owner), after=place, limit=size + 1)]
+            places = [key for key, _ in await self._store.scan(_list_space(owner), after=place, limit=size + 1)]
             tasks = [await self.get(key.rpartition("/")[2]) for key in places]
             found += [task for task in tasks if task is not None]
             if len(places) <= size:
@@ -215,18 +218,18 @@ class TaskStore:
         return found[:size], len(found) > size
 
     async def close(self) -> None:
-        """Let the others know at once that this process ends."""
+        """Unregister this process, so that the others detect its end at once."""
         if self._own:
             await self._processes.leave()
 
     async def _read(self, task_id: str) -> tuple[Task, bytes] | None:
-        """Return a task and its form in the store; failed, if it cannot end any more because its process did."""
+        """Return a task and its stored bytes. Mark it as failed if its process has died."""
         while True:
             data = await self._store.get(_space(task_id), _TASK)
             if data is None:
                 return None
             task = Task(**from_json(data))
-            if self._over(_until(task)):
+            if self._is_expired(_until(task)):
                 return None
             if task.terminal or await self._processes.alive(task.runner):
                 return task, data
@@ -243,14 +246,14 @@ class TaskStore:
         )
 
     def _seconds(self, task: Task) -> float:
-        return _EVER if task.expires is None else max(task.expires - self.clock(), 0.001)
+        return _NO_EXPIRY if task.expires is None else max(task.expires - self.clock(), 0.001)
 
-    def _over(self, until: bytes) -> bool:
+    def _is_expired(self, until: bytes) -> bool:
         return bool(until) and float(until) <= self.clock()
 
 
 class MemoryTaskStore(TaskStore):
-    """Keeps tasks as long as the process lives."""
+    """Storage of tasks in the memory of the process."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         super().__init__(MemoryStore(), clock=clock)
@@ -268,22 +271,22 @@ def _space(task_id: str) -> str:
     return f"task/{task_id}"
 
 
-def _list_of(owner: str) -> str:
+def _list_space(owner: str) -> str:
     return f"tasks/{hashlib.sha256(owner.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 class SqliteTaskStore(TaskStore):
-    """Keeps tasks in an SQLite database.
+    """Storage of tasks in an SQLite database.
 
     Args:
-        path: the database; it and its folder are created when they are missing, readable by this user only.
-        clock: seconds since the epoch.
+        path: database file; it and its directory are created if missing, with access for this user only.
+        clock: returns seconds since the epoch.
     """
 
     def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:
         super().__init__(create_store(f"sqlite:///{os.fspath(path)}"), clock=clock)
 
     async def close(self) -> None:
-        """Let the others know that this process ends, and close the database; the next call opens it again."""
+        """Unregister this process and close the database. The next call opens it again."""
         await super().close()
         await self._store.aclose()

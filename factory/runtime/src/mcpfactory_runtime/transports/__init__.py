@@ -1,1 +1,1 @@
-"""Bytes in, bytes out: stdio, HTTP, memory."""
+"""Transports of a server: stdio and HTTP."""

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 # Bytes per read, which is the capacity of a pipe. Above 128 KiB glibc may map new memory for each read, which costs as
 # much as a call.
 READ_SIZE: Final = 64 * 1024
-_LOOK: Final = 0.001  # seconds between polls of the event loop; a handler seen in two consecutive polls counts as slow
-_TOGETHER: Final = 32  # maximum number of responses in one write
-_IDLE: Final = 20  # milliseconds without input after which the thread returns the stream
+_POLL_INTERVAL: Final = (
+    0.001  # seconds between polls of the event loop; a handler seen in two consecutive polls counts as slow
+)
+_MAX_BATCH: Final = 32  # maximum number of responses in one write
+_IDLE_TIMEOUT: Final = 20  # milliseconds without input after which the thread returns the stream
 
 
 class _DirectCall(NamedTuple):
@@ -76,7 +78,7 @@ class DirectCalls:
                 self._leading = in_thread(self._answer_calls, {"event": event})
                 self._pause(True)
                 self._leading.add_done_callback(self._resume)
-                self._loop.call_later(_LOOK, self._look, self._leading, event.call)
+                self._loop.call_later(_POLL_INTERVAL, self._poll_handler, self._leading, event.call)
             else:
                 self._session.handle(event)
 
@@ -84,10 +86,10 @@ class DirectCalls:
         """Wait until the event loop has the stream, and keep it there."""
         self._ended = True
         while self._leading is not None:  # noqa: ASYNC110 - polling is fast enough at the end
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL_INTERVAL)
 
     def _receive(self) -> _DirectCall | Event:
-        """Return the next message. A call is direct if it is alone, which all calls in the thread are."""
+        """Return the next message. A call is direct if no other request is in flight; in the thread none ever is."""
         event = self._session.receive(self._pending.popleft())
         if type(event) is not Call or event.method != CALL_TOOL or self._ended:
             return event
@@ -96,7 +98,7 @@ class DirectCalls:
             return _DirectCall(event, run)
         return event
 
-    def _look(self, leading: asyncio.Future[Any], seen: Call | None) -> None:
+    def _poll_handler(self, leading: asyncio.Future[Any], seen: Call | None) -> None:
         """Take the stream if the handler seen at the last poll still runs; its future then answers the call."""
         if self._leading is not leading:
             return
@@ -105,7 +107,7 @@ class DirectCalls:
             if call is seen:
                 self._running = None
         if call is None or call is not seen:
-            self._loop.call_later(_LOOK, self._look, leading, call)
+            self._loop.call_later(_POLL_INTERVAL, self._poll_handler, leading, call)
         else:
             leading.remove_done_callback(self._resume)
             self._session.start_task(call, leading)
@@ -124,7 +126,7 @@ class DirectCalls:
                 self._pause(False)
 
     def _answer_calls(self, event: Event | _DirectCall | None) -> Any:
-        """Answer calls. Return the next other message, or the outcome of the call with which the stream was taken."""
+        """Answer direct calls. Return the next other message, or the outcome if the event loop took the stream."""
         while isinstance(event, _DirectCall):
             outcome = copy_context().run(event.run)
             with self._lock:
@@ -132,7 +134,7 @@ class DirectCalls:
                     return outcome
                 self._running = None
             self._session.reply(event.call, outcome)
-            if len(self._pending) % _TOGETHER == 0 and not self._write():
+            if len(self._pending) % _MAX_BATCH == 0 and not self._write():
                 return None
             event = self._next()
         return event
@@ -140,7 +142,7 @@ class DirectCalls:
     def _next(self) -> _DirectCall | Event | None:
         """Return the next message, or None after a pause or at the end of the input."""
         while not self._pending:
-            if self._ended or not self._poll.poll(_IDLE):
+            if self._ended or not self._poll.poll(_IDLE_TIMEOUT):
                 return None
             with suppress(OSError):
                 if data := os.read(self._fd, READ_SIZE):

@@ -1,8 +1,8 @@
-"""MCP on standard input and output: one message a line (basic/transports, stdio).
+"""MCP over standard input and output, one message per line (basic/transports, stdio).
 
-Descriptor 1 is taken away from the rest of the process, so that neither a handler's `print` nor a child process can
-write into the protocol: both land on stderr. The end of the input ends the server at once; SIGTERM and SIGINT let
-requests in flight end first. What waits for a client that does not read is bounded (docs/reference/transports.md, Bounds).
+Descriptor 1 is redirected to stderr for the rest of the process, so that neither a handler's `print` nor a child
+process can write into the protocol. The end of the input stops the server at once; after SIGTERM or SIGINT, requests
+in flight may finish. Output for a client that does not read is bounded (docs/reference/transports.md, Bounds).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 _GRACE: Final = 0.1  # seconds for handlers that are about to finish when the input ends
 _DRAIN: Final = 10.0  # seconds for requests in flight when a signal ends the process
 _PAUSE_AT: Final = 8 << 20  # unread bytes at which reading from the client pauses
-_END_AT: Final = 64 << 20  # unread bytes at which the next message ends the connection
-_HELD: Final = 4096  # bytes of a message that may wait for others to be written with it
+_END_AT: Final = 64 << 20  # unread bytes at which the next message closes the connection
+_MAX_DELAYED: Final = 4096  # bytes; larger messages are written at once, smaller ones together
 
 
 def run_stdio(server: ServerInterface) -> None:
-    """Serve until the input ends, the output closes, or SIGINT or SIGTERM arrives; a second signal does not wait."""
+    """Serve until the input ends, the output closes, or SIGINT or SIGTERM arrives; a second signal stops at once."""
     incoming, outgoing = _claim_descriptors()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
@@ -53,16 +53,16 @@ def run_stdio(server: ServerInterface) -> None:
         with suppress(asyncio.CancelledError, KeyboardInterrupt):
             loop.run_until_complete(main)
     finally:
-        _exit_if_busy()
+        _exit_if_handlers_run()
 
 
 async def serve_stdio(server: ServerInterface) -> None:
-    """Serve in the running event loop until the input ends, or it is cancelled; signals are left to the program."""
+    """Serve in the running event loop until the input ends or the task is cancelled. Install no signal handlers."""
     await _serve(server, *_claim_descriptors(), asyncio.Event())
 
 
-def _exit_if_busy() -> None:
-    """End the process if `def` handlers still run in worker threads, which cannot be stopped and would be waited for."""
+def _exit_if_handlers_run() -> None:
+    """Exit if `def` handlers still run: their threads cannot be stopped, and the interpreter would wait for them."""
     if busy():
         with suppress(OSError, ValueError):
             sys.stderr.flush()
@@ -70,7 +70,7 @@ def _exit_if_busy() -> None:
 
 
 def _claim_descriptors() -> tuple[int, int]:
-    """Private copies of descriptors 0 and 1; in their places null input and stderr."""
+    """Return private copies of descriptors 0 and 1. Replace the originals by null input and stderr."""
     incoming, outgoing = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -83,7 +83,7 @@ def _claim_descriptors() -> tuple[int, int]:
 
 
 async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: asyncio.Event) -> None:
-    """Serve until the input ends; `stop` is set when the process shall end."""
+    """Serve until the input ends or `stop` is set."""
     ended = asyncio.Event()
     writer = await _open_writer(outgoing, ended)
     async with server.running():
@@ -116,7 +116,7 @@ async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: as
 
 
 class _StdioSession(Session):
-    """The session of the process: leaves out what a client that does not read can do without."""
+    """The session of the process; it drops optional notifications while the client does not read."""
 
     private = True
 
@@ -126,7 +126,7 @@ class _StdioSession(Session):
         self._thread = threading.get_ident()
 
     def deliver(self, call: Call, data: bytes) -> None:
-        if threading.get_ident() != self._thread:  # the one that has the stream, see DirectCalls
+        if threading.get_ident() != self._thread:  # the thread that has the input stream, see DirectCalls
             self._writer.hold(data)
         elif self.connection.in_flight:
             self._writer.send_soon(data)
@@ -164,14 +164,14 @@ class _StdinReader(asyncio.Protocol):
 
 
 class _Source:
-    """The event loop's reading of the input, which is paused while somebody holds it."""
+    """Input of the event loop; reading is paused while at least one component holds it."""
 
     def __init__(self, transport: asyncio.ReadTransport) -> None:
         self._transport = transport
         self._holders: set[str] = set()
 
     def hold(self, who: str, held: bool) -> None:
-        """Pause the reading for somebody, or no longer."""
+        """Pause reading on behalf of `who`, or release that pause."""
         if held:
             self._holders.add(who)
             self._transport.pause_reading()
@@ -182,12 +182,12 @@ class _Source:
 
 
 async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
-    """Read by the event loop where it can (pipes, sockets), by a thread elsewhere (files, terminals, Windows)."""
+    """Start to read pipes and sockets in the event loop, and files, terminals and on Windows in a thread."""
     loop = asyncio.get_running_loop()
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
         transport, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", buffering=0))
-        if hasattr(transport, "max_size"):  # of asyncio's own loops, which have no option for it
+        if hasattr(transport, "max_size"):  # an attribute of asyncio's own loops, which have no option for it
             transport.max_size = READ_SIZE
         return _Source(transport)
 
@@ -197,7 +197,7 @@ async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
                 data = os.read(descriptor, READ_SIZE)
             except OSError:
                 data = b""
-            with suppress(RuntimeError):  # the loop has ended before the input
+            with suppress(RuntimeError):  # the loop was closed before the input ended
                 if data:
                     loop.call_soon_threadsafe(reader.data_received, data)
                     continue
@@ -209,10 +209,10 @@ async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
 
 
 class _StdoutWriter:
-    """Writes lines: straight to the descriptor, or through the event loop where that could block."""
+    """Writes lines directly to the descriptor, and blocks until they are written."""
 
     unread = 0
-    """Bytes that the client has not taken yet."""
+    """Number of bytes that the client has not read yet."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -226,11 +226,11 @@ class _StdoutWriter:
             line = line[os.write(self._descriptor, line) :]
 
     def send_soon(self, data: bytes) -> None:
-        """The same, where more may follow in this round of the event loop, and go in one write."""
+        """Send a message, perhaps in one write with others of this iteration of the event loop."""
         self.send(data)
 
     def hold(self, data: bytes) -> None:
-        """Take a message that is written soon."""
+        """Queue a message for the next write."""
         self.send(data)
 
     async def drain(self, seconds: float) -> None:
@@ -238,7 +238,7 @@ class _StdoutWriter:
 
 
 class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
-    """A writer for pipes and sockets: never blocks the loop; what the client does not read yet is kept, to a limit."""
+    """Writer for pipes and sockets; it never blocks the loop, and buffers a bounded amount of unread output."""
 
     def __init__(self, descriptor: int, ended: asyncio.Event) -> None:
         super().__init__(descriptor)
@@ -246,11 +246,11 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.WriteTransport | None = None
         self._source: _Source | None = None
-        self._lock = threading.Lock()  # of what follows, and of every write that begins
-        self._held: list[bytes] = []  # messages of this round of the event loop, or of a thread
+        self._lock = threading.Lock()  # guards `_held`, and the start of each write
+        self._held: list[bytes] = []  # messages of this iteration of the event loop, or of a thread
 
     @property
-    def unread(self) -> int:  # type: ignore[override] # - an attribute of those that block instead
+    def unread(self) -> int:  # type: ignore[override] # - a plain attribute of the base class
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def throttles(self, source: _Source | None) -> None:
@@ -279,7 +279,7 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
         self._flush()
 
     def send_soon(self, data: bytes) -> None:
-        if len(data) > _HELD:
+        if len(data) > _MAX_DELAYED:
             self.send(data)
             return
         if not self._held:
@@ -287,7 +287,7 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
         self.hold(data)
 
     def hold(self, data: bytes) -> None:
-        """Take a message that is written soon. Any thread."""
+        """Queue a message for the next write. Thread-safe."""
         with self._lock:
             self._held.append(data)
 
@@ -320,7 +320,7 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
                 held.append(b"")
                 self._transport.write(b"\n".join(held))
                 return
-            sys.stderr.write(f"error: the client has left {_END_AT} bytes unread; the connection ends\n")
+            sys.stderr.write(f"error: connection closed: the client has not read {_END_AT} bytes of output\n")
             self._transport.abort()
             self._transport = None
         self._ended.set()

@@ -1,7 +1,7 @@
-"""HTTP calls to the API behind a server: operations as data, requests and results as pure functions, one client.
+"""HTTP client for the API behind a server.
 
-`Upstream` and `StubUpstream` load their HTTP library, so they are imported at first use: a server that lists its tools
-from a manifest loads neither.
+Operations are data; pure functions create requests and results. `Upstream` and `StubUpstream` load an HTTP library, so
+they are imported at first use: a server that lists its tools from a manifest needs neither.
 """
 
 from __future__ import annotations

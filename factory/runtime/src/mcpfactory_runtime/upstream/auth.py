@@ -1,9 +1,9 @@
 """Credentials for upstream calls: headers, query, cookies, AWS signatures, keys of service accounts.
 
-Tokens that have to be got first are the business of `tokens`. Values appear in no message and in no `repr`.
+`tokens` obtains OAuth tokens. No message or `repr` contains a secret value.
 
-botocore signs (the extra `aws`): it is what AWS itself uses, and the smaller libraries encode paths with an ARN in them
-wrongly. It is loaded at the first signed request.
+botocore (extra `aws`) signs requests: it is AWS's own library, and smaller ones encode paths with an ARN incorrectly.
+It is loaded at the first signed request.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from mcpfactory_runtime.upstream.secrets import is_set, secret, secret_text
 Headers = tuple[tuple[str, str], ...]
 
 _REGION: Final = re.compile(r"[.-]((?:af|ap|ca|cn|eu|il|me|mx|sa|us)(?:-[a-z]+)+-\d)\.")
-_USUAL: Final = "us-east-1"
+_DEFAULT_REGION: Final = "us-east-1"
 _AWS: Final = ".amazonaws.com"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AwsKeys:
-    """Keys for a signature. `region` and `service` may be "" if the address names them."""
+    """Keys for a signature. `region` and `service` may be "" if the host name contains them."""
 
     key_id: str
     secret: str
@@ -39,7 +39,7 @@ class AwsKeys:
 
 
 def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes | None) -> Headers:
-    """Return the headers of a request with its signature, which holds for minutes: each attempt has its own.
+    """Return the headers of a request with a signature. It is valid for minutes, so sign each attempt.
 
     Raises:
         ToolError: botocore is not installed.
@@ -61,9 +61,9 @@ def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes 
 
 
 def region_of(host: str) -> str:
-    """Return the region that a host of AWS names; the usual one when it names none."""
+    """Return the region in an AWS host name, or the default one."""
     found = _REGION.search(f".{host}")
-    return found[1] if found else _USUAL
+    return found[1] if found else _DEFAULT_REGION
 
 
 def service_of(host: str) -> str:
@@ -75,26 +75,26 @@ def service_of(host: str) -> str:
     return before.rpartition(".")[2]
 
 
-_SHORTEST_SECRET: Final = 6  # characters; anything shorter would be found in ordinary text
+_SHORTEST_SECRET: Final = 6  # characters; shorter values are not redacted, because they occur in ordinary text
 _NO_PASSWORDS: Final = frozenset(
     {"api_token", "api-token", "apitoken", "password", "unused", "x-oauth-basic", "x-auth-token"}
 )
-"""Fixed words that APIs want in the place of a password where the user name is the key."""
+"""Constant passwords of APIs where the user name is the key."""
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
 _NEEDED: Final = {"oauth2": 1, "mutualTLS": 1, "awsSigV4": 2}
-"""Number of a scheme's variables that must be set, if not all."""
+"""Number of a scheme's variables that must be set, for kinds with optional ones."""
 _NO_TOKENS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credentials:
-    """Credentials of a request: names and secret values, by place.
+    """Credentials of a request: names and secret values, by location.
 
     Attributes:
-        certificate: paths of the client's certificate and key for the connection; the key "" if both are in one file.
-        secrets: texts that an API might echo and that must stay hidden, longest first.
-        tokens: the access tokens in it that can be renewed, by scheme name.
-        keys: keys that sign the request.
+        certificate: paths of the client certificate and its key; the key is "" if both are in one file.
+        secrets: texts to redact in responses, because APIs may echo them, longest first.
+        tokens: access tokens that can be renewed, by scheme name.
+        keys: keys to sign the request with.
     """
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -133,12 +133,12 @@ def choose_schemes(
 ) -> tuple[SecurityScheme, ...]:
     """Return the schemes of the first alternative of `operation.security` that can be satisfied.
 
-    An empty alternative (no credentials) counts last, so that available credentials are used.
+    An empty alternative (no credentials) is tried last, so that available credentials are used.
 
     Args:
         operation: the operation to call.
-        schemes: by name.
-        environ: the environment with the credentials.
+        schemes: schemes by name.
+        environ: environment with the credentials.
         missing: missing variables by scheme name, instead of those from `unset_variables`.
         hint: further advice to the operator, in addition to setting variables.
 
@@ -172,10 +172,10 @@ def choose_schemes(
 def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
     """Return the unset variables of a scheme.
 
-    One of the two of `basic` may be empty: some APIs want only a key there. The key of a certificate may be unset.
+    User name or password of `basic` may be empty: some APIs expect only a key. The key of a certificate may be unset.
 
     Raises:
-        ToolError: a file that cannot be read.
+        ToolError: a file cannot be read.
     """
     if scheme.kind == "basic":
         unset = [name for name in scheme.variables if secret_text(name, environ) is None]
@@ -187,7 +187,7 @@ def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[
 def collect(
     schemes: Iterable[SecurityScheme], environ: Mapping[str, str], tokens: Mapping[str, str] = _NO_TOKENS
 ) -> Credentials:
-    """Return the credentials of schemes that lack nothing; `tokens` are access tokens by scheme name.
+    """Return the credentials of schemes without missing variables; `tokens` are access tokens by scheme name.
 
     Raises:
         ToolError: a file or value cannot be used.
@@ -208,7 +208,7 @@ def collect(
                 pair = b64encode(":".join(values).encode()).decode("ascii")
                 headers.append(("Authorization", f"Basic {pair}"))
                 secrets.append(pair)
-                # Otherwise the user name is the key
+                # With a constant or short password, the user name is the secret.
                 if len(values[1]) >= _SHORTEST_SECRET and values[1] not in _NO_PASSWORDS:
                     values = values[1:]
             case "bearer" | "oauth2":
@@ -231,14 +231,14 @@ def collect(
 
 
 def _values(scheme: SecurityScheme, environ: Mapping[str, str], tokens: Mapping[str, str]) -> list[str]:
-    if scheme.kind == "mutualTLS":  # paths, which may have any form
+    if scheme.kind == "mutualTLS":  # paths, for which the checks of `secret` do not apply
         return [environ.get(name, "").strip() for name in scheme.variables]
     if scheme.name in tokens:
         return [tokens[scheme.name]]
     return [secret(name, environ) for name in scheme.variables[: 1 if scheme.kind == "oauth2" else None]]
 
 
-_LIFE: Final = 3600  # seconds, the most that Google grants
+_LIFETIME: Final = 3600  # seconds; the maximum at Google
 _NOT_INSTALLED: Final = (
     "The key of a service account signs for its tokens, and the library for it is not installed.\n"
     "hint: the person who runs this server installs mcpfactory-runtime[google]."
@@ -247,7 +247,7 @@ _NOT_INSTALLED: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServiceAccount:
-    """`token_url` is "" when the key's file does not say where tokens are."""
+    """Service account with its private key. `token_url` is "" if the key file does not contain it."""
 
     email: str
     key: str
@@ -255,7 +255,7 @@ class ServiceAccount:
     token_url: str
 
     def assertion(self, audience: str, scopes: Sequence[str], now: float) -> str:
-        """Return the signed statement that is exchanged for a token.
+        """Return the signed assertion to exchange for a token (RFC 7523).
 
         Raises:
             ToolError: the key cannot be used, or the library for it is not installed.
@@ -264,7 +264,7 @@ class ServiceAccount:
             import jwt  # noqa: PLC0415 - an optional library
         except ImportError:
             raise ToolError(_NOT_INSTALLED) from None
-        claims: dict[str, Any] = {"iss": self.email, "aud": audience, "iat": int(now), "exp": int(now) + _LIFE}
+        claims: dict[str, Any] = {"iss": self.email, "aud": audience, "iat": int(now), "exp": int(now) + _LIFETIME}
         claims |= {"scope": " ".join(scopes)} if scopes else {}
         headers = {"kid": self.key_id} if self.key_id else None
         try:
@@ -279,9 +279,7 @@ class ServiceAccount:
 
 
 def read_account(variable: str, environ: Mapping[str, str]) -> ServiceAccount | None:
-    """Return the account whose JSON key is in a variable or in the file that `<variable>_FILE` names.
-
-    Return None if neither is set.
+    """Return the account with the JSON key in a variable or in the file at `<variable>_FILE`; None if neither is set.
 
     Raises:
         ToolError: the file is unreadable or not a service account key.

@@ -1,8 +1,8 @@
-"""The HTTP client behind generated tools; the one module here that imports the HTTP library.
+"""HTTP client behind generated tools.
 
-What it promises: redirects within an origin only, no proxies or credentials from the surroundings, no cookies kept; bodies are read up to a
-limit after decompression; every call ends within a deadline; only repeatable methods are repeated; hosts that come from
-the API document are resolved, checked and dialled by the checked address, so that a name cannot change in between.
+The client follows redirects only within an origin, uses no proxies or credentials from the environment, and keeps no
+cookies. It limits the size of decompressed bodies and the time of a call, and retries only idempotent methods. It
+resolves the hosts in an API document, checks the addresses and connects to a checked one, which prevents DNS rebinding.
 """
 
 from __future__ import annotations
@@ -45,40 +45,40 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.upstream.tokens import OAuthCredentials, TokenManager
 
 _HttpAnswer = tuple[int, dict[str, str], bytes, bool]
-"""Status, headers by lower-case name, content, and whether there was more of it."""
+"""Status, headers by lower-case name, content, and True if the content was longer than the limit."""
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})  # RFC 9110 §9.2.2
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _RETRIES: Final = 2
 _VERSION: Final = version("mcpfactory-runtime")
-_LONGEST_WAIT: Final = 10.0  # seconds; an API that wants more is reported instead
-_CONNECT_TIMEOUT: Final = 10.0
-_CONNECTIONS: Final = 32
-_FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # a TimeoutError is an OSError
-_FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
-_FETCH_SIZE: Final = 1_000_000  # bytes of it
+_LONGEST_WAIT: Final = 10.0  # seconds; if the API asks for a longer wait, its response is returned
+_CONNECT_TIMEOUT: Final = 10.0  # seconds
+_CONNECTIONS: Final = 32  # maximum number of concurrent requests
+_FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # TimeoutError is an OSError
+_FETCH_TIME: Final = 30.0  # seconds for a request to an authorization server
+_FETCH_SIZE: Final = 1_000_000  # maximum size of its response in bytes
 
 
 class Upstream:
-    """The API behind a server.
+    """Client for the API behind a server.
 
     Args:
-        base_url: where the API lives, from its document.
-        schemes: the security schemes that operations name.
-        servers: the other addresses that operations name, from the document.
-        environ: where credentials and switches are read from at every call; None is the process's environment.
-            MCPFACTORY_BASE_URL replaces `base_url`, <prefix>_<NAME>_BASE_URL the address of one of `servers`;
-            MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses that come from the document;
-            MCPFACTORY_CA_FILE names certificate authorities (PEM) that are trusted in place of the usual ones.
-            With a `prefix`, <prefix>_BASE_URL and so on are the server's own, and go before these.
-        name: of the server, for commands that hints show.
-        prefix: leads the variables of this server.
-        private: hosts (`host` or `host:port`) that may be private, because the person who made the server said so.
+        base_url: base URL in the API document.
+        schemes: security schemes of the operations.
+        servers: other servers of the operations, from the API document.
+        environ: environment with credentials and settings, read on each call; None means that of the process.
+            MCPFACTORY_BASE_URL replaces `base_url`, <prefix>_<NAME>_BASE_URL the address of one of `servers`.
+            MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses from the API document.
+            MCPFACTORY_CA_FILE is a PEM file of certificate authorities to trust instead of the default ones.
+            With a `prefix`, <prefix>_BASE_URL and so on apply to this server only, and take precedence.
+        name: name of the server, for commands in hints.
+        prefix: prefix of this server's variables.
+        private: hosts (`host` or `host:port`) that may have private addresses, by choice of the server's author.
         timeout: seconds for one call, including retries; MCPFACTORY_TIMEOUT replaces it.
-        max_bytes: of one response, after decompression.
-        max_text: characters of one response that the model is given; code that calls a tool (`ctx.call`) is given all.
-        retry_wait: seconds before the first retry when the API does not say; doubled for the second.
-        clock: seconds since the epoch; tells when tokens expire.
+        max_bytes: maximum size of a response in bytes, after decompression.
+        max_text: maximum characters of a response for the model; code that calls a tool (`ctx.call`) gets all of it.
+        retry_wait: seconds before the first retry if the API does not specify them; doubled for the second.
+        clock: returns seconds since the epoch, to detect expired tokens.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Upstream:
 
     @property
     def base_url(self) -> str:
-        """The base URL of the root in force: the user's, or the document's."""
+        """Return the effective base URL of the root: the user's setting, otherwise that of the API document."""
         return self._addresses.root
 
     @property
@@ -123,7 +123,7 @@ class Upstream:
 
     @property
     def timeout(self) -> float:
-        """Return the timeout of a call in seconds: the user's setting, otherwise the given one.
+        """Return the timeout of a call in seconds: the user's setting, otherwise the argument of the constructor.
 
         Raises:
             ToolError: the setting is not a number of seconds.
@@ -141,18 +141,18 @@ class Upstream:
 
     @property
     def token_managers(self) -> Mapping[str, TokenManager]:
-        """The tokens of OAuth schemes, by scheme name: for logging in and out."""
+        """Return the token managers of OAuth schemes, by scheme name."""
         return {} if self._oauth is None else self._oauth.token_managers
 
     async def send(self, operation: Operation, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call the API and return what the model sees.
+        """Call the API and return the result for the model.
 
         Args:
-            operation: what to call.
-            arguments: by argument name; UNSET ones are not sent.
+            operation: the operation to call.
+            arguments: values by argument name; UNSET ones are not sent.
 
         Raises:
-            ToolError: the request was refused or could not be made, or the API answered 300 and above.
+            ToolError: the request was refused or failed, or the API returned a status of 300 or above.
         """
         if (oauth := self._oauth) is None:
             credentials = credentials_for(operation, self._schemes, self._environ)
@@ -165,15 +165,19 @@ class Upstream:
         method, repeatable = request.method, _repeatable(request)
         try:
             async with asyncio.timeout_at(deadline):
-                answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
+                answer, request, redirect = await self._send_following_redirects(
+                    request, credentials.certificate, deadline
+                )
                 if oauth is not None and answer[0] in (401, 403):
                     again = await oauth.after_refusal(operation, credentials, *answer[:2], repeatable=repeatable)
-                    # What was answered with 303 has acted: the refusal is of the request after it.
+                    # After a 303 the original request has succeeded, and only the GET that followed was refused.
                     if again is not NO_CREDENTIALS and (repeatable or request.method == method):
                         credentials = again
                         remember_secrets(credentials.secrets)
                         request = build_request(operation, arguments, self._addresses.of(operation.server), credentials)
-                        answer, request, redirect = await self._followed(request, credentials.certificate, deadline)
+                        answer, request, redirect = await self._send_following_redirects(
+                            request, credentials.certificate, deadline
+                        )
         except (TimeoutError, httpcore.TimeoutException):
             raise ToolError(
                 f"{operation.method} {operation.path}: {host} did not answer within {seconds:g} seconds.\n"
@@ -203,7 +207,7 @@ class Upstream:
         url: str,
         redirect: Redirect | None,
     ) -> ToolResult:
-        """Return the result for the model, without the server's own credentials, because some APIs echo them."""
+        """Return the result for the model. Redact the server's credentials, because some APIs echo them."""
         redaction = Redaction(secrets)
         try:
             result = read_response(
@@ -238,7 +242,7 @@ class Upstream:
         await self.aclose()
 
     def _make_oauth(self, name: str, clock: Callable[[], float]) -> OAuthCredentials | None:
-        """Return the OAuth token provider; None for an API without OAuth."""
+        """Return the OAuth credentials, or None for an API without OAuth."""
         if not any(scheme.kind == "oauth2" for scheme in self._schemes.values()):
             return None
         from mcpfactory_runtime.upstream.tokens import OAuthCredentials, login_base  # noqa: PLC0415 - for APIs with OAuth only
@@ -254,7 +258,7 @@ class Upstream:
         )
 
     def _open(self, certificate: Certificate) -> httpx.AsyncClient:
-        """Return the client of the running event loop; connections belong to the loop that made them, and to one certificate."""
+        """Return the client of a certificate in the running event loop. Connections cannot be used in another loop."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
@@ -267,16 +271,15 @@ class Upstream:
                     tls_context(self._settings, certificate, httpx.create_ssl_context),
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": ACCEPTED},
-                # The deadline of the call bounds the rest
-                timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT),
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one caller's cookies are not another's
+                timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT),  # the deadline of the call bounds the rest
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # callers must not share cookies
                 follow_redirects=False,
                 trust_env=False,
             )
         return client
 
     async def _fetch(self, fetch: Fetch) -> HttpAnswer:
-        """Return a request to an authorization server, under the same rules. Raises ToolError, OAuthError."""
+        """Send a request to an authorization server, with the same limits. Raises ToolError, OAuthError."""
         from mcpfactory_runtime.oauth.model import HttpAnswer, OAuthError  # noqa: PLC0415 - for APIs with OAuth only
 
         request = UpstreamRequest(fetch.method, fetch.url, tuple(fetch.headers.items()), fetch.content)
@@ -292,7 +295,7 @@ class Upstream:
         return HttpAnswer(status, headers, content)
 
     def _host(self, url: str, operation: Operation) -> str:
-        """`host:port` of a URL, checked to be one that can be called."""
+        """Return `host:port` of a URL. Raise ToolError if it is not a complete http or https URL."""
         place = host_port_of(url)
         try:
             httpx.URL(url)
@@ -306,10 +309,10 @@ class Upstream:
             )
         return place
 
-    async def _followed(
+    async def _send_following_redirects(
         self, request: UpstreamRequest, certificate: Certificate, deadline: float
     ) -> tuple[_HttpAnswer, UpstreamRequest, Redirect | None]:
-        """Send a request, and go where redirects lead; the last answer, its request, and the redirect that was not followed."""
+        """Send a request and follow redirects. Return the last answer, its request, and a refused redirect, if any."""
         redirects = Redirects()
         while True:
             answer = await self._with_retries(request, certificate, deadline)
@@ -322,7 +325,7 @@ class Upstream:
         loop = asyncio.get_running_loop()
         for attempt in range(_RETRIES + 1):
             final = attempt == _RETRIES or not _repeatable(request)
-            wait = self._retry_wait * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads callers, hides nothing
+            wait = self._retry_wait * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - jitter, not cryptography
             try:
                 answer = await self._exchange(request, certificate, self._max_bytes, attempt)
             except (httpcore.ConnectError, httpcore.ReadError, httpcore.RemoteProtocolError):
@@ -340,7 +343,7 @@ class Upstream:
     async def _exchange(
         self, request: UpstreamRequest, certificate: Certificate, limit: int, attempt: int = 0
     ) -> _HttpAnswer:
-        """One request: status, headers by lower-case name, content, and whether there was more of it than `limit` bytes."""
+        """Send one request. Return its answer with at most `limit` bytes of content."""
         client = self._open(certificate if request.url.startswith("https:") else None)
         headers = request.headers
         if request.keys is not None:
@@ -367,7 +370,7 @@ class Upstream:
 
 
 def _added(call: TracedCall, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the headers of a trace, but none that the API's own operation sets."""
+    """Return the headers for tracing that the operation does not set itself."""
     given = {name.lower() for name, _ in headers}
     return [(name, value) for name, value in call.headers.items() if name not in given]
 
@@ -377,13 +380,13 @@ def _repeatable(request: UpstreamRequest) -> bool:
 
 
 def _cause(error: BaseException) -> str:
-    """Return why a connection failed, and what helps where its certificate is not trusted."""
+    """Return the reason of a failed connection, with advice if the certificate is not trusted."""
     untrusted = isinstance(system_error(error), ssl.SSLCertVerificationError)
-    return connection_error_reason(error) + ("; MCPFACTORY_CA_FILE names other authorities" if untrusted else "")
+    return connection_error_reason(error) + ("; set MCPFACTORY_CA_FILE to trust other authorities" if untrusted else "")
 
 
 def _retry_after(headers: Mapping[str, str], default: float) -> float:
-    """Seconds that the API asks to wait (RFC 9110 §10.2.3); a date counts as longer than we would wait."""
+    """Return the seconds of Retry-After (RFC 9110 §10.2.3). A date counts as longer than the longest wait."""
     value = headers.get("retry-after", "").strip()
     if not value:
         return default
@@ -391,16 +394,17 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
 
 
 def file_store(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
-    """Return a function that stores content in the folder that MCPFACTORY_FILES names; None if it is unset.
+    """Return a function that stores content in the directory in MCPFACTORY_FILES; None if that is unset.
 
-    A file is named by the digest of its content and its media type, never by the API, and only its owner may read it.
+    The file name is the digest of the content with an extension for its media type, and never comes from the API. Only
+    the owner may read the file.
     """
     folder = environ.get("MCPFACTORY_FILES", "")
     return (lambda content, kind: _store_file(Path(folder), content, kind)) if folder else None
 
 
 def _store_file(folder: Path, content: bytes, kind: str) -> str:
-    from mimetypes import guess_extension  # noqa: PLC0415 - few answers are so large
+    from mimetypes import guess_extension  # noqa: PLC0415 - rarely needed
 
     path = folder.absolute() / f"{sha256(content).hexdigest()[:24]}{guess_extension(kind) or '.bin'}"
     try:
@@ -420,7 +424,7 @@ def _store_file(folder: Path, content: bytes, kind: str) -> str:
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body of a response; closing it gives the connection back, once."""
+    """The body of a response; closing it returns the connection to the pool, once."""
 
     def __init__(self, stream: Any, release: Callable[[], Awaitable[None]]) -> None:
         self._stream = stream
@@ -440,7 +444,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    """The connection pool with a network backend of ours, which the client's own transport does not let one choose."""
+    """Transport with our connection pool and network backend, which httpx's own transport cannot be given."""
 
     def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
         self._pool = ConnectionPool(trust, backend, _CONNECTIONS)

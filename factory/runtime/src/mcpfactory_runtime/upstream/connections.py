@@ -1,4 +1,4 @@
-"""Connections to APIs: to which addresses, trusting whom, with which certificate of ours, and kept for the next call."""
+"""Connections to APIs: permitted addresses, trusted authorities, client certificates and keep-alive."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from mcpfactory_runtime.upstream.secrets import Settings
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.urls import host_port, is_public
 
-_KEEP: Final = 30.0  # seconds that a connection is kept without a request
+_KEEP_ALIVE: Final = 30.0  # seconds that an idle connection is kept
 
 Certificate = tuple[str, str] | None
 """Paths of a client's certificate and its key."""
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Resolves a name, checks the addresses, and dials a checked one.
+    """Network backend that resolves a name, checks the addresses, and connects to a checked one.
 
     Args:
-        settings: say whether private addresses are permitted.
-        addresses: say where the API lives, and which of that a person chose.
-        private: hosts (`host` or `host:port`) that may be private.
+        settings: setting ALLOW_PRIVATE.
+        addresses: addresses of the API, and those that the operator set.
+        private: hosts (`host` or `host:port`) that may have private addresses.
     """
 
     def __init__(self, settings: Settings, addresses: Addresses, private: Collection[str] = ()) -> None:
@@ -72,7 +72,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
     def _permitted(self, host: str, port: int) -> bool:
-        """Return True if the operator, and not only the document, named this host or permitted private ones."""
+        """Return True if the operator or the server's author chose this host, or private addresses are allowed."""
         if self._settings.value("ALLOW_PRIVATE") == "1":
             return True
         place = host_port(host, port)
@@ -83,9 +83,9 @@ def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[]
     """Return the TLS context with the trusted authorities and the client certificate of connections.
 
     Args:
-        settings: may name a file of authorities.
-        certificate: paths of a client's certificate and key; the key "" if both are in one file.
-        usual: makes the context that trusts the usual authorities.
+        settings: setting CA_FILE, if the authorities are in a file.
+        certificate: paths of the client certificate and its key; the key is "" if both are in one file.
+        usual: creates the context that trusts the default authorities.
 
     Raises:
         ToolError: a file cannot be used.
@@ -97,7 +97,7 @@ def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[]
         raise _bad_file(settings.set_by("CA_FILE"), error) from None
     if certificate is not None:
         try:
-            # Without a password of ours OpenSSL would ask for one on the terminal.
+            # Without the argument `password`, OpenSSL would prompt for one on the terminal.
             context.load_cert_chain(certificate[0], certificate[1] or None, password="")
         except (OSError, ValueError) as error:
             raise _bad_file("the client certificate", error) from None
@@ -117,15 +117,15 @@ _Origin = tuple[bytes, bytes, int | None]
 
 
 class ConnectionPool:
-    """Keep-alive connections of one event loop: a free one is found without looking at all the others.
+    """Keep-alive connections of one event loop, with a list of idle ones per origin.
 
-    httpcore's own pool asks every connection's socket whether it is readable whenever a request begins or ends; with thirty
-    calls in flight that is half of the time that a call takes. The connections themselves are httpcore's.
+    httpcore's own pool polls the socket of each connection whenever a request begins or ends. With thirty calls in
+    flight, that takes half of the time of a call. The connections themselves are httpcore's.
 
     Args:
-        trust: for https.
-        backend: resolves and dials.
-        limit: how many requests are under way at once, and how many free connections are kept.
+        trust: TLS context for https.
+        backend: resolves names and connects.
+        limit: maximum number of concurrent requests, and of idle connections.
     """
 
     def __init__(self, trust: ssl.SSLContext, backend: httpcore.AsyncNetworkBackend, limit: int) -> None:
@@ -136,12 +136,15 @@ class ConnectionPool:
         self._free: defaultdict[_Origin, list[httpcore.AsyncHTTPConnection]] = defaultdict(list)
 
     async def send(self, request: httpcore.Request) -> tuple[httpcore.Response, Callable[[], Awaitable[None]]]:
-        """Return the response, and what gives its connection back once its stream is closed. Raises what httpcore raises."""
+        """Return the response and a function that releases its connection, to be called after its stream is closed.
+
+        Raises the errors of httpcore.
+        """
         await self._slots.acquire()
         try:
             free = self._free[request.url.origin.scheme, request.url.origin.host, request.url.origin.port]
             connection = await _first_usable(free) or httpcore.AsyncHTTPConnection(
-                request.url.origin, self._trust, keepalive_expiry=_KEEP, network_backend=self._backend
+                request.url.origin, self._trust, keepalive_expiry=_KEEP_ALIVE, network_backend=self._backend
             )
             response = await connection.handle_async_request(request)
         except BaseException:
@@ -158,14 +161,14 @@ class ConnectionPool:
         return response, release
 
     async def aclose(self) -> None:
-        """Close the connections that are free."""
+        """Close the idle connections."""
         for connections in self._free.values():
             while connections:
                 await connections.pop().aclose()
 
 
 async def _first_usable(free: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
-    """Return the connection used last, for the API is the least likely to have closed it; those that it has closed go."""
+    """Return the connection used last, which the API is least likely to have closed. Remove closed ones."""
     while free:
         connection = free.pop()
         if not connection.has_expired():

@@ -1,12 +1,12 @@
-"""Encode arguments for URLs, headers and forms: OpenAPI parameter styles.
+"""Encoding of arguments in URLs, headers and forms, by OpenAPI parameter styles.
 
-The rules:
+Rules:
 
-1. Everything that comes out of an argument is percent-encoded, all but the unreserved characters; the delimiters between the
-   items of an array or object are not, so that they differ from the same characters inside an item.
-2. With `allowReserved` the reserved characters and triples such as %2F pass, except those that would end the place
-   they stand in: `/ ? #` in a path, `# [ ] & +` in a query or form. The style `segments` lets `/` pass, and no triples.
-3. Null is RFC 6570's undefined: such items and members are left out.
+1. Values are percent-encoded, except unreserved characters. The delimiters between the items of an array or object are
+   not encoded, so that they differ from the same characters inside an item.
+2. With `allowReserved`, reserved characters and triples such as %2F are not encoded, except those that would end the
+   value: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes triples.
+3. Null items and members are omitted (undefined in RFC 6570).
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _TRIPLE: Final = re.compile(r"(%[0-9A-Fa-f]{2})")
 
 
 def text_of(value: Any) -> str:
-    """Return a scalar as the text that APIs expect; arrays and objects as compact JSON."""
+    """Return a string unchanged, and other values as compact JSON."""
     if isinstance(value, str):
         return value
     return compact_json(value)
 
 
 def compact_json(value: Any) -> str:
-    """Return compact JSON with unescaped characters.
+    """Return compact JSON, with non-ASCII characters unescaped.
 
     Raises:
-        ToolError: the value holds NaN, an infinity or something that JSON does not support.
+        ToolError: the value contains NaN, an infinity, or a value that JSON does not support.
     """
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -59,24 +59,24 @@ def compact_json(value: Any) -> str:
 
 
 def utf8(text: str) -> bytes:
-    """UTF-8 bytes.
+    """Encode a text as UTF-8.
 
     Raises:
-        ToolError: the text holds half a surrogate pair.
+        ToolError: the text contains half a surrogate pair.
     """
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ToolError("An argument contains half a surrogate pair, which no request can carry.") from None
+        raise ToolError("An argument contains half a surrogate pair, which UTF-8 cannot encode.") from None
 
 
 def encode(text: str, safe: str = "") -> str:
-    """Percent-encode the UTF-8 bytes of a text, all but the unreserved characters (RFC 3986 §2.3) and those in `safe`."""
+    """Percent-encode a text as UTF-8, except unreserved characters (RFC 3986 §2.3) and those in `safe`."""
     return quote(utf8(text), safe)
 
 
 def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
-    """Return the encoding of rule 1, or of rule 2 for values in a "path" or elsewhere."""
+    """Return the function for rule 1 or, with `allow_reserved`, for rule 2; `place` is "path" or "query"."""
     if not allow_reserved:
         return encode
     safe = _PATH_RESERVED if place == "path" else _QUERY_RESERVED
@@ -88,7 +88,7 @@ def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
 
 
 def delimited(value: Any, delimiter: str, encoded: Callable[[str], str], *, pairs: bool) -> str:
-    """Return the items of an array or the members of an object in one text; `pairs` writes members as `name=value`."""
+    """Join the items of an array or the members of an object; `pairs` writes members as `name=value`."""
     if isinstance(value, Mapping):
         joint = "=" if pairs else delimiter
         members = [(str(name), item) for name, item in value.items() if item is not None]
@@ -97,7 +97,7 @@ def delimited(value: Any, delimiter: str, encoded: Callable[[str], str], *, pair
 
 
 def path_value(name: str, value: Any, style: str, explode: bool, allow_reserved: bool) -> str:
-    """Return a path parameter's text."""
+    """Return the encoded text of a path parameter."""
     return _PATH[style](encode(name), value, explode, encoder("path", allow_reserved=allow_reserved))
 
 
@@ -120,7 +120,7 @@ def _matrix(name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
 
 
 def _segments(_name: str, value: Any, _explode: bool, _encoded: _Encoder) -> str:
-    """Write a text of several segments: slashes and reserved characters pass, `%` is encoded, and no segment leads elsewhere."""
+    """Return the encoded text of several path segments. Refuse `.`, `..` and empty segments."""
     parts = text_of(value).split("/")
     if wrong := [part for part in parts if part in {"", ".", ".."}]:
         raise ToolError(
@@ -147,7 +147,7 @@ def query_pairs(name: str, value: Any, style: str, explode: bool, allow_reserved
 
 
 def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
-    """`form` and the delimited styles."""
+    """Encode a value in style `form` or a delimited style."""
     if explode:
         members = value.items() if isinstance(value, Mapping) else [(name, item) for item in value]
         return [(encode(str(key)), encoded(text_of(item))) for key, item in members if item is not None]
@@ -155,7 +155,7 @@ def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: _Enco
 
 
 def _deep(name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
-    """`deepObject`: `name[a][b]=…`; arrays repeat their name (the specification leaves nesting open)."""
+    """Encode a value in style `deepObject`: `name[a][b]=…`. Arrays repeat their name; OpenAPI does not define them."""
     if isinstance(value, Mapping):
         return [pair for key, item in value.items() for pair in _deep(f"{name}[{key}]", item, explode, encoded)]
     if isinstance(value, list):
@@ -177,18 +177,18 @@ _QUERY: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], list[Pair]]]] = 
 
 
 def media_type(content_type: str) -> str:
-    """`Type/Subtype; parameters` → `type/subtype`."""
+    """Return `type/subtype` of a Content-Type, in lower case and without parameters."""
     return content_type.partition(";")[0].strip().lower()
 
 
 def is_json(content_type: str) -> bool:
-    """Return True if a media type is JSON: application/json, text/json and every +json."""
+    """Return True if a media type is application/json, text/json, or has the suffix +json."""
     kind = media_type(content_type)
     return kind in ("application/json", "text/json") or kind.endswith("+json")
 
 
 def is_xml(content_type: str) -> bool:
-    """Return True if a media type is XML data, not an image or a page."""
+    """Return True if a media type is XML data; not an XML image or XHTML page."""
     kind = media_type(content_type)
     data = kind.endswith("+xml") and not kind.startswith("image/") and kind != "application/xhtml+xml"
     return data or kind in ("application/xml", "text/xml")
@@ -197,7 +197,7 @@ def is_xml(content_type: str) -> bool:
 class Unset(Enum):
     """The type of UNSET, for annotations: `limit: int | Unset = UNSET`.
 
-    An enumeration with one member, because type checkers narrow those by `is`, and copies stay the same object.
+    It is an enumeration because type checkers narrow members by `is`, and copies are the same object.
     """
 
     UNSET = "UNSET"
@@ -210,14 +210,14 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""The argument was not given: it is left out of the request."""
+"""Value of an argument that was not given, and is not sent."""
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:
-    """Return one of the `count` pieces of a text as the JSON type `kind`; UNSET if the text is UNSET.
+    """Split a text into `count` pieces and return one as JSON type `kind`; UNSET if the text is UNSET.
 
     Raises:
-        ToolError: the text has another number of pieces, or the piece is not a value of that type.
+        ToolError: the number of pieces is not `count`, or the piece is not a value of that type.
     """
     if isinstance(text, Unset):
         return text

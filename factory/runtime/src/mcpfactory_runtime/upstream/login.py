@@ -1,4 +1,4 @@
-"""Logging in to the API behind a server, and out: `python -m my_server login`, which `mcpfactory login` runs."""
+"""Login to and logout from the API behind a server: `python -m my_server login`, which `mcpfactory login` runs."""
 
 from __future__ import annotations
 
@@ -16,39 +16,37 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.client import Upstream
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, TokenManager
 
-_PORT: Final = 33418
+_PORT: Final = 33418  # default, constant because clients register the redirect URI
 
 
 def run(name: str, upstreams: Sequence[Upstream], arguments: Sequence[str]) -> NoReturn:
-    """Do what the command line says, and end the process: 0 done, 1 refused, 2 a wrong command line.
+    """Run the command and exit with status 0 (success), 1 (refused) or 2 (invalid command line).
 
     Args:
-        name: of the server.
-        upstreams: the APIs behind it.
+        name: name of the server.
+        upstreams: APIs behind the server.
         arguments: `login …` or `logout …`.
     """
     parser = ArgumentParser(prog=name, description="Log in to, or log out of, the API behind this server.")
     commands = parser.add_subparsers(dest="command", required=True)
     login, logout = commands.add_parser("login"), commands.add_parser("logout")
     for one in (login, logout):
-        one.add_argument("--scheme", default="", help="the security scheme, where the API has several with a login")
-    login.add_argument(
-        "--scope", action="append", help="ask for this scope (repeatable) in place of those of all tools"
-    )
-    login.add_argument("--port", type=int, default=_PORT, help="where the browser comes back to (default: %(default)s)")
-    login.add_argument("--no-browser", action="store_true", help="print the page's address instead of opening it")
-    login.add_argument("--device", action="store_true", help="agree on another device, by typing a code")
+        one.add_argument("--scheme", default="", help="security scheme, if the API has several with a login")
+    login.add_argument("--scope", action="append", help="scope to request (repeatable) [default: those of all tools]")
+    login.add_argument("--port", type=int, default=_PORT, help="port of the redirect URI [default: %(default)s]")
+    login.add_argument("--no-browser", action="store_true", help="print the URL instead of opening a browser")
+    login.add_argument("--device", action="store_true", help="authorize on another device with a code")
     options = parser.parse_args(arguments)
     try:
         manager, upstream = _find(upstreams, options.scheme)
-        said = asyncio.run(_act(manager, upstream, options))
+        said = asyncio.run(_execute(manager, upstream, options))
     except (OAuthError, ToolError) as error:
         code = f" ({error.code})" if isinstance(error, OAuthError) else ""
         sys.stderr.write(f"error{code}: {error}\n")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    _say(said)
+    _print(said)
     sys.exit(0)
 
 
@@ -60,17 +58,17 @@ async def log_in(
     scopes: Sequence[str] | None = None,
     device: bool = False,
 ) -> tuple[str, ...]:
-    """Run the login in which the person authorizes the server, and store the tokens.
+    """Run the login in which the user authorizes the server, and store the tokens.
 
     Args:
-        manager: the token manager of the scheme.
-        visit: shows a page and returns the URL that the browser came back with.
-        redirect_uri: the redirect URI of the browser.
+        manager: token manager of the scheme.
+        visit: shows a page and returns the URL that the browser was redirected to.
+        redirect_uri: redirect URI of the client.
         scopes: scopes to request; None means those of all tools.
-        device: use a device code, if the scheme supports both ways.
+        device: use a device code even if the scheme has another login.
 
     Returns:
-        The scopes of the token, if the server supplied them.
+        The scopes of the token: the granted ones if the server supplied them, else the requested ones.
 
     Raises:
         OAuthError: the login returned no token.
@@ -104,15 +102,15 @@ async def log_in(
     return granted
 
 
-async def _act(manager: TokenManager, upstream: Upstream, options: Namespace) -> str:
+async def _execute(manager: TokenManager, upstream: Upstream, options: Namespace) -> str:
     scheme = manager.scheme.name
     if options.command == "logout":
         return f"logged out of {scheme}" if await manager.delete_login() else f"there was no login for {scheme}"
-    loopback = Loopback(options.port, _printed if options.no_browser else _opened)
+    loopback = Loopback(options.port, _print_url if options.no_browser else _open_browser)
 
     async def visit(page: Visit) -> str:
         if page.code:
-            _say(f"Open {page.url} on any device and type {page.code}")
+            _print(f"Open {page.url} on any device and type {page.code}")
             return ""
         return await loopback(page.url)
 
@@ -144,22 +142,22 @@ def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Ups
 
 
 def _scopes(manager: TokenManager, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the scopes to request, by default with those for OpenID Connect and long-lived logins."""
+    """Return the chosen scopes, by default those of all tools, OpenID Connect and long-lived logins."""
     if chosen is not None:
         return tuple(chosen)
     more = [scope for scope in ("openid", "offline_access") if scope in server.scopes]
     return tuple(dict.fromkeys((*manager.scheme.scopes, *more)))
 
 
-def _opened(url: str) -> None:
+def _open_browser(url: str) -> None:
     if not webbrowser.open(url):
-        _printed(url)
+        _print_url(url)
 
 
-def _printed(url: str) -> None:
-    _say(f"Open this page in a browser on this machine:\n{url}")
+def _print_url(url: str) -> None:
+    _print(f"Open this page in a browser on this machine:\n{url}")
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()

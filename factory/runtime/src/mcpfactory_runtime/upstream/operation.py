@@ -1,10 +1,10 @@
 """Upstream operations as data: methods, paths, parameter styles, names.
 
 The code generator writes these records into generated servers as literals, and `request.build_request` reads
-them. They contain no behavior, so a reader of a generated server sees the whole binding.
+them. They contain no behavior, so a generated server shows the complete binding.
 
-Each module that writes values has a table with a row per style, which `complete` checks when the module is
-loaded. There is no default: a new style is refused until every table has a row for it.
+Each module that serializes values has a table with a row per style, which `complete` checks when the module is
+loaded. There is no default: a new style is refused until each table has a row for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, get_args
 
-_OF_THE_CLIENT: Final = frozenset(
+_CONNECTION_HEADERS: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"}
 )
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -23,7 +23,7 @@ _FIRST: Final = (
     "\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\U00010000-\\U000EFFFF"
 )
 _PART: Final = f"[{_FIRST}][{_FIRST}\\-.0-9\\xB7\\u0300-\\u036F\\u203F\\u2040]*"
-# Compiled when used: that takes 20 ms, and few servers have XML.
+# Compiled when used, because that takes 20 ms and few servers use XML.
 _NAME: Final = f"{_PART}(?::{_PART})?\\Z"  # XML 1.0 §2.3, with at most one colon (Namespaces in XML §4)
 
 
@@ -33,10 +33,10 @@ def is_xml_name(name: str) -> bool:
 
 
 def unusable_header(name: str) -> str:
-    """Return the reason why arguments cannot set the header of this name, as a predicate; "" if they can."""
+    """Return a predicate with the reason why arguments cannot set the header of this name; "" if they can."""
     if not _TOKEN.fullmatch(name):
         return "is not a valid header name"
-    if name.lower() in _OF_THE_CLIENT or name.lower().startswith("proxy-"):
+    if name.lower() in _CONNECTION_HEADERS or name.lower().startswith("proxy-"):
         return "belongs to the connection"
     return ""
 
@@ -44,11 +44,11 @@ def unusable_header(name: str) -> str:
 ParameterLocation = Literal["path", "query", "querystring", "header", "cookie"]
 """Location of a parameter: the values of `in`."""
 
-# The first style of a place is its default.
+# The first style of a location is its default.
 PathStyle = Literal["simple", "label", "matrix", "segments"]
-"""`segments` is `{+name}` of discovery documents (RFC 6570 §3.2.3): a text whose slashes part segments."""
+"""`segments` is `{+name}` of discovery documents (RFC 6570 §3.2.3): slashes in the value separate path segments."""
 QueryStyle = Literal["form", "spaceDelimited", "pipeDelimited", "deepObject", "tabDelimited"]
-"""Form bodies have the same (Encoding Objects). `tabDelimited` is `tsv` of Swagger 2.0."""
+"""Styles of query parameters and of form bodies (Encoding Objects). `tabDelimited` is `tsv` of Swagger 2.0."""
 HeaderStyle = Literal["simple"]
 CookieStyle = Literal["form", "cookie"]
 
@@ -70,15 +70,15 @@ V = TypeVar("V")
 
 
 def complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
-    """Return a table that has a row for each style (or place) of `kinds`, and no other.
+    """Return the table after checking that it has a row for each style (or location) of `kinds`, and no other.
 
     Args:
-        table: what to do, by style.
+        table: rows by style.
         kinds: a Literal of this module.
         name: file and name of the table, for the message.
 
     Raises:
-        NotImplementedError: a style has no row, so that its values could not be written.
+        NotImplementedError: a row is missing or unknown.
     """
     wanted = [kind for kind in get_args(kinds) if kind]
     for kind in wanted:
@@ -114,10 +114,10 @@ EXPLODED: Final[Mapping[str, bool]] = complete(
 
 
 def check_style(place: ParameterLocation, style: str) -> None:
-    """Refuse a style that a place does not have.
+    """Check a location and its style.
 
     Raises:
-        ValueError: the place or its style is unknown.
+        ValueError: the location or its style is unknown.
     """
     if place not in STYLES:
         raise ValueError(f"{place!r} is not a valid place for a parameter; use one of {', '.join(STYLES)}")
@@ -132,8 +132,8 @@ def check_style(place: ParameterLocation, style: str) -> None:
 class Parameter:
     """One OpenAPI parameter and the tool argument that fills it (OpenAPI 3.1 §4.8.12).
 
-    `style` "" and `explode` None mean the default of the place; `content_type` is set for a parameter that is
-    described by `content` instead of `schema` and is then serialised as that media type.
+    `style` "" and `explode` None mean the default of the location. A parameter that is described by `content` instead
+    of `schema` has a `content_type`, and is serialized as that media type.
     """
 
     argument: str
@@ -152,9 +152,9 @@ class Parameter:
 class Field:
     """One tool argument inside the request body.
 
-    `path` is where its value goes: () is the whole body, ("a", "b") the property b of the object at property a.
+    `path` is the location of its value: () is the whole body, ("a", "b") the property b of the object at property a.
     `content_type`, `style`, `explode`, `allow_reserved` and `file` come from the Encoding Object of form bodies
-    (OpenAPI 3.1 §4.8.15); `file` marks a part that travels as a file.
+    (OpenAPI 3.1 §4.8.15); `file` marks a part that is sent as a file.
     """
 
     argument: str
@@ -192,10 +192,10 @@ class Xml:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Request body: its media type and the arguments it is made of.
+    """Request body: its media type, and the arguments that it contains.
 
-    `xml` is the root of a body that is sent as XML, `shapes` the shapes it refers to; without it XML is given as one
-    text.
+    `xml` is the root of a body that is sent as XML, `shapes` the shapes that it refers to; without it, an XML body is
+    a string argument.
     `graphql` is the document of a GraphQL request, which is sent as `query` (GraphQL over HTTP §5.2); the fields are
     its variables.
     """
@@ -210,7 +210,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """Pagination of the list that an operation returns, by way of `argument` (see `paging`).
+    """Pagination of the list that an operation returns, with `argument` for the next page (see `paging`).
 
     kind      value of `argument` in the next call
     link      from the Link header only
@@ -244,14 +244,14 @@ class Operation:
     `security` lists alternatives; each is the set of scheme names that must be satisfied together. () means that the
     operation needs no credentials; an empty alternative among others makes them optional. `scopes` are the scopes it
     needs from its OAuth schemes, by scheme name.
-    `server` names another server of the API than its root, which is ""; older generated servers have a URL here,
-    which settings cannot change.
-    `accept` is sent as the Accept header ("" sends none of ours). If the body is a GraphQL request, the base URL is
-    the endpoint, and `path` only the operation's name.
+    `server` is the name of a server of the API other than its root; "" is the root. Older generated servers have a URL
+    here, which settings cannot change.
+    `accept` is sent as the Accept header ("": not set). If the body is a GraphQL request, the base URL is the
+    endpoint, and `path` only the operation's name.
     `paging` describes the continuation if the answer is one page of a list. `select` names the argument that holds a
     JMESPath expression; the result is the selected part of the answer.
     `lists` are pairs of element names in an XML answer: the second is a list item, the first its wrapper, or "".
-    `once`: a call is never repeated, even if its method is idempotent, because each call has a further effect.
+    `once`: never retry a call, even if its method is idempotent, because each call has a further effect.
     """
 
     method: str
@@ -281,7 +281,7 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class OAuthFlow:
-    """OAuth flow that yields a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; "" if unused.
+    """OAuth flow to get a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; "" if unused.
 
     `discovery`: all settings are in the metadata at `metadata_url` (OpenID Connect Discovery, RFC 8414).
     `serviceAccount`: the key of a separate account signs an assertion that is exchanged for a token (RFC 7523), as at
@@ -308,10 +308,10 @@ class SecurityScheme:
         bearer      (token,)                      Authorization: Bearer, a token made elsewhere
         oauth2      (token, client id, secret,    Authorization: Bearer, that token or one from `flows`; older servers
                      refresh token, account)      have the first three; variables that the flows do not use are absent
-        mutualTLS   (certificate, key)            paths of PEM files for the connection; the key may be in the
+        mutualTLS   (certificate, key)            TLS, with these PEM files (paths); the key may be in the
                                                   certificate's file
-        awsSigV4    (key id, secret, session      Authorization: AWS4-HMAC-SHA256, made of the request and the secret;
-                     token, region)               the token is for temporary keys, the region for hosts without one
+        awsSigV4    (key id, secret, session      Authorization: AWS4-HMAC-SHA256, a signature of the request; the
+                     token, region)               session token is for temporary keys, the region for hosts without one
 
     `scopes` are all scopes that the server's operations need from an oauth2 scheme; a login requests them. `service`
     is the service of an AWS signature; "" uses the one in the address.

@@ -1,9 +1,9 @@
-"""Pagination: one continuation for every kind of paging, as arguments for the next call of the same tool.
+"""Pagination: the arguments for the next call of the same tool, for each kind of paging.
 
 URLs are never followed. If an API returns the URL of its next page, only its query values are used, under the names
 of the operation's own parameters, and only if it has the same host as the answer.
 
-sign of more                                                     the next call has
+sign of more items                                               changed arguments of the next call
 Link header with rel="next" (RFC 8288), X-Next-Page              its query values
 a cursor or a URL in the answer (`Paging.next`)                  the cursor, or the URL's query values
 a flag, with the last item's ID ("last")                         that ID
@@ -27,14 +27,15 @@ META: Final = "mcpfactory/next"
 _LINK: Final = re.compile(r"<([^<>]*)>([^<]*)")
 _REL: Final = re.compile(r";\s*rel\s*=\s*\"?([^\";,]*)", re.IGNORECASE)
 _LOOKS_LIKE_URL: Final = re.compile(r"https?://|[/?]", re.IGNORECASE)
-_LONGEST: Final = 4_000  # characters of a cursor
+_LONGEST: Final = 4_000  # maximum characters of a cursor
 
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
     """Changes for the next call.
 
-    `certain` is False if a full page is the only sign of more; `elsewhere` names another host.
+    `certain` is False if a full page is the only sign of more items. `elsewhere` is the host of the next page if it
+    differs; then there are no arguments.
     """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -58,15 +59,15 @@ def continuation(
     *,
     cut: bool = False,
 ) -> Continuation | None:
-    """Return the continuation after an answer, or None if it is the last or the continuation is unknown.
+    """Return the continuation after an answer, or None if it is the last one or the continuation is unknown.
 
     Args:
         operation: the called operation.
-        arguments: its arguments.
-        value: the answer, perhaps shortened.
-        headers: of the answer, by lower-case name.
-        url: the URL of the answer.
-        cut: lists were shortened; then only a continuation that counts the kept items is valid.
+        arguments: arguments of the call.
+        value: the answer, perhaps truncated.
+        headers: response headers by lower-case name.
+        url: URL of the response.
+        cut: the answer was truncated; then only a continuation that counts the kept items is valid.
     """
     paging = operation.paging
     if not cut:
@@ -92,13 +93,13 @@ def member(value: Any, path: tuple[str, ...], default: Any = None) -> Any:
     return value
 
 
-# --- what the API says ---
+# --- continuation in the response ---
 
 
 def _from_headers(
     operation: Operation, arguments: Mapping[str, Any], headers: Mapping[str, str], url: str
 ) -> tuple[Continuation | None, bool]:
-    """Return the continuation, and whether the headers speak of paging at all."""
+    """Return the continuation, and True if the headers contain paging information."""
     page = headers.get("x-next-page", "").strip()
     if page.isdecimal() and len(page) < 10 and operation.paging is not None and operation.paging.kind == "page":
         return Continuation({operation.paging.argument: int(page)}), True
@@ -122,7 +123,7 @@ def _from_value(operation: Operation, arguments: Mapping[str, Any], found: Any, 
             return by_query
     if operation.paging is None or (isinstance(found, str) and len(found) > _LONGEST):
         return None
-    if arguments.get(operation.paging.argument) == found:  # it would be the same page again
+    if arguments.get(operation.paging.argument) == found:  # the same page again
         return None
     return Continuation({operation.paging.argument: found})
 
@@ -160,7 +161,7 @@ def _quoted(value: Any) -> str:
     return str(value) if isinstance(value, int | float) else '"' + str(value).replace('"', '\\"') + '"'
 
 
-# --- what can be counted ---
+# --- counted continuation ---
 
 
 def _by_last(paging: Paging, _: Mapping[str, Any], value: Any, cut: bool) -> Continuation | None:
@@ -207,13 +208,13 @@ def _by_offset(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bo
 
 
 def _flag(paging: Paging, value: Any) -> bool | None:
-    """Return True if the answer reports more items; None if it does not say."""
+    """Return True if the answer reports more items, False if it reports none, None if it has no flag."""
     more, done = (member(value, path) if path else None for path in (paging.more, paging.done))
     return more if isinstance(more, bool) else not done if isinstance(done, bool) else None
 
 
 def _number(value: Any, default: int | None = None) -> int | None:
-    """Return a whole number, also one that was given as text."""
+    """Return an integer, also from a string; the default if the value is missing, None for other values."""
     if value is UNSET or value is None:
         return default
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:

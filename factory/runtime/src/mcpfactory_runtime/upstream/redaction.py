@@ -1,4 +1,4 @@
-"""Removal of the server's own credentials from what an API echoes."""
+"""Redaction of the server's own credentials in responses of an API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Redaction:
         self._raw = [secret.encode() for secret in secrets]
 
     def content(self, content: bytes) -> bytes:
-        """Return a body without the secrets; a body that is not text is searched for unchanged ones only."""
+        """Return a body without the secrets in their unchanged form; `text` and `result` remove the other forms."""
         for secret in self._raw:
             content = content.replace(secret, REDACTED.encode())
         return content
@@ -39,16 +39,16 @@ class Redaction:
         return text
 
     def headers(self, headers: dict[str, str]) -> dict[str, str]:
-        """Return the headers with values without the secrets."""
+        """Return the headers without secrets in their values."""
         return {name: self.text(value) for name, value in headers.items()}
 
     def result(self, result: ToolResult) -> ToolResult:
-        """Return a tool result without the secrets, in its texts and in its structured content."""
+        """Return a tool result without secrets in its texts, structured content and metadata."""
         content = [
             {**block, "text": self.text(block["text"])} if block.get("type") == "text" else block
             for block in result.content
         ]
-        if content == result.content:  # the structured content is what the first text says
+        if content == result.content:  # the first text is the JSON of the structured content
             return result
         structured, meta = self._value(result.structured), self._value(result.meta)
         return ToolResult(content, structured=structured, is_error=result.is_error, meta=meta)
@@ -63,7 +63,7 @@ class Redaction:
         return value
 
 
-_MOST_SEEN: Final = 256  # tokens are renewed: the latest count
+_MOST_SEEN: Final = 256  # secrets; enough for current ones, because renewed tokens replace old ones
 _seen: dict[str, None] = {}
 
 
@@ -83,7 +83,7 @@ def seen_secrets() -> Redaction:
 
 @lru_cache(maxsize=32)
 def _all_forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the forms of all secrets, longest first, so that no part of a longer one is left."""
+    """Return the forms of all secrets, longest first, so that no part of a longer one remains."""
     return tuple(sorted({form for secret in secrets for form in secret_forms(secret)}, key=len, reverse=True))
 
 

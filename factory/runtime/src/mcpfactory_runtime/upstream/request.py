@@ -1,7 +1,7 @@
-"""Operation and arguments → the HTTP request with its body, as pure functions (OpenAPI 3.x §4.8.10 – §4.8.15, RFC 7578).
+"""Conversion of an operation and arguments into an HTTP request (OpenAPI 3.x §4.8.10 – §4.8.15, RFC 7578).
 
-No argument can leave its place: see `encoding` for values; here a path segment that would become `.`, `..` or empty, a
-header value with a line end, and a header that belongs to the HTTP client are refused.
+The functions are pure. No argument can change another part of the request: `encoding` escapes values. Path segments
+`.`, `..` and "", header values with line ends, and headers of the HTTP client are refused here.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from mcpfactory_runtime.upstream.xml import build_xml
 from mcpfactory_runtime.urls import Redirect
 
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
-_SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not one inside a template expression
+_SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not inside a template expression
 _LITERAL: Final = ":/?@!$&'()*+,;=%"
-# §4.8.12.1: such parameters are ignored
+# Header parameters with these names are ignored (OpenAPI 3.1 §4.8.12.1).
 _NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 
 
@@ -59,8 +59,7 @@ _NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 class UpstreamRequest:
     """HTTP request.
 
-    `url` is encoded and complete; `content` is None without a body; `keys` sign it when it is sent. `once`: it is
-    never sent a second time.
+    `url` is encoded and complete; `content` is None without a body; `keys` sign each attempt. `once`: never retry.
     """
 
     method: str
@@ -71,13 +70,13 @@ class UpstreamRequest:
     once: bool = False
 
     def __repr__(self) -> str:
-        """Without query, header values and body, which may hold secrets."""
+        """Return a text without query, header values and body, which may contain secrets."""
         names = ", ".join(name for name, _ in self.headers)
         size = "no body" if self.content is None else f"{len(self.content)} bytes"
         return f"UpstreamRequest({self.method} {self.url.partition('?')[0]}, headers {names or 'none'}, {size})"
 
     def redirected(self, redirect: Redirect) -> UpstreamRequest:
-        """Return the request that goes where a redirect leads; without a body it has no headers of one."""
+        """Return the request for the target of a redirect. If it has no body, omit the `Content-` headers."""
         kept = (
             self.headers
             if redirect.keeps_body
@@ -89,7 +88,7 @@ class UpstreamRequest:
 
 @dataclass(slots=True)
 class _Parts:
-    """The request while it is being put together."""
+    """Parts of a request under construction."""
 
     path: dict[str, str] = field(default_factory=dict)
     query: list[str] = field(default_factory=list)
@@ -103,16 +102,16 @@ def build_request(
     base_url: str,
     credentials: Credentials = NO_CREDENTIALS,
 ) -> UpstreamRequest:
-    """Put the arguments where the operation says they travel.
+    """Return the HTTP request for a call of an operation.
 
     Args:
-        operation: the binding.
+        operation: the operation to call.
         arguments: values by argument name; UNSET ones and unknown names are not sent.
-        base_url: where the operation's server is, with or without a path; a URL as `server` goes before it.
-        credentials: what `auth.credentials_for` found.
+        base_url: base URL of the operation's server, with or without path; a URL in `operation.server` replaces it.
+        credentials: credentials from `auth.credentials_for`.
 
     Raises:
-        ToolError: a value cannot stand in its place.
+        ToolError: a value is not allowed in its location.
     """
     given = {name: value for name, value in arguments.items() if value is not UNSET}
     if operation.select in given:
@@ -148,7 +147,7 @@ def _url(operation: Operation, base_url: str, parts: _Parts) -> str:
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:
-    """Literal text of the template, encoded where a URL needs it, with the parameters filled in."""
+    """Return a template with its literal text encoded and its parameters replaced by their values."""
     pieces = _TEMPLATE.split(template)
     for at, piece in enumerate(pieces):
         if at % 2 == 0:
@@ -161,7 +160,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _segment(template: str, values: Mapping[str, str]) -> str:
-    """One segment of the path. What an argument put there stays one segment, also for servers that decode before routing."""
+    """Return a path segment. Refuse values that make it several ones, also for servers that decode before routing."""
     filled = _fill(template, values)
     if "{" in template:
         inside = re.split(r"[/\\]", unquote(filled))
@@ -178,8 +177,8 @@ def _style(parameter: Parameter) -> tuple[str, bool]:
     return style, EXPLODED[style] if parameter.explode is None else parameter.explode
 
 
-def _typed(parameter: Parameter, value: Any) -> Any:
-    """Return the value of a parameter described by `content`: already one text."""
+def _content_text(parameter: Parameter, value: Any) -> Any:
+    """Return the value of a parameter; one described by `content` is serialized to a string."""
     if not parameter.content_type:
         return value
     return compact_json(value) if is_json(parameter.content_type) else text_of(value)
@@ -187,13 +186,13 @@ def _typed(parameter: Parameter, value: Any) -> Any:
 
 def _write_path(parts: _Parts, parameter: Parameter, value: Any) -> None:
     style, explode = _style(parameter)
-    text = path_value(parameter.name, _typed(parameter, value), style, explode, parameter.allow_reserved)
+    text = path_value(parameter.name, _content_text(parameter, value), style, explode, parameter.allow_reserved)
     parts.path[parameter.name] = text
 
 
 def _write_query(parts: _Parts, parameter: Parameter, value: Any) -> None:
     style, explode = _style(parameter)
-    pairs = query_pairs(parameter.name, _typed(parameter, value), style, explode, parameter.allow_reserved)
+    pairs = query_pairs(parameter.name, _content_text(parameter, value), style, explode, parameter.allow_reserved)
     parts.query += [f"{name}={text}" for name, text in pairs]
 
 
@@ -203,7 +202,7 @@ def _write_querystring(parts: _Parts, parameter: Parameter, value: Any) -> None:
         pairs = [pair for name, item in value.items() for pair in query_pairs(str(name), item, "form", True, False)]
         parts.query += [f"{name}={text}" for name, text in pairs]
     else:
-        parts.query.append(encode(_typed(parameter, value) if parameter.content_type else text_of(value)))
+        parts.query.append(encode(_content_text(parameter, value) if parameter.content_type else text_of(value)))
 
 
 def _write_header(parts: _Parts, parameter: Parameter, value: Any) -> None:
@@ -216,12 +215,12 @@ def _write_header(parts: _Parts, parameter: Parameter, value: Any) -> None:
             "must not set."
         )
     style, explode = _style(parameter)
-    text = _HEADERS[style](_typed(parameter, value), explode)
-    parts.headers.append((parameter.name, _line(parameter, text.strip(" \t"))))
+    text = _HEADERS[style](_content_text(parameter, value), explode)
+    parts.headers.append((parameter.name, _check_line(parameter, text.strip(" \t"))))
 
 
 def _simple_header(value: Any, explode: bool) -> str:
-    return delimited(value, ",", _as_is, pairs=explode) if isinstance(value, Mapping | list) else text_of(value)
+    return delimited(value, ",", _unchanged, pairs=explode) if isinstance(value, Mapping | list) else text_of(value)
 
 
 _HEADERS: Final[Mapping[str, Callable[[Any, bool], str]]] = complete(
@@ -231,8 +230,8 @@ _HEADERS: Final[Mapping[str, Callable[[Any, bool], str]]] = complete(
 
 def _write_cookie(parts: _Parts, parameter: Parameter, value: Any) -> None:
     style, explode = _style(parameter)
-    pairs = _COOKIES[style](parameter.name, _typed(parameter, value), explode)
-    parts.cookies += [f"{name}={_line(parameter, text, forbidden=';')}" for name, text in pairs]
+    pairs = _COOKIES[style](parameter.name, _content_text(parameter, value), explode)
+    parts.cookies += [f"{name}={_check_line(parameter, text, forbidden=';')}" for name, text in pairs]
 
 
 def _form_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]:
@@ -240,12 +239,12 @@ def _form_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]
 
 
 def _plain_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]:
-    """OpenAPI 3.2 §4.12.2.2: nothing is encoded, so what would end the cookie cannot be sent."""
+    """Return cookies without encoding of values (OpenAPI 3.2 §4.12.2.2); `_check_line` refuses those with `;`."""
     if isinstance(value, Mapping) and explode:
         return [(encode(str(key)), text_of(item)) for key, item in value.items() if item is not None]
     if isinstance(value, list) and explode:
         return [(encode(name), text_of(item)) for item in value if item is not None]
-    text = delimited(value, ",", _as_is, pairs=False) if isinstance(value, Mapping | list) else text_of(value)
+    text = delimited(value, ",", _unchanged, pairs=False) if isinstance(value, Mapping | list) else text_of(value)
     return [] if value is None else [(encode(name), text)]
 
 
@@ -254,12 +253,12 @@ _COOKIES: Final[Mapping[str, Callable[[str, Any, bool], list[tuple[str, str]]]]]
 )
 
 
-def _as_is(text: str) -> str:
+def _unchanged(text: str) -> str:
     return text
 
 
-def _line(parameter: Parameter, text: str, forbidden: str = "") -> str:
-    """Return a text that stays on its header line."""
+def _check_line(parameter: Parameter, text: str, forbidden: str = "") -> str:
+    """Return the text. Raise ToolError if it contains control characters or `forbidden` ones."""
     utf8(text)
     if any(
         (ord(character) < 32 and character != "\t") or ord(character) == 127 or character in forbidden
@@ -291,11 +290,11 @@ _DELIMITERS: Final = complete(
     QueryStyle,
     "upstream/request.py _DELIMITERS",
 )
-"""Between items that share one part of a multipart body; `deepObject` says nothing about these."""
+"""Delimiters of items in one part of a multipart body. OpenAPI defines none for `deepObject`."""
 
 
 def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, str]:
-    """Return the content and its Content-Type; (None, "") when no field was given and the body is not required.
+    """Return the content and its Content-Type; (None, "") if no field was given and the body is not required.
 
     Raises:
         ToolError: a value cannot be sent as this media type.
@@ -320,7 +319,7 @@ def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, 
 
 
 def _merge(fields: list[Field], arguments: Mapping[str, Any]) -> Any:
-    """Return the value of the body: the whole, or an object with every field at its path."""
+    """Return the value of the body: that of the field for the whole body, with each other field set at its path."""
     value: Any = None
     for one in sorted(fields, key=lambda one: len(one.path)):
         given = arguments[one.argument]
@@ -365,13 +364,13 @@ def _form_pairs(name: str, value: Any, encoding: Field | None) -> list[tuple[str
 
 def _multipart(value: Mapping[str, Any], encodings: Mapping[str, Field], kind: str) -> tuple[bytes, str]:
     parts = [part for name, item in value.items() for part in _parts(str(name), item, encodings.get(name))]
-    boundary = "mcpfactory-" + hashlib.sha256(b"\r\n".join(parts)).hexdigest()[:40]  # the same body, the same bytes
+    boundary = "mcpfactory-" + hashlib.sha256(b"\r\n".join(parts)).hexdigest()[:40]  # reproducible
     lines = b"".join(b"--" + boundary.encode() + b"\r\n" + part + b"\r\n" for part in parts)
     return lines + f"--{boundary}--\r\n".encode(), f"{kind}; boundary={boundary}"
 
 
 def _parts(name: str, value: Any, encoding: Field | None) -> list[bytes]:
-    """Return an array makes one part for each item, unless its encoding says that the items share one."""
+    """Return the parts for a value: one for each item of an array, or a single one if its encoding is not exploded."""
     if value is None:
         return []
     encoding = encoding or Field("")
@@ -383,7 +382,7 @@ def _parts(name: str, value: Any, encoding: Field | None) -> list[bytes]:
 
 def _part(name: str, value: Any, encoding: Field) -> bytes:
     disposition = f'form-data; name="{_quoted(name)}"'
-    content_type = _one_type(encoding.content_type)
+    content_type = _definite_type(encoding.content_type)
     if encoding.file:
         data, filename, given_type = _file(value)
         disposition += f'; filename="{_quoted(filename or name)}"'
@@ -401,17 +400,17 @@ def _quoted(text: str) -> str:
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _one_type(content_type: str) -> str:
-    """Return the first of a list of types, if it is a definite one."""
+def _definite_type(content_type: str) -> str:
+    """Return the first of a list of media types; "" if it is a range."""
     first = content_type.partition(",")[0].strip()
     return "" if "*" in first else first
 
 
 def _file(value: Any) -> tuple[bytes, str, str]:
-    """Return a file argument: text, or an object with `text` or `base64`, and perhaps `filename` and `content_type`.
+    """Return content, file name and content type of a file argument; the last two are "" if not given.
 
-    Returns:
-        Content, file name and content type; the last two "" when not given. Local paths are never read.
+    The argument is text, or an object with `text` or `base64` and optional `filename` and `content_type`. Local paths
+    are never read.
     """
     if not isinstance(value, Mapping):
         return utf8(text_of(value)), "", ""
@@ -428,11 +427,11 @@ def _file(value: Any) -> tuple[bytes, str, str]:
     raise ToolError('A file argument must be a string, or an object with "text" or "base64"; local paths are not read.')
 
 
-# --- everything else ---
+# --- other bodies ---
 
 
 def _raw(value: Any, content_type: str) -> tuple[bytes, str]:
-    """Text as UTF-8, files as their bytes."""
+    """Return content and Content-Type of a body that is neither XML nor a form: text, JSON, JSON lines or a file."""
     kind = media_type(content_type)
     if "*" in kind:
         kind = content_type = _guess(value)
@@ -450,7 +449,7 @@ def _raw(value: Any, content_type: str) -> tuple[bytes, str]:
 
 
 def _guess(value: Any) -> str:
-    """Return a definite type for a range such as */*."""
+    """Return a media type for a range such as */*."""
     if isinstance(value, Mapping):
         return "application/octet-stream" if {"text", "base64"} & set(value) else "application/json"
     return "application/json" if isinstance(value, list) else "text/plain"

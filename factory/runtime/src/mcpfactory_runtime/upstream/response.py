@@ -1,22 +1,22 @@
-"""An HTTP response → what the model sees, as a pure function.
+"""Conversion of an HTTP response into a tool result, as a pure function.
 
 response                     result
-JSON object                  structured content, and the same as compact JSON text; also under another label (see `_json_in`)
-other JSON                   structured content {"result": value} (an object in every revision), and the value as text
-XML                          where the document says that the answer is XML, as JSON of the same value (`xml`); else text
-an HTML page                 ToolError where JSON was asked for: a login, a proxy or maintenance answers in the API's place
-text, YAML, forms            text, in the charset that the response names
+JSON object                  structured content, and compact JSON text; also with other media types (see `_json_in`)
+other JSON                   structured content {"result": value} (an object in each revision), and the value as text
+XML                          JSON of the same value if the API document declares XML (`xml`); else text
+HTML page                    ToolError if JSON was requested: a login page, a proxy or maintenance instead of the API
+text, YAML, forms            text, in the charset of the response
 image/*, audio/*             an image or audio block
-anything else                an embedded resource, or a link to a file that keeps it
-nothing                      a sentence with the status (and Location, ETag and the like)
-300 to 399                   ToolError that says where it leads and why it was not followed (`servers.redirect_message`)
+any other                    an embedded resource, or a link to a file with the content
+empty                        a sentence with the status and headers such as Location and ETag
+300 to 399                   ToolError with the target, and the reason not to follow it (`servers.redirect_message`)
 400 and above                ToolError: operation, status, the API's own message, a hint
 
-JSON passes, in this order: the selection that the model asked for (`selection`), the bound on its size (`truncate`), and the
-question whether there is more (`paging`). What was cut, and how to go on, are text blocks after the JSON.
+JSON is reduced to the selection of the model (`truncate.select`), then truncated to the maximum size
+(`truncate.shorten`). Notes about the cuts and about the continuation (`paging`) are text blocks after the JSON.
 
-The API's own message is looked for in the places where APIs put it: RFC 9457 problem details, OAuth errors, `message`, `error`,
-`errors` and their like, errors by field, GraphQL errors; the title of an HTML page; or the text itself.
+The API's own message is taken from RFC 9457 problem details, OAuth errors, members such as `message` and `errors`,
+errors by field, GraphQL errors, the title of an HTML page, or plain text.
 """
 
 from __future__ import annotations
@@ -52,18 +52,17 @@ from mcpfactory_runtime.upstream.xml import XmlAnswerError, parse_xml
 from mcpfactory_runtime.urls import Redirect
 
 MAX_BLOB: Final = 1_000_000
-"""Bytes of binary content that a result embeds."""
+"""Maximum bytes of binary content that a result embeds."""
 
 StoreFile = Callable[[bytes, str], str]
 """Stores content of a media type in a file and returns the file's URI."""
 
-_TELLING: Final = ("location", "etag", "last-modified", "content-type", "content-length", "link", "retry-after")
+_SHOWN_HEADERS: Final = ("location", "etag", "last-modified", "content-type", "content-length", "link", "retry-after")
 _FIELDS: Final = frozenset(
     {"fields", "field", "_fields", "select", "$select", "opt_fields", "projection", "include_fields"}
 )
-_SHOWN: Final = 6  # cuts, and arguments, that a note names
-
-_MAX_MESSAGE: Final = 2_000
+_SHOWN: Final = 6  # maximum cuts, and arguments, in a note
+_MAX_MESSAGE: Final = 2_000  # characters
 
 _HINTS: Final[dict[int, str]] = {
     400: "correct the arguments and call again.",
@@ -112,28 +111,28 @@ def read_response(
     """Turn a response into a tool result.
 
     Args:
-        status: the HTTP status.
-        headers: by lower-case name.
-        content: the body after decompression.
+        status: HTTP status.
+        headers: values by lower-case name.
+        content: body after decompression.
         operation: the called operation.
-        arguments: its arguments, to find the continuation.
-        url: the URL of the response.
-        redirect: the target of a response of 300 to 399, and why it was not followed.
-        schemes: the API's, by name, for messages about credentials.
-        variable: the variable that sets the API's address, for messages about it.
+        arguments: arguments of the call, for the selection and the continuation.
+        url: URL of the response.
+        redirect: target of a response of 300 to 399, and the reason why it was not followed.
+        schemes: security schemes of the API by name, for messages about credentials.
+        variable: variable that sets the API's address, for messages.
         cut: the body was longer than `content`.
-        max_text: characters of text at most; longer text is cut, and the result mentions it.
+        max_text: maximum characters of text; longer text is cut, with a note.
         store_file: stores binary content that is too large to embed; None refuses it.
 
     Raises:
-        ToolError: for status 300 and above, a success status with an error in the body, an HTML page instead of JSON,
-            binary content that is too long.
+        ToolError: the status is 300 or above, the body of a success contains an error or is an HTML page instead of
+            JSON, or binary content is too large.
     """
     if status >= 400:
         raise ToolError(_failure_message(status, headers, content, operation, schemes))
     if status >= 300 and status != 304:
         led = redirect_message(redirect, operation, url, variable or Settings({}).variable("BASE_URL"))
-        raise ToolError(f"{_operation_name(operation)} answered {_reason(status)}: {led}")
+        raise ToolError(f"{_operation_name(operation)} answered {_status_text(status)}: {led}")
     kind = media_type(headers.get("content-type", ""))
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])
@@ -158,9 +157,9 @@ def read_response(
 
 
 def _empty(status: int, headers: Mapping[str, str], operation: Operation) -> str:
-    names = _TELLING if operation.method == "HEAD" else ("location", "etag")
+    names = _SHOWN_HEADERS if operation.method == "HEAD" else ("location", "etag")
     lines = [f"{name}: {headers[name]}" for name in names if name in headers]
-    return f"{_reason(status)}, no content." + "".join(f"\n{line}" for line in lines)
+    return f"{_status_text(status)}, no content." + "".join(f"\n{line}" for line in lines)
 
 
 # --- JSON ---
@@ -175,23 +174,23 @@ _MISLABELLED: Final = re.compile(r"text/(?!event-stream|csv|xml).*|application/(
 def _value_in(
     content: bytes, kind: str, headers: Mapping[str, str], operation: Operation, *, cut: bool
 ) -> tuple[Any, str]:
-    """Return the value of an answer in JSON or XML, or `_NOT_JSON`; and a note, where XML was expected and cannot be read."""
+    """Return the value of a JSON or XML response, or `_NOT_JSON`; and a note if expected XML is invalid."""
     if cut or not is_xml(kind) or not is_xml(media_type(operation.accept.partition(",")[0])):
         return _json_in(content, kind, headers, operation), ""
     try:
         return parse_xml(content, operation.lists), ""
     except XmlAnswerError as error:
-        return _NOT_JSON, f"[This XML is given as text: {error}.]"
+        return _NOT_JSON, f"[XML returned as text: {error}.]"
 
 
 def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: Operation) -> Any:
     """Return the JSON value of a response, or `_NOT_JSON` if it is not JSON.
 
-    label                                 is JSON
+    media type                            is JSON
     application/json, text/json, +json    if it parses
-    none                                  if it begins as an object or a list, and parses
-    a text, JavaScript, octet-stream      likewise, if the document declares JSON: its Accept header does
-    JSON lines                            if each line parses: the list of them
+    none                                  if it begins like an object or a list, and parses
+    text, JavaScript, octet-stream        likewise, if the Accept header contains JSON
+    JSON lines                            if each line parses: the list of their values
     """
     if is_json(kind):
         return _parsed(content, headers)
@@ -205,10 +204,10 @@ def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: O
 
 
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
-    """Return the value; NaN and the infinities, which JSON does not have and clients cannot read, are null."""
+    """Return the JSON value, with null instead of NaN and infinities, which JSON does not have; or `_NOT_JSON`."""
     try:
-        return from_json(content, allow_inf_nan=False)  # the fast way; it refuses what follows
-    except ValueError:  # another charset, a mark at the beginning, halves of surrogate pairs, or no JSON at all
+        return from_json(content, allow_inf_nan=False)  # fast and strict
+    except ValueError:  # another charset, a byte order mark, half a surrogate pair, NaN, or not JSON
         pass
     try:
         return json.loads(_decode(content, headers, controls=True), parse_constant=lambda _: None)
@@ -225,11 +224,11 @@ def _json(
     url: str,
     max_text: int,
 ) -> ToolResult:
-    value, text = _written(value)
+    value, text = _serialized(value)
     whole, selected = value, False
     if arguments.get(operation.select, UNSET) is not UNSET:
         value, selected = select(arguments[operation.select], value), True
-        value, text = _written(value)
+        value, text = _serialized(value)
     cuts: list[Truncation] = []
     shown, size = value, len(text)
     if size > max_text:
@@ -253,18 +252,18 @@ def _selected_nothing(whole: Any) -> str:
     sample = whole[0] if isinstance(whole, list) and whole else whole
     names = ", ".join([*sample][:20]) if isinstance(sample, dict) else type(sample).__name__
     what = "a list whose items have" if isinstance(whole, list) else "an answer with"
-    return f"The expression selects nothing of {what}: {names}."
+    return f"The expression selects nothing from {what}: {names}."
 
 
-def _written(value: Any) -> tuple[Any, str]:
-    """Return a value and its compact JSON, without halves of surrogate pairs, which no message can carry."""
+def _serialized(value: Any) -> tuple[Any, str]:
+    """Return a value and its compact JSON. Replace halves of surrogate pairs, which UTF-8 cannot encode."""
     try:
         text = to_json(value, inf_nan_mode="constants").decode()
-        if "Infinity" in text:  # perhaps a number like 1e999, which other readers reject
+        if "Infinity" in text:  # perhaps a number like 1e999, which other parsers reject
             text = to_json(value, inf_nan_mode="null").decode()
             value = from_json(text)
         return value, text
-    except ValueError:  # such a half, or deeper than the fast way goes
+    except ValueError:  # half a surrogate pair, or too deep for the fast encoder
         text = compact(value)
     try:
         text.encode("utf-8")
@@ -279,13 +278,13 @@ def _written(value: Any) -> tuple[Any, str]:
 
 def _cut_note(cuts: list[Truncation], size: int, operation: Operation, *, paged: bool) -> str:
     shown = "; ".join(map(str, cuts[:_SHOWN])) + (f"; and {len(cuts) - _SHOWN} more places" * (len(cuts) > _SHOWN))
-    ways = _ways(cuts, operation)
+    ways = _shorter_answers(cuts, operation)
     rest = f" To see the rest, {'or ' * paged}{'; or '.join(ways)}." if ways else ""
     return f"[Cut: the answer has {size:,} characters; this shows {shown}.{rest}]"
 
 
-def _ways(cuts: list[Truncation], operation: Operation) -> list[str]:
-    """Return ways for the model to get a shorter answer with the operation's arguments."""
+def _shorter_answers(cuts: list[Truncation], operation: Operation) -> list[str]:
+    """Return instructions for the model to get a shorter answer with the operation's arguments."""
     paging = operation.paging
     ways = []
     lists = [one for one in cuts if one.what == "items"]
@@ -309,7 +308,7 @@ def _cut_text(content: bytes, headers: Mapping[str, str], cut: bool, max_text: i
     read = f"more than {len(content):,} bytes" if cut else f"{len(text):,} characters"
     whole = f"{int(length):,} bytes" if length.isdecimal() else read
     shown = text[:max_text]
-    ways = _ways([], operation) or ["ask for less, for instance by paging, filters or a choice of fields"]
+    ways = _shorter_answers([], operation) or ["ask for less, for instance by paging, filters or a choice of fields"]
     return (
         f"{shown}\n\n[Cut: this is the first {len(shown):,} characters of a response of {whole}. "
         f"To see the rest, {'; or '.join(ways)}.]"
@@ -340,12 +339,12 @@ def _binary(content: bytes, kind: str, operation: Operation, store_file: StoreFi
 
 
 def _operation_name(operation: Operation) -> str:
-    """`GET /books/{id}`."""
+    """Return a name for messages: `GET /books/{id}`."""
     return f"{operation.method} {operation.path}"
 
 
-def _reason(status: int) -> str:
-    """`404 Not Found`."""
+def _status_text(status: int) -> str:
+    """Return code and phrase: `404 Not Found`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -359,15 +358,15 @@ def _failure_message(
     operation: Operation,
     schemes: Mapping[str, SecurityScheme] | None = None,
 ) -> str:
-    """Return the message for 400 and above. `schemes`: the API's, by name, to say which variables hold credentials."""
+    """Return the message for 400 and above. `schemes` by name supply the variables of the credentials for the hint."""
     lines = [_headline("failed", status, _api_messages(content, headers), operation)]
-    lines += _waiting(headers)
+    lines += _retry_lines(headers)
     hint = _hint(status, headers, operation, schemes or {})
     return "\n".join([*lines, *([f"hint: {hint}"] if hint else [])])
 
 
 def _refusal_message(value: Any, status: int, operation: Operation) -> str:
-    """Return the error message in the body of a success response; "" if it is a real success.
+    """Return the message for a success status with an error in the body; "" if the body has none.
 
     Two conventions are reliable enough: `{"ok": false, "error": …}`, and GraphQL's `errors` without `data`.
     """
@@ -397,13 +396,13 @@ def _is_stray_page(content: bytes, kind: str, operation: Operation) -> bool:
 def _page_message(status: int, headers: Mapping[str, str], content: bytes, operation: Operation) -> str:
     said = _api_messages(content, {**headers, "content-type": "text/html"})
     return (
-        f"{_headline('was answered by a page, and not with JSON', status, said, operation)}\n"
-        "hint: a login, a proxy or maintenance may stand in front of the API; the person who runs the server checks its address."
+        f"{_headline('returned a page instead of JSON', status, said, operation)}\n"
+        "hint: the page may be of a login, a proxy or maintenance; the person who runs the server checks its address."
     )
 
 
 def _graphql_message(value: dict[str, Any], status: int, operation: Operation) -> str:
-    """Return the message for an answer with `errors` (GraphQL §7.1), followed by its `data`, if any."""
+    """Return the message for a response with `errors` (GraphQL §7.1), with its `data`, if any; "" without errors."""
     errors = value.get("errors")
     if not isinstance(errors, list) or not errors:
         return ""
@@ -416,20 +415,20 @@ def _graphql_message(value: dict[str, Any], status: int, operation: Operation) -
 
 
 def _headline(what: str, status: int, messages: Iterator[str], operation: Operation) -> str:
-    phrase = _reason(status).partition(" ")[2]
+    phrase = _status_text(status).partition(" ")[2]
     sentences = dict.fromkeys(one.strip() for one in messages)
     text = "; ".join(one for one in sentences if one and one.lower() != phrase.lower())
     text = text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}… ({len(text):,} characters)"
-    return f"{_operation_name(operation)} {what}: {_reason(status)}" + (f": {text}" if text else ".")
+    return f"{_operation_name(operation)} {what}: {_status_text(status)}" + (f": {text}" if text else ".")
 
 
-def _waiting(headers: Mapping[str, str]) -> list[str]:
+def _retry_lines(headers: Mapping[str, str]) -> list[str]:
     after = headers.get("retry-after", "").strip()
     if after:
         return [f"Retry-After: {after} seconds" if after.isdecimal() else f"Retry-After: {after[:60]}"]
     if _limited(headers):
         reset = next((headers[name] for name in ("x-ratelimit-reset", "ratelimit-reset") if name in headers), "")
-        return [f"Rate limit used up; reset: {reset[:60]}"]
+        return [f"Rate limit exhausted; reset: {reset[:60]}"]
     return []
 
 
@@ -453,7 +452,7 @@ def _hint(status: int, headers: Mapping[str, str], operation: Operation, schemes
 
 
 def _api_messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
-    """Yield what the API says about its failure: the usual members of JSON errors, or else the text."""
+    """Yield the API's own error messages: common members of JSON, the title of a page, or the text."""
     kind = media_type(headers.get("content-type", ""))
     text = _decode(content[: 16 * _MAX_MESSAGE], headers)
     if is_json(kind) or text.lstrip().startswith(("{", "[")):
@@ -470,11 +469,11 @@ def _api_messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
         yield text
 
 
-_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # each `<` is looked at once: up to the next one
+_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # linear time: a match ends at the next `<`
 
 
 def _title(html: str) -> str:
-    """Return the text of the first `title` of a page, or "". Each step continues after the previous one."""
+    """Return the text of the first `title` of a page, or "". `find` takes linear time, unlike a regular expression."""
     lower = html.lower()
     start = lower.find(">", lower.find("<title")) if "<title" in lower else -1
     end = lower.find("</title", start) if start >= 0 else -1
@@ -482,14 +481,14 @@ def _title(html: str) -> str:
 
 
 def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the sentences of an error: RFC 9457 (title, detail, errors), OAuth, and the members that most APIs use."""
+    """Yield the texts of an error: members of RFC 9457 and OAuth, and those that most APIs use."""
     if isinstance(value, str):
         yield _printable(value)
     elif isinstance(value, list) and depth < 4:
         for one in value[:20]:
             yield from _messages_in(one, depth + 1)
     elif isinstance(value, dict) and depth < 4:
-        # {"title": ["is empty"]}
+        # Errors by field, such as {"title": ["is empty"]}, have field names that look like message members.
         by_field = bool(depth and value) and all(isinstance(one, list) for one in value.values())
         members = () if by_field else _MESSAGE_MEMBERS
         messages = [text for name in members if name in value for text in _messages_in(value[name], depth + 1)]
@@ -504,7 +503,7 @@ def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 # --- bytes as text ---
 
-# Charsets that browsers know (Encoding Standard §4.2) and some like them: others of Python's codecs take minutes, or decompress.
+# Charsets of browsers (Encoding Standard §4.2) and similar ones. Other codecs of Python take minutes, or decompress.
 _CHARSETS: Final = re.compile(
     r"utf[-_]?(8|16)([-_]?[lb]e)?|(us[-_]?)?ascii|(iso[-_]?8859[-_]|latin[-_]?)\d{1,2}|(windows[-_]|cp[-_]?)(125\d|874|866|932|949|936|950|437|85\d)"
     r"|(x[-_])?(mac[-_]?roman|macintosh|sjis)|shift[-_]?jis|ms[-_]?(932|949|950)|euc[-_]?(jp|kr)|iso[-_]2022[-_](jp|kr)|gb[-_]?(2312|k|18030)|big5([-_]?hkscs)?|koi8[-_][rtu]"
@@ -514,22 +513,22 @@ _CHARSETS: Final = re.compile(
 
 
 def _is_text(kind: str) -> bool:
-    """Return True if a media type (without parameters; "" is unknown) is read as text."""
+    """Return True if a media type (without parameters; "" is unknown) is text."""
     return not kind or bool(_TEXT_TYPES.match(kind))
 
 
 def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = False) -> str:
-    """Bytes as text, in the charset that the response names. Control characters go, save tab and line ends, unless `controls`."""
+    """Decode bytes with the charset of the response. Unless `controls`, remove control characters but tab, CR, LF."""
     found = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", headers.get("content-type", ""), re.IGNORECASE)
     charset = found[1].lower() if found and _CHARSETS.fullmatch(found[1]) else "utf-8"
     try:
         text = content.decode(charset, "replace")
-    except (LookupError, ValueError):  # a charset that Python does not know
+    except (LookupError, ValueError):  # a charset without codec in Python
         text = content.decode("utf-8", "replace")
     text = text.removeprefix("\ufeff")
     return text if controls else text.translate(_CONTROL)
 
 
 def _printable(text: str) -> str:
-    """Text without control characters and halves of surrogate pairs, which no message can carry."""
+    """Remove control characters, and replace halves of surrogate pairs, which UTF-8 cannot encode."""
     return text.translate(_CONTROL).encode("utf-8", "replace").decode()

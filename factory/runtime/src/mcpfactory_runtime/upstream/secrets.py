@@ -2,8 +2,7 @@
 
 Messages never contain their values.
 
-`MCPF_<SERVER>_BASE_URL` belongs to the server's credentials and applies to this server only.
-`MCPFACTORY_BASE_URL` applies to every server that reads it, so use it for a server that runs alone.
+`MCPF_<SERVER>_BASE_URL` applies to this server only. `MCPFACTORY_BASE_URL` applies to each server in the environment.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from typing import Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
-_LONGEST: Final = 64 * 1024  # bytes of a file; a larger one is not a credential
+_LONGEST: Final = 64 * 1024  # bytes; a larger file is not a credential
 
 
 def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
-    """Return the unchanged value of a variable or of the file that `<variable>_FILE` names; None if neither is set.
+    """Return the unchanged value of a variable or of the file at `<variable>_FILE`; None if neither is set.
 
-    The variable wins over the file. The file is read on each call, so that a rotated secret is used at once.
+    The variable takes precedence. The file is read on each call, so that a rotated secret is used at once.
 
     Raises:
         ToolError: the file cannot be read.
@@ -55,10 +54,10 @@ def is_set(variable: str, environ: Mapping[str, str]) -> bool:
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
-    """Return the value without the trailing newline that files and shells often add; "" if it is unset.
+    """Return the value without surrounding whitespace; "" if it is unset.
 
     Raises:
-        ToolError: it cannot be read, or not be sent.
+        ToolError: the value cannot be read, or contains a control character.
     """
     value = (secret_text(variable, environ) or "").strip()
     if any(ord(character) < 32 or ord(character) == 127 for character in value):
@@ -76,17 +75,17 @@ SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
 
 
 def server_setting(server: str) -> str:
-    """Return the setting with the address of a server other than the root: `UPLOADS_BASE_URL`."""
+    """Return the name of the setting for the address of a server other than the root: `UPLOADS_BASE_URL`."""
     return f"{server.upper().replace('-', '_')}_BASE_URL"
 
 
 def redirect_variables(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
-    """Return the variables that redirect every server of an API other than the root to folders of one address.
+    """Return variables that redirect each server of an API other than the root to a path below one URL.
 
     Args:
-        prefix: of the server's variables.
-        servers: the names of the servers other than the root.
-        url: the replacement address, without a slash at its end.
+        prefix: prefix of the server's variables.
+        servers: names of the servers other than the root.
+        url: replacement URL, without trailing slash.
     """
     return {f"{prefix}_{server_setting(name)}": f"{url}/{name}" for name in servers}
 
@@ -104,18 +103,18 @@ class Settings:
         self._prefixes = (prefix, SHARED) if prefix else (SHARED,)
 
     def value(self, name: str) -> str:
-        """Return the value of one of `SETTINGS`; "" when neither variable is set."""
+        """Return the value of one of `SETTINGS`; "" if no variable is set."""
         return self._environ.get(self.set_by(name), "")
 
     def set_by(self, name: str) -> str:
-        """Return the variable that the value is in, or would be in."""
+        """Return the variable that sets the value; if none does, the server's own variable."""
         names = [f"{prefix}_{name}" for prefix in self._prefixes]
         return next((one for one in names if self._environ.get(one)), names[0])
 
     def own(self, name: str) -> str:
-        """Return the value of a setting that no two servers share: that of one of an API's addresses; "" when it is not set."""
+        """Return the value of a setting that has no shared variable, such as a server's address; "" if it is unset."""
         return self._environ.get(self.variable(name), "")
 
     def variable(self, name: str) -> str:
-        """Return the variable to set, for hints: the server's own."""
+        """Return the server's own variable for a setting, for hints."""
         return f"{self._prefixes[0]}_{name}"

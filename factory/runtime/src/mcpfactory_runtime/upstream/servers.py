@@ -1,9 +1,9 @@
-"""Base URLs of an API, and redirects that are not followed.
+"""Base URLs of an API, and messages about redirects that are not followed.
 
-`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` one of the other servers. A server at the root's
-host moves with the root if the new address ends with the path of the root's URL in the document. All others stay until
-their own variable is set. `unchanged_servers` returns them: otherwise a user who moved the root to a sandbox might not
-notice that other calls still go to production.
+`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` one of the other servers. A server at the
+root's host moves with the root if the new URL ends with the path of the root's URL in the document. The others move
+only with their own variable. `unchanged_servers` returns them: a user who moved the root to a sandbox might not notice
+that other calls still go to production.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Addresses:
 
     Args:
         settings: settings of the MCP server; read on each access.
-        base_url: base URL of the root server in the document; "" if the document does not declare one.
+        base_url: base URL of the root server in the document; "" if it has none.
         servers: the other servers in the document.
     """
 
@@ -35,7 +35,7 @@ class Addresses:
 
     @property
     def root(self) -> str:
-        """The base URL of the root in force: the person's, or the document's."""
+        """Return the effective base URL of the root: the operator's setting, otherwise that of the document."""
         return self._settings.value("BASE_URL") or self._base_url
 
     @property
@@ -74,14 +74,14 @@ class Addresses:
         return self._settings.set_by("BASE_URL") if moved else ""
 
     def variable_at(self, host: str, port: int) -> str:
-        """Return the variable that sets the address of the server at a host and port; that of the root for any other."""
+        """Return the variable for the address of the server at a host and port; that of the root if there is none."""
         place = host_port(host, port)
         return self.variable(next((name for name in self._servers if host_port_of(self.of(name)) == place), ""))
 
     def chosen(self) -> frozenset[str]:
         """Return `host:port` of each address that the operator set.
 
-        For an address with port 80 the one with port 443 is included, because http redirects there.
+        For an address with port 80, include the one with port 443, because APIs redirect http to https.
         """
         values = [
             self._settings.value("BASE_URL"),
@@ -117,7 +117,7 @@ def unchanged_servers_notice(addresses: Addresses) -> str:
     places = ", ".join(one.url or one.name for one in unmoved)
     variables = ", ".join(addresses.variable(one.name) for one in unmoved)
     return (
-        f"{addresses.set_by('')} does not move operations at {places}: their calls go there still; set {variables} "
+        f"{addresses.set_by('')} does not move operations at {places}: they still use that address; set {variables} "
         "to move them"
     )
 
@@ -137,54 +137,51 @@ def _host(parts: SplitResult) -> tuple[str, int]:
 
 
 _LOGIN: Final = re.compile(r"(?<![a-z])(log-?in|sign-?in|sso|saml2?|oauth2?|authori[sz]e|accounts|idp)(?![a-z])", re.I)
-_PERSON: Final = "hint: the person who runs this server"
+_OPERATOR: Final = "hint: the person who runs this server"
 
 
 def redirect_message(redirect: Redirect | None, operation: Operation, url: str, variable: str) -> str:
     """Return the part of an error message after the status: `a redirect to …`, and a matching hint.
 
     Args:
-        redirect: the redirect that was not followed; None for an answer without a usable one.
+        redirect: the redirect that was not followed; None for a response without a usable one.
         operation: the called operation.
-        url: of the request.
-        variable: sets the address of the API.
+        url: URL of the request.
+        variable: variable that sets the address of the API.
     """
     if redirect is None or redirect.refusal == "target":
-        return "a redirect that says no address to go to.\nhint: use another tool, or ask the API's provider."
-    where, sets = _where(redirect, url), f"{_PERSON} sets {variable}"
+        return "a redirect without a valid target.\nhint: use another tool, or ask the API's provider."
+    where, sets = _where(redirect, url), f"{_OPERATOR} sets {variable}"
     if redirect.refusal == "circle":
-        said = f"a redirect {where}, and no end of redirects after {MAX_REDIRECTS} or the same one again."
+        said = f"a redirect {where}, which is a loop, or exceeds {MAX_REDIRECTS} redirects."
     elif redirect.refusal == "method":
-        said = f"a redirect {where}, by a status that does not say to repeat {operation.method} there."
+        said = f"a redirect {where}, with a status that does not repeat {operation.method}."
     elif redirect.refusal == "downgrade":
-        return (
-            f"a redirect {where}, which is not encrypted and not followed.\n{sets} to an address that answers by "
-            "itself."
-        )
+        return f"a redirect {where}, which is not encrypted and not followed.\n{sets} to an address without redirects."
     else:
         said = f"a redirect {where}, which is another origin and not followed."
     if _LOGIN.search(redirect.host + urlsplit(redirect.url).path):
-        return f"{said}\n{_PERSON} checks its credentials: that looks like a page to log in."
-    if slash := _slash(redirect, url):
-        return f"{said}\n{_PERSON} corrects the path in the API document: the API wants it {slash} a slash at its end."
+        return f"{said}\n{_OPERATOR} checks its credentials: the target looks like a login page."
+    if slash := _slash_hint(redirect, url):
+        return f"{said}\n{_OPERATOR} corrects the path in the API document: the API expects {slash} trailing slash."
     base = _base(redirect, operation, url)
-    return f"{said}\n{sets} to {base or 'the address that answers'}, if that is to be trusted."
+    return f"{said}\n{sets} to {base or 'the address that answers'}, if it is trusted."
 
 
 def _where(redirect: Redirect, url: str) -> str:
-    """Return `to api.example.com`, or the path on the same host; without the query, which may hold secrets."""
+    """Return `to api.example.com`, or the path on the same host; without the query, which may contain secrets."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if redirect.refusal == "downgrade":
         return f"to http://{redirect.host}"
     return f"to {redirect.host}" if ours.netloc != theirs.netloc else f"to {theirs.path or '/'} of the same host"
 
 
-def _slash(redirect: Redirect, url: str) -> str:
-    """`with` or `without`, where a slash at the end is the only difference."""
+def _slash_hint(redirect: Redirect, url: str) -> str:
+    """Return "a" or "no" if a trailing slash, added or removed, is the only difference; else ""."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if ours.netloc != theirs.netloc or ours.path.rstrip("/") != theirs.path.rstrip("/") or ours.path == theirs.path:
         return ""
-    return "with" if theirs.path.endswith("/") else "without"
+    return "a" if theirs.path.endswith("/") else "no"
 
 
 def _base(redirect: Redirect, operation: Operation, url: str) -> str:

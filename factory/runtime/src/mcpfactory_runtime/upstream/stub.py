@@ -1,10 +1,10 @@
-"""A stub API on loopback that answers from cases and checks requests.
+"""Stub API on loopback that checks requests and answers from cases.
 
 Used by generated servers' tests, by the stage `validate`, and from the shell:
 
     python -m mcpfactory_runtime.upstream.stub cases.json --port 8099
 
-It shares no code with `request` and `body`, which make requests: a mistake of theirs must be seen here.
+It shares no code with `request`, so that it detects mistakes there.
 """
 
 from __future__ import annotations
@@ -30,18 +30,14 @@ import h11
 
 from mcpfactory_runtime.upstream.encoding import is_json
 
-_SHOWN: Final = 200  # characters of one value
-_PREFIXES: Final = {
-    "apiKey": "",
-    "basic": "Basic ",
-    "bearer": "Bearer ",
-    "awsSigV4": "AWS4-HMAC-SHA256 ",
-}  # of a credential, by its kind
+_SHOWN: Final = 200  # maximum characters of a value in messages
+# Prefixes of credentials by kind.
+_PREFIXES: Final = {"apiKey": "", "basic": "Basic ", "bearer": "Bearer ", "awsSigV4": "AWS4-HMAC-SHA256 "}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A request as received. `path` and `query` are as on the wire; header names are in lower case."""
+    """A received request. `path` and `query` are still encoded; header names are in lower case."""
 
     method: str
     path: str
@@ -55,12 +51,12 @@ class RecordedRequest:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The decoded query."""
+        """Return the decoded query."""
         return parse_qsl(self.query, keep_blank_values=True)
 
     @property
     def cookies(self) -> list[tuple[str, str]]:
-        """The decoded cookies."""
+        """Return the decoded cookies."""
         parts = (self.header("cookie") or "").split(";")
         return [(unquote(name.strip()), unquote(value)) for name, _, value in (part.partition("=") for part in parts)]
 
@@ -74,9 +70,9 @@ class RecordedRequest:
 
 
 def differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
-    """Return the differences between a request and the `request` of a case, credentials apart; [] if it matches.
+    """Return the differences between a request and the `request` of a case, without credentials; [] if it matches.
 
-    Fields missing in `wanted` are not checked. With `"strict": true` the query must also be complete.
+    Fields missing in `wanted` are not checked. With `"strict": true` the query must not have other pairs.
     """
     path = unquote(request.path)
     found = []
@@ -138,7 +134,7 @@ def _body_faults(wanted: Mapping[str, Any], request: RecordedRequest) -> Iterato
 
 
 def _field_faults(what: str, wanted: Sequence[Any], given: list[tuple[str, str]]) -> Iterator[str]:
-    """Each wanted `[name, value]` once, and nothing else; a value `{"json": …}` is compared as JSON."""
+    """Yield missing and additional pairs. A wanted value `{"json": …}` is compared as JSON."""
     left = list(given)
     for name, value in wanted:
         match = next((pair for pair in left if pair[0] == name and _equal(pair[1], value)), None)
@@ -159,7 +155,7 @@ def _equal(text: str, value: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equality as JSON has it: `1` is not `true`."""
+    """Return True if two JSON values are equal; in JSON, unlike Python, `1` is not `true`."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -189,8 +185,8 @@ def credential_faults(
 ) -> list[str]:
     """Return the problems with the credentials of a request: each of `wanted["credentials"]` must be present.
 
-    One is `{"kind": "apiKey" | "basic" | "bearer", "in": place, "name": …, "variables": [...]}`. Its value must be
-    that of the variables in `environ`; None: any value will do.
+    A credential is `{"kind": "apiKey" | "basic" | …, "in": place, "name": …, "variables": […]}`. Its value must be
+    that of the variables in `environ`; if `environ` is None, any value is accepted.
     """
     found = []
     for one in wanted.get("credentials", ()):
@@ -201,7 +197,7 @@ def credential_faults(
         if lead is None:
             found.append(f"{where} is of the unknown kind {one['kind']!r}; one of {', '.join(_PREFIXES)}")
         elif not given:
-            found.append(f"{where} is missing: the operation asks for credentials")
+            found.append(f"{where} is missing: the operation requires credentials")
         elif not any(value.startswith(lead) and value[len(lead) :].strip() for value in given):
             found.append(f"{where} does not begin with {lead!r}")
         elif environ is not None:
@@ -233,9 +229,9 @@ def _short(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-_MAX_HEAD: Final = 256 * 1024  # bytes of a request's head; long queries are among the things to be tested
+_MAX_HEAD: Final = 256 * 1024  # bytes of a request's head; tests send long queries
 _NO_BODY: Final = frozenset({204, 205, 304})
-_ALONE: Final = -1  # the number of the case that `expect` was given
+_ALONE: Final = -1  # number of the case that `expect` received
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,20 +249,21 @@ class StubUpstream:
     ...         await api.send(GET_BOOK, {"book_id": 1})
 
     A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json": any},
-    "response": {"status", "content_type", "body", "headers": {…}}}`; docs/reference/upstream.md has the other members of
-    `request`. Paths are compared decoded, and what a case does not say is free (a case without `path` answers where no
-    other has the path). Of the cases with the method and the path of a request, the one with most query pairs answers of
-    those that fit. A request that fits none of them is answered with 400 and noted in `mismatches`, one that lacks
-    credentials with 401, and one without any case with 404. `response` may be a list: one for each request in turn, the
-    last for the rest. A body `{"base64": …}` is sent as these bytes when the content type is not JSON. Without an event
-    loop: `with` in place of `async with`.
+    "response": {"status", "content_type", "body", "headers": {…}}}`; see docs/reference/upstream.md for the other
+    members of `request`. Paths are compared decoded; members missing in a case are not compared. A case without `path`
+    applies if no other has the path. Of several matching cases, the one with most query pairs answers.
+
+    A request without a case for its method and path gets 404, one that differs from its cases 400, and one with wrong
+    credentials 401; the latter two are recorded in `mismatches`. `response` may be a list with one response for each
+    request; the last one is repeated. A body `{"base64": …}` is decoded unless the content type is JSON. Code without
+    an event loop uses `with` instead of `async with`.
 
     Args:
         cases: expected requests and their responses.
         port: port to listen on; 0 for any free one.
-        environ: where the values of credentials are looked up; None lets any value pass.
-        base_path: a folder that the API is in, as `/v1`; requests elsewhere are answered with 404 and noted in `mismatches`, and
-            `requests` have paths below it.
+        environ: environment with the values of credentials; None accepts any value.
+        base_path: path prefix of the API, such as `/v1`. Requests elsewhere get 404 and are recorded in `mismatches`.
+            Paths in `requests` do not contain the prefix.
     """
 
     def __init__(
@@ -293,13 +290,13 @@ class StubUpstream:
 
     @property
     def base_url(self) -> str:
-        """`http://127.0.0.1:<port>`, once started, and the base path."""
+        """Return `http://127.0.0.1:<port><base path>` of the running stub."""
         if self._server is None:
             raise RuntimeError("the stub is not running\nhint: use async with StubUpstream(cases) as stub: …")
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{self._base_path}"
 
     def expect(self, case: Mapping[str, Any] | None) -> None:
-        """From now on every request is held against this case alone; None: against all of them, as in the beginning."""
+        """Compare further requests with this case only; None: with all cases again."""
         self._only = case
         self._served.pop(_ALONE, None)
 
@@ -342,7 +339,7 @@ class StubUpstream:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
-    # --- the wire ---
+    # --- connections ---
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -360,7 +357,7 @@ class StubUpstream:
     async def _one_request(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Read one request and answer it; False when the connection ends."""
+        """Read one request and answer it. Return False if the connection must end."""
         head: h11.Request | None = None
         body = bytearray()
         while True:
@@ -387,7 +384,7 @@ class StubUpstream:
         await writer.drain()
         return connection.our_state is h11.DONE and connection.their_state is h11.DONE
 
-    # --- the answer ---
+    # --- responses ---
 
     def _answer(self, request: RecordedRequest) -> _Answer:
         below = request.path.removeprefix(self._base_path)
@@ -401,7 +398,7 @@ class StubUpstream:
         if not there:
             return _problem(404, "Not Found", f"No case for {asked}.")
         wrong = [(differences(case["request"], request), number, case) for number, case in there]
-        wrong.sort(key=lambda one: len(one[0]))  # stable: of those that fit, the first
+        wrong.sort(key=lambda one: len(one[0]))  # stable: of several matching cases, the first one
         least, number, case = wrong[0]
         unknown = credential_faults(case["request"], request, self._environ)
         if not least and not unknown:
@@ -413,7 +410,7 @@ class StubUpstream:
         return _problem(401, "Credentials are missing or wrong", message)
 
     def _candidates(self, request: RecordedRequest) -> list[tuple[int, Mapping[str, Any]]]:
-        """Return the cases with the method and the path of a request, those with most query pairs first."""
+        """Return the cases with the method and path of a request, those with most query pairs first."""
         path = unquote(request.path)
         ours = [one for one in enumerate(self._cases) if one[1]["request"]["method"].upper() == request.method]
         there = [one for one in ours if unquote(one[1]["request"].get("path", "")) == path]
@@ -466,10 +463,10 @@ async def _run(cases: list[dict[str, Any]], port: int) -> None:
 
 
 def main() -> None:
-    """Serve a file of cases until interrupted; the address is the one line on stdout."""
+    """Serve a file of cases until interrupted. Print the URL as the only line on stdout."""
     parser = argparse.ArgumentParser(description="Simulate an API from a file of cases.")
     parser.add_argument("cases", type=Path)
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on [default: any free one]")
     options = parser.parse_args()
     with suppress(KeyboardInterrupt):
         asyncio.run(_run(load_cases(options.cases), options.port))

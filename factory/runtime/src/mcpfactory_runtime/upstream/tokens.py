@@ -3,12 +3,11 @@
 Loaded only for servers whose API has an oauth2 scheme. The tokens of a scheme come from a refresh token or the key of
 a service account in the environment, from a login, or from the client's own credentials, in this order. Rules:
 
-1. However many calls find a token expired or refused, one exchange renews it; the others wait for that one. It
-   continues if the call that began it is canceled, because the authorization server may already have used up the
-   refresh token.
-2. Tokens of logins are shared by processes through the store. A renewal holds the store's lock, and first checks
+1. A single exchange renews a token for all calls that find it expired or refused. It continues if the call that began
+   it is canceled, because the authorization server may already have invalidated the refresh token.
+2. Processes share the tokens of logins through the store. A renewal holds the store's lock, and first checks
    for a renewal by another process.
-3. Tokens of the client itself, and those that come from the environment, stay in memory.
+3. Tokens from the client's own credentials or from the environment are kept in memory only.
 """
 
 from __future__ import annotations
@@ -62,10 +61,10 @@ from mcpfactory_runtime.upstream.servers import Addresses
 LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
 """Flows that a login can use."""
 
-_MARGIN: Final = 10.0  # seconds before its end at which a token counts as expired; a tenth of its life if that is less
+_MAX_MARGIN: Final = 10.0  # seconds before expiry at which a token is renewed; at most a tenth of its lifetime
 _REFUSED: Final = (401, 403)
-_REFRESH: Final = 3  # indexes of these among the variables of a scheme
-_ACCOUNT: Final = 4
+_REFRESH: Final = 3  # index of the refresh token in the variables of a scheme
+_ACCOUNT: Final = 4  # index of the service account key in the variables of a scheme
 _METHODS: Final = ("client_secret_basic", "client_secret_post")
 
 T = TypeVar("T")
@@ -75,7 +74,7 @@ FetchFunction = Callable[[Fetch], Awaitable[HttpAnswer]]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredToken:
-    """A token and how to renew it. `renew_at` is in seconds since the epoch, None for a token that does not expire."""
+    """A token with the data to renew it. `renew_at` is in seconds since the epoch; None means no expiry."""
 
     access_token: str
     refresh_token: str = ""
@@ -85,11 +84,11 @@ class StoredToken:
 
 
 def grant_key(base_url: str, scheme: SecurityScheme) -> str:
-    """Return the name of a login in the store: another API, scheme or authorization server never gets it.
+    """Return the key of a login in the store. It is unique per API, scheme and authorization server.
 
     Args:
-        base_url: the API's as its document has it.
-        scheme: the scheme.
+        base_url: base URL in the API document.
+        scheme: security scheme.
     """
     flows = [flow for flow in scheme.flows if flow.grant != "serviceAccount"]  # not a login flow
     parts = [base_url, scheme.name, *(text for flow in flows for text in dataclasses.astuple(flow))]
@@ -97,9 +96,9 @@ def grant_key(base_url: str, scheme: SecurityScheme) -> str:
 
 
 def login_base(addresses: Addresses) -> str:
-    """Return the base for relative addresses of logins: the root, or without one a local server of the API.
+    """Return the base for relative login URLs: the root of the API, or the first of its servers if all are loopback.
 
-    Without a root, all servers of the API must be on this machine; otherwise return "".
+    Return "" if there is neither.
     """
     others = addresses.others
     try:
@@ -134,10 +133,11 @@ class TokenManager:
 
     Args:
         scheme: an oauth2 scheme with flows.
-        base_url: the API's as its document has it, and `current_url` the one in force, to which URLs may be relative.
-        environ: where the client's id and secret are.
-        fetch: makes an HTTP request without following redirects.
-        clock: seconds since the epoch.
+        base_url: base URL in the API document.
+        current_url: returns the effective base URL, to which URLs of the scheme may be relative.
+        environ: environment with the client's ID and secret.
+        fetch: sends an HTTP request without following redirects.
+        clock: returns seconds since the epoch.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class TokenManager:
 
     @property
     def client_id(self) -> str:
-        """The client's id; "" when it is not set.
+        """Return the client's ID; "" if it is unset.
 
         Raises:
             ToolError: a file or value cannot be used.
@@ -193,7 +193,7 @@ class TokenManager:
             task, wanted = self._renewal
             if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
                 task, wanted = self._renewal = asyncio.ensure_future(self._renew(scopes, refused)), scopes
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # asyncio need not report it
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # no report by asyncio
             try:
                 grant = await asyncio.shield(task)
             except OAuthError:
@@ -206,17 +206,17 @@ class TokenManager:
         return self._grant.access_token
 
     async def save_login(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> None:
-        """Store what a login gave.
+        """Store the tokens of a login.
 
         Raises:
             OAuthError: `no_store`: the store cannot be used.
         """
         store = open_store(self._environ)
         async with locked(store, self._key):
-            await self._write(store, self._stored(tokens, scopes, client_id))
+            await self._write(store, self._to_grant(tokens, scopes, client_id))
 
     async def delete_login(self) -> bool:
-        """Remove the login; return whether there was one.
+        """Remove the login. Return False if there was none.
 
         Raises:
             OAuthError: `no_store`: the store cannot be used.
@@ -233,10 +233,10 @@ class TokenManager:
         client_id: str,
         visit: Callable[[Visit], Awaitable[str]] | None = None,
     ) -> T:
-        """Carry out a grant; the secret travels in the header or in the form, whichever is understood.
+        """Execute a grant. Send the client's secret in the header or in the form, whichever the server accepts.
 
         Raises:
-            OAuthError: the authorization server refuses, or cannot be understood.
+            OAuthError: the authorization server refuses, or its response is invalid.
         """
         value = secret(self.scheme.variables[2], self._environ)
         methods = [self._auth_method] if self._auth_method else [one for one in _METHODS if one in server.auth_methods]
@@ -258,7 +258,7 @@ class TokenManager:
         """Return the endpoints of a flow.
 
         Raises:
-            OAuthError: the authorization server refuses, or cannot be understood.
+            OAuthError: the authorization server refuses, or its response is invalid.
         """
         base = self._current_url()
         if flow.grant == "discovery":
@@ -278,24 +278,24 @@ class TokenManager:
         )
 
     def flow(self, *grants: str) -> OAuthFlow | None:
-        """Return the first flow of one of these kinds, in the order of the kinds."""
+        """Return the scheme's first flow of one of these kinds, in the order of the arguments."""
         return next((flow for grant in grants for flow in self.scheme.flows if flow.grant == grant), None)
 
     def _allows_login(self) -> bool:
         return self.flow(*LOGIN_GRANTS) is not None and not has_environment_grant(self.scheme, self._environ)
 
     def _refresh_token(self) -> str:
-        """Return the refresh token of the environment; "" without one and the client's id."""
+        """Return the refresh token in the environment; "" if it or the client's ID is unset."""
         variables = self.scheme.variables
         value = secret(variables[_REFRESH], self._environ) if len(variables) > _REFRESH else ""
         return value if self.client_id else ""
 
-    def _account(self) -> ServiceAccount | None:
+    def _service_account(self) -> ServiceAccount | None:
         variables = self.scheme.variables
         return read_account(variables[_ACCOUNT], self._environ) if len(variables) > _ACCOUNT else None
 
     def _client_flow(self) -> OAuthFlow | None:
-        """Return the flow in which the client acts for itself, when it can."""
+        """Return the flow for the client's own credentials; None if they or the flow are missing."""
         has_both = all(secret(name, self._environ) for name in self.scheme.variables[1:3])
         return self.flow("clientCredentials", "discovery") if has_both else None
 
@@ -304,10 +304,10 @@ class TokenManager:
             return False
         if grant.renew_at is not None and grant.renew_at <= self._clock():
             return False
-        return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # a login's scopes are the person's decision
+        return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # the user chose the scopes of a login
 
     async def _login(self) -> StoredToken | None:
-        """Return the login in the store, if it is one of this client."""
+        """Return the login in the store; None if there is none, or it is of another client."""
         if not self._allows_login():
             return None
         return self._parsed(await asyncio.to_thread(open_store(self._environ).read, self._key))
@@ -322,7 +322,7 @@ class TokenManager:
         return grant if self.client_id in ("", grant.client_id) else None
 
     async def _renew(self, scopes: tuple[str, ...], refused: str) -> StoredToken:
-        """Return the renewal itself. It keeps the outcome before it ends, so that no call sees an ended one and the old token."""
+        """Renew the token. Store it in the task, so that no call finds a finished renewal and the old token."""
         try:
             self._grant = await self._fresh_token(scopes, refused)
         except OAuthError as error:
@@ -332,8 +332,8 @@ class TokenManager:
 
     async def _fresh_token(self, scopes: tuple[str, ...], refused: str) -> StoredToken:
         if refresh_token := self._refresh_token():
-            return await self._refreshed(refresh_token)
-        if (account := self._account()) is not None:
+            return await self._refresh_from_environment(refresh_token)
+        if (account := self._service_account()) is not None:
             return await self._account_token(account, scopes)
         if self._allows_login():
             store = open_store(self._environ)
@@ -357,7 +357,7 @@ class TokenManager:
                 raise
             await asyncio.to_thread(store.delete, self._key)
             raise OAuthError("no_login", "the login has ended: its refresh token is no longer accepted") from None
-        return await self._write(store, self._stored(tokens, grant.scopes, grant.client_id))
+        return await self._write(store, self._to_grant(tokens, grant.scopes, grant.client_id))
 
     async def _refresh_server(self) -> AuthorizationServer:
         flow = self.flow(*LOGIN_GRANTS)
@@ -369,8 +369,8 @@ class TokenManager:
         endpoint = check_url(urljoin(base, flow.refresh_url), base, "refresh_url")
         return dataclasses.replace(server, token_endpoint=endpoint)
 
-    async def _refreshed(self, refresh_token: str) -> StoredToken:
-        """Return a token for the refresh token of the environment, or for the one that the server gave in its place since."""
+    async def _refresh_from_environment(self, refresh_token: str) -> StoredToken:
+        """Return a token for the refresh token in the environment, or for the one that has replaced it since."""
         server, client_id = await self._refresh_server(), self.client_id
         held = self._grant.refresh_token if self._grant else ""
         for one in dict.fromkeys([held, refresh_token]):
@@ -382,7 +382,7 @@ class TokenManager:
                 if error.code != "invalid_grant" or one == refresh_token:
                     raise
             else:
-                return self._stored(tokens, tokens.scopes or (), client_id)
+                return self._to_grant(tokens, tokens.scopes or (), client_id)
         raise AssertionError("the last refresh token returns or raises")
 
     async def _account_token(self, account: ServiceAccount, scopes: tuple[str, ...]) -> StoredToken:
@@ -398,7 +398,7 @@ class TokenManager:
         assertion = account.assertion(server.token_endpoint, wanted, self._clock())
         context = GrantContext(server, Registration("", "", "none"), "")
         tokens = await drive(jwt_bearer_grant(context, assertion), self._fetch)
-        return dataclasses.replace(self._stored(tokens, wanted, ""), refresh_token="")
+        return dataclasses.replace(self._to_grant(tokens, wanted, ""), refresh_token="")
 
     async def _client_token(self, scopes: tuple[str, ...]) -> StoredToken:
         flow = self._client_flow()
@@ -408,12 +408,12 @@ class TokenManager:
         wanted = tuple(dict.fromkeys((*(held.scopes if held and not held.client_id else ()), *scopes)))
         server = await self.server(flow)
         tokens = await self.exchange(lambda context: client_credentials_grant(context, wanted), server, self.client_id)
-        return dataclasses.replace(self._stored(tokens, wanted, ""), refresh_token="")
+        return dataclasses.replace(self._to_grant(tokens, wanted, ""), refresh_token="")
 
-    def _stored(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> StoredToken:
+    def _to_grant(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> StoredToken:
         renew_at = None
         if tokens.expires_in is not None:
-            renew_at = self._clock() + tokens.expires_in - min(_MARGIN, tokens.expires_in / 10)
+            renew_at = self._clock() + tokens.expires_in - min(_MAX_MARGIN, tokens.expires_in / 10)
         return StoredToken(tokens.access_token, tokens.refresh_token, renew_at, client_id, scopes)
 
     async def _write(self, store: TokenStore, grant: StoredToken) -> StoredToken:
@@ -426,12 +426,13 @@ class OAuthCredentials:
     """The credentials of one API's operations.
 
     Args:
-        schemes: by name.
-        base_url: the API's as its document has it; `current_url` gives the one in force.
-        name: of the server, for the command that hints show.
-        environ: where credentials are.
-        fetch: makes an HTTP request to an authorization server.
-        clock: seconds since the epoch.
+        schemes: schemes by name.
+        base_url: base URL in the API document.
+        current_url: returns the effective base URL.
+        name: name of the server, for commands in hints.
+        environ: environment with the credentials.
+        fetch: sends an HTTP request to an authorization server.
+        clock: returns seconds since the epoch.
     """
 
     def __init__(
@@ -458,14 +459,14 @@ class OAuthCredentials:
 
     @property
     def token_managers(self) -> Mapping[str, TokenManager]:
-        """By scheme name."""
+        """Return the token managers by scheme name."""
         return self._managers
 
     async def credentials(self, operation: Operation, refused: Mapping[str, str] | None = None) -> Credentials:
         """Return the credentials of a call; `refused` are tokens that must not be used again, by scheme name.
 
         Raises:
-            ToolError: something is missing, or no token is available.
+            ToolError: a credential is missing, or no token is available.
         """
         mine = {name for one in operation.security for name in one if name in self._managers}
         if not mine:
@@ -493,10 +494,10 @@ class OAuthCredentials:
     async def after_refusal(
         self, operation: Operation, used: Credentials, status: int, headers: Mapping[str, str], *, repeatable: bool
     ) -> Credentials:
-        """Return other credentials for a retry after a refusal; NO_CREDENTIALS if the call must not be retried.
+        """Return new credentials for a retry after a refusal, or NO_CREDENTIALS if the call must not be retried.
 
-        Any 401 renews a token, once. A call that is not repeatable is retried only if the API names the token as the
-        reason (RFC 6750 §3.1 `invalid_token`), so that it has not acted. Otherwise the next call has the new token.
+        A 401 renews the token. A call that is not repeatable is retried only if the API reports `invalid_token` (RFC
+        6750 §3.1), so it had no effect. Otherwise the next call uses the new token.
 
         Raises:
             ToolError: no other token is available.
@@ -510,7 +511,7 @@ class OAuthCredentials:
             scopes = challenge.scopes or tuple(one for name in names for one in dict(operation.scopes).get(name, ()))
             raise ToolError(
                 f"{operation.method} {operation.path}: the API requires a token with more scopes: "
-                f"{' '.join(scopes)[:200] or 'it does not say which'}.\nhint: the person who runs this server grants the "
+                f"{' '.join(scopes)[:200] or 'unknown ones'}.\nhint: the person who runs this server grants the "
                 f"client these scopes{self._login_hint(names)} with `--scope`."
             )
         if status != 401:
@@ -526,7 +527,7 @@ class OAuthCredentials:
 
 
 def variables_text(scheme: SecurityScheme) -> str:
-    """Return a description of an oauth2 scheme's variables: any one way is enough."""
+    """Return a description of an oauth2 scheme's variables, as alternatives."""
     token, client_id, client_secret, *further = scheme.variables
     grants = {flow.grant for flow in scheme.flows}
     ways = [f"{client_id} and {client_secret}"] if grants & {"clientCredentials", "discovery"} else []

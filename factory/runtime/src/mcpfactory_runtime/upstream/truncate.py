@@ -1,6 +1,7 @@
 """Truncation of JSON results, and selection of their parts with JMESPath.
 
-Space is shared fairly: small values stay whole and large values are cut, which preserves the outline of a result.
+Members of an object share the space equally: small values stay complete and large ones are cut, which preserves the
+outline of a result.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
-_LEAST: Final = 24  # characters; a member that would get less goes
+_LEAST: Final = 24  # characters; a member that would get less is removed
 
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Record of a truncation: `kept` of `total` items, members or characters at `place` ("" is the whole)."""
+    """Record of a truncation: `kept` of `total` items, members or characters at `place` ("" is the root)."""
 
     place: str
     kept: int
@@ -30,12 +31,12 @@ class Truncation:
 
 
 def compact(value: Any) -> str:
-    """JSON without spaces."""
+    """Return compact JSON."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def shorten(value: Any, room: int) -> tuple[Any, list[Truncation]]:
-    """Return the value in at most about `room` characters of compact JSON, and the cuts, outermost first.
+    """Truncate a value to about `room` characters of compact JSON. Return it with the cuts, outermost first.
 
     Raises:
         RecursionError: the value is nested too deeply.
@@ -102,14 +103,14 @@ def _object(value: dict[str, Any], room: int, place: str, cuts: list[Truncation]
     return kept
 
 
-_LONGEST: Final = 1_000  # characters of an expression
+_LONGEST: Final = 1_000  # maximum characters of an expression
 
 
 def check(expression: Any) -> None:
-    """Refuse an invalid expression before a request is sent.
+    """Check an expression, so that an invalid one is refused before a request is sent.
 
     Raises:
-        ToolError: the expression cannot be used; the message says why.
+        ToolError: the expression is invalid.
     """
     _compiled(expression)
 
@@ -122,13 +123,8 @@ def select(expression: str, value: Any) -> Any:
     """
     try:
         return _compiled(expression).search(value)
-    except (
-        ArithmeticError,
-        AttributeError,
-        TypeError,
-        ValueError,
-        RecursionError,
-    ) as error:  # JMESPathError is a ValueError
+    # JMESPathError is a ValueError.
+    except (ArithmeticError, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise ToolError(
             f"The call was made, but its answer does not fit the expression {expression!r}: {error}"
         ) from None
@@ -136,7 +132,7 @@ def select(expression: str, value: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _compiled(expression: str) -> Any:
-    import jmespath  # type: ignore[import-untyped]  # noqa: PLC0415 - it has no types; most servers select nothing
+    import jmespath  # type: ignore[import-untyped]  # noqa: PLC0415 - most servers select nothing
 
     try:
         if len(expression) > _LONGEST:

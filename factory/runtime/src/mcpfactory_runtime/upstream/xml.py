@@ -2,20 +2,20 @@
 
 Rules for bodies:
 
-1. A member is an element under its own name unless its `Xml` specifies otherwise, even if it is undocumented.
-2. The items of an array are sibling elements; only `wrapped` puts an element around them.
-3. Null is an element with `xsi:nil`; as an attribute or text it is left out.
-4. A namespace is declared where it is first needed and not again below.
-5. Values that XML cannot represent (a name with a space, a control character) are refused. Text never becomes markup.
+1. A member, even an undocumented one, is an element under its own name, unless its `Xml` specifies otherwise.
+2. The items of an array are sibling elements, with an element around them only if `wrapped`.
+3. Null is an element with `xsi:nil`; null attributes and texts are omitted.
+4. A namespace is declared at the outermost element that needs it.
+5. Values that XML cannot represent (a name with a space, a control character) are refused. Text is escaped.
 
 Rules for responses:
 
-1. The value is the content of the root: an object keyed by the local names of its elements and attributes.
-   Namespaces are left out.
-2. An element without attributes and elements is its text; `xsi:nil` is null. Otherwise, its text is `#text`.
-3. Siblings with one name are a list. A single element is a list only if the document declares it: `lists`.
-4. An attribute with the name of an element is `@name`.
-5. A document type is refused, and with it every entity that XML does not predefine. Excessive nesting is refused.
+1. The value is the content of the root: an object with the local names of its elements and attributes as keys.
+   Namespaces are omitted.
+2. An element without attributes and elements is its text; with `xsi:nil` it is null. Otherwise, its text is `#text`.
+3. Siblings with the same name are a list. A single element is a list only if the API document declares it (`lists`).
+4. An attribute with the name of a sibling element is `@name`.
+5. A document type declaration is refused, and with it each custom entity. Excessive nesting is refused.
 """
 
 from __future__ import annotations
@@ -39,31 +39,31 @@ Scope = Mapping[str, str]  # prefix → namespace; "" is the default namespace
 
 
 class _Written(NamedTuple):
-    """Attributes and content that a value adds to its element."""
+    """Attributes and content of an element, from a value."""
 
     attributes: dict[str, str]
     content: str
 
 
 def build_xml(value: Any, root: Xml, shapes: Mapping[str, Xml]) -> bytes:
-    """Return the document in UTF-8, with its declaration.
+    """Return the XML document of a value, in UTF-8 with an XML declaration.
 
     Args:
-        value: an object, or an array, whose items the root then holds.
-        root: what it becomes; it has a name.
-        shapes: what `Xml.shape` refers to.
+        value: an object, or an array of items for the root.
+        root: XML node of the value, with a name.
+        shapes: shapes by name, for `Xml.shape`.
 
     Raises:
-        ToolError: it cannot be written as XML.
+        ToolError: the value cannot be written as XML.
     """
     try:
-        written = _Writer(shapes).element(root.name, value, root, {})
+        written = _DocumentBuilder(shapes).element(root.name, value, root, {})
     except RecursionError:
         raise ToolError("An argument is nested too deeply to be written as XML.") from None
     return utf8(f'<?xml version="1.0" encoding="UTF-8"?>\n{written}')
 
 
-class _Writer:
+class _DocumentBuilder:
     def __init__(self, shapes: Mapping[str, Xml]) -> None:
         self._shapes = shapes
 
@@ -88,14 +88,14 @@ class _Writer:
             return _Written({}, _escaped(text_of(value), _ESCAPES))
         known = dict(self._shaped(xml).members)
         return _joined(
-            [self._node(str(key), member, known.get(str(key), _PLAIN), scope) for key, member in value.items()]
+            [self._child(str(key), member, known.get(str(key), _PLAIN), scope) for key, member in value.items()]
         )
 
     def _items(self, name: str, value: list[Any], xml: Xml, scope: Scope) -> _Written:
         item = self._shaped(xml).items or _PLAIN
-        return _joined([self._node(name, one, item, scope) for one in value])
+        return _joined([self._child(name, one, item, scope) for one in value])
 
-    def _node(self, name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
+    def _child(self, name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
         if xml.kind == "attribute":
             return _attribute(xml.name or name, value, xml, scope)
         if xml.kind in ("text", "cdata"):
@@ -117,7 +117,7 @@ def _joined(parts: list[_Written]) -> _Written:
 
 
 def _attribute(name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
-    """Return an attribute; a namespace counts only with a prefix (Namespaces in XML §6.2)."""
+    """Return an attribute. Without a prefix it has no namespace (Namespaces in XML §6.2)."""
     if value is None:
         return _Written({}, "")
     tag, declared = _qualified(name, xml, scope) if xml.prefix else (_named(name), {})
@@ -126,7 +126,7 @@ def _attribute(name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
 
 
 def _qualified(name: str, xml: Xml, scope: Scope) -> tuple[str, dict[str, str]]:
-    """Return the name with its prefix, and the namespace that has to be declared for it."""
+    """Return the name with its prefix, and the namespace to declare for it, if any."""
     tag = _named(f"{xml.prefix}:{name}" if xml.prefix else name)
     return tag, {xml.prefix: xml.namespace} if xml.namespace and scope.get(xml.prefix) != xml.namespace else {}
 
@@ -142,7 +142,7 @@ def _declaration(prefix: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a scalar as text; the items of an array with spaces between, as XML Schema's lists."""
+    """Return a scalar as text, and an array as items separated by spaces, as in lists of XML Schema."""
     return " ".join(text_of(one) for one in value) if isinstance(value, list) else text_of(value)
 
 
@@ -156,21 +156,21 @@ def _cdata(text: str) -> str:
 
 def _permitted(text: str) -> str:
     if _FORBIDDEN.search(text):
-        raise ToolError("An argument contains a control character, which XML cannot carry.")
+        raise ToolError("An argument contains a control character, which XML cannot represent.")
     return text
 
 
-_DEEPEST: Final = 100
+_DEEPEST: Final = 100  # maximum nesting of elements
 _NIL_ATTRIBUTE: Final = "nil"
 _TEXT: Final = "#text"
 
 
 class XmlAnswerError(ValueError):
-    """An answer is not readable XML; the message gives the reason, without a period at its end."""
+    """Invalid XML in a response. The message is the reason, without a final period."""
 
 
 class _Element:
-    """One element that is not closed yet: its members by local name, and its text."""
+    """An open element: its attributes, members by local name, and text."""
 
     __slots__ = ("attributes", "members", "nil", "text")
 
@@ -187,10 +187,10 @@ def parse_xml(content: bytes, lists: Collection[tuple[str, str]] = ()) -> Any:
 
     Args:
         content: the document, in the encoding that it declares, or UTF-8.
-        lists: pairs of element names whose second is an item of a list; the first is the element around the items, or "".
+        lists: pairs of element names: the wrapper of a list, or "", and its item.
 
     Raises:
-        XmlAnswerError: it is malformed, has a document type, or is nested too deeply.
+        XmlAnswerError: the document is malformed, has a document type declaration, or is nested too deeply.
     """
     reader = _AnswerReader(lists)
     parser = expat.ParserCreate()

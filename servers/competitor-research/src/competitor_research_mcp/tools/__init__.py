@@ -1,1 +1,1 @@
-"""The tools, by what they are about."""
+"""Tools of the server, grouped by subject."""

@@ -1,4 +1,4 @@
-"""Tools that research a company over several pages of its site."""
+"""Tools that research companies over several pages of their sites."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["TOOLS", "TOO_LARGE", "Homepage", "find_profile"]
 
 TOO_LARGE: Final = "It is too large: only its beginning was read."
 Homepage = Annotated[
-    str, Field(description="address of the company's site", examples=["https://example.com"], max_length=2000)
+    str, Field(description="URL of the company's site", examples=["https://example.com"], max_length=2000)
 ]
 _WORTH: Final[tuple[PageKind, ...]] = (
     "pricing",
@@ -32,21 +32,19 @@ _WORTH: Final[tuple[PageKind, ...]] = (
 
 
 class Comparison(BaseModel):
-    """Several companies side by side."""
+    """Comparison of companies."""
 
-    table: str = Field(description="Markdown; profile_competitor tells more of each")
-    read: list[str] = Field(description="sites that the table is made from")
+    table: str = Field(description="Markdown; profile_competitor has details")
+    read: list[str] = Field(description="sites in the table")
     problems: list[str] = Field(default_factory=list, description="sites that could not be read")
 
 
 async def profile_competitor(
     url: Homepage,
     ctx: Context,
-    pages: Annotated[
-        int, Field(ge=0, le=8, description="how many of its key pages are read besides the home page")
-    ] = 3,
+    pages: Annotated[int, Field(ge=0, le=8, description="number of key pages to read after the home page")] = 3,
 ) -> Profile:
-    """Research a company on its own site: what it sells, to whom, at what prices, and what its site is built with. Finds the pages about pricing, product, company and customers from the home page, and reads them."""
+    """Research a company on its own site: what it sells, to whom, at what prices, and what its site is built with. Finds the pages on pricing, product, company and customers from the home page, and reads them."""
     return (await find_profile(desk_of(ctx), url, pages, ctx))[0]
 
 
@@ -56,16 +54,14 @@ async def compare_competitors(
         Field(
             min_length=2,
             max_length=6,
-            description="addresses of the companies' sites",
+            description="URLs of the companies' sites",
             examples=[["https://example.com", "https://example.org"]],
         ),
     ],
     ctx: Context,
-    pages: Annotated[
-        int, Field(ge=0, le=4, description="how many key pages of each are read besides its home page")
-    ] = 1,
+    pages: Annotated[int, Field(ge=0, le=4, description="number of key pages to read per company")] = 1,
 ) -> Comparison:
-    """Compare companies side by side by their own sites: headline, prices, plans, products, technology. Reads the home page and the pricing page of each."""
+    """Compare companies side by side, from their own sites: headline, prices, plans, products, technology. Reads the home page and the pricing page of each."""
     profiles: list[Profile] = []
     problems: list[str] = []
     for number, url in enumerate(dict.fromkeys(urls)):
@@ -82,7 +78,7 @@ async def compare_competitors(
 async def find_profile(
     desk: Desk, url: str, most: int, ctx: Context | None = None
 ) -> tuple[Profile, list[tuple[KeyPage, Page]]]:
-    """Return the profile of a company, and the pages that it was made from.
+    """Return the profile of a company, and the pages that were read for it.
 
     Raises:
         ToolError: the home page cannot be read.

@@ -1,4 +1,4 @@
-"""Tools about a whole site: its sitemap, its feed, its rules for programs."""
+"""Tools for a whole site: sitemaps, feeds and robots.txt."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from .pages import PageUrl
 
 __all__ = ["TOOLS"]
 
-_LARGEST: Final = 20_000_000  # bytes of one file
-_MOST_FILES: Final = 15  # of one site, in one call
+_LARGEST: Final = 20_000_000  # bytes per file
+_MOST_FILES: Final = 15  # sitemap files per call
 _MOST_PAGES: Final = 100_000
 _PLACES: Final = ("/sitemap.xml", "/sitemap_index.xml")
 SiteUrl = Annotated[
-    str, Field(description="address of the site, or of its sitemap", examples=["https://example.com"], max_length=2000)
+    str, Field(description="URL of the site, or of its sitemap", examples=["https://example.com"], max_length=2000)
 ]
 
 
 class SitePages(BaseModel):
-    """The pages that a site's sitemaps name."""
+    """Pages from a site's sitemaps."""
 
-    total: int = Field(description="pages that fit, in all files that were read")
+    total: int = Field(description="number of matching pages in all files that were read")
     pages: list[SitePage]
     next_offset: int | None = None
-    kinds: dict[str, int] = Field(description="how many of them look like pricing, customers, news …")
-    sitemaps: list[str] = Field(description="files that were read")
-    left_out: list[str] = Field(default_factory=list, description="files that were not, with the reason")
+    kinds: dict[str, int] = Field(description="number of pages by kind: pricing, customers, news …")
+    sitemaps: list[str] = Field(description="sitemap files that were read")
+    left_out: list[str] = Field(default_factory=list, description="files that were not read, with the reason")
 
 
 class FeedEntries(NewsFeed):
@@ -46,17 +46,17 @@ class FeedEntries(NewsFeed):
 
     url: str
     total: int
-    undated: int = Field(default=0, description="entries without a date that can be read, which `since` leaves out")
+    undated: int = Field(default=0, description="entries without a valid date, which `since` excludes")
 
 
 class Access(BaseModel):
-    """What a site's robots.txt says to this server."""
+    """Rules of a site's robots.txt for this server."""
 
     url: str
     allowed: bool
-    rule: str = Field(default="", description="the rule that decides; empty when none does")
+    rule: str = Field(default="", description="the deciding rule, if any")
     crawl_delay: float = Field(description="seconds between two requests to the site")
-    group: str = Field(description="whether the file names this server, speaks to everyone, or has no rules")
+    group: str = Field(description="named: the file names this server; everyone: rules for all; none: no rules")
     sitemaps: list[str]
     agent: str = AGENT
 
@@ -64,22 +64,20 @@ class Access(BaseModel):
 async def list_site_pages(
     url: SiteUrl,
     ctx: Context,
-    contains: Annotated[
-        str, Field(max_length=200, description="only addresses with this in them, such as /blog/")
-    ] = "",
-    kind: Annotated[PageKind | None, Field(description="only pages whose address looks like this")] = None,
+    contains: Annotated[str, Field(max_length=200, description="only URLs with this text, such as /blog/")] = "",
+    kind: Annotated[PageKind | None, Field(description="only pages of this kind, by URL")] = None,
     modified_since: Annotated[
-        str, Field(max_length=40, description="only pages that the site dates on this day or later: 2026-01-31")
+        str, Field(max_length=40, description="only pages modified on this day or later: 2026-01-31")
     ] = "",
     limit: Annotated[int, Field(ge=1, le=1000)] = 100,
     offset: Annotated[int, Field(ge=0)] = 0,
 ) -> SitePages:
-    """List the pages of a site from its sitemaps: those that robots.txt names, else /sitemap.xml; index files and gzip are read as well.
+    """List the pages of a site from its sitemaps: those that robots.txt names, else /sitemap.xml; also index files and gzip.
 
     Args:
-        url: address of the site, or of its sitemap.
-        limit: pages of an answer.
-        offset: pages to leave out before them.
+        url: URL of the site, or of its sitemap.
+        limit: maximum number of pages.
+        offset: number of pages to skip.
     """
     since = _day(modified_since, "modified_since")
     pages, read, left_out = await _sitemaps(desk_of(ctx), url, ctx)
@@ -98,7 +96,7 @@ async def list_site_pages(
 def _chosen(
     pages: list[SitePage], contains: str, kind: PageKind | None, since: str
 ) -> tuple[list[SitePage], dict[str, int]]:
-    """Return the pages that are wanted, and how many there are of each kind."""
+    """Return the matching pages, and their number by kind."""
     kinds = {page.url: kind_of(page.url) for page in pages}
     wanted = [
         page
@@ -117,10 +115,10 @@ async def read_feed(
     since: Annotated[str, Field(max_length=40, description="only entries of this day or later: 2026-01-31")] = "",
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> FeedEntries:
-    """Read an RSS or Atom feed: what a company announced, with dates and links. Give the feed, or a page that names one, such as the blog.
+    """Read an RSS or Atom feed: what a company announced, with dates and links. Give the feed, or a page that links to one, such as the blog.
 
     Args:
-        limit: entries of an answer, the newest first.
+        limit: maximum number of entries, the newest first.
     """
     desk, first = desk_of(ctx), _day(since, "since")
     answer = (await desk.web.get(url)).answer
@@ -132,7 +130,7 @@ async def read_feed(
         feeds = (await desk.page(url)).metadata.feeds
         if not feeds:
             raise ToolError(
-                f"{answer.url} is no feed, and names none.\nhint: try the site's blog or news page"
+                f"{answer.url} is not a feed, and does not link to one.\nhint: try the site's blog or news page"
             ) from None
         answer = (await desk.web.get(feeds[0].url)).answer
         found = await desk.reading(answer.url, _feed_or_error, answer.body, answer.url, cut=answer.cut)
@@ -144,23 +142,23 @@ async def read_feed(
 
 
 def _day(text: str, name: str) -> str:
-    """Return the day that a caller gave; "" for none.
+    """Parse the day in an argument; "" if it is empty.
 
     Raises:
-        ToolError: it is none.
+        ToolError: the day is invalid.
     """
     day = day_of(text)
     if text.strip() and len(day) != len("2026-01-31"):
-        raise ToolError(f"{name} is {text!r}, which is no day.\nhint: give it as 2026-01-31")
+        raise ToolError(f"{name} is {text!r}, which is not a valid day.\nhint: use the form 2026-01-31")
     return day
 
 
 def _too_large(url: str) -> str:
-    return f"{url} is too large a feed: only its beginning was read.\nhint: COMPETITOR_RESEARCH_MAX_BYTES allows more"
+    return f"the feed {url} is too large: only its beginning was read.\nhint: increase COMPETITOR_RESEARCH_MAX_BYTES"
 
 
 async def check_robots(url: PageUrl, ctx: Context) -> Access:
-    """Say whether a site allows programs such as this one to fetch a page (robots.txt), how often it may be asked, and which sitemaps it names."""
+    """Check whether a site allows programs such as this one to fetch a page (robots.txt), with its crawl delay and sitemaps."""
     from ..web import checked_url
 
     desk, full = desk_of(ctx), checked_url(url)
@@ -180,11 +178,11 @@ def _feed_or_error(body: bytes, url: str, *, cut: bool) -> NewsFeed:
     try:
         return parse_feed(body, url)
     except XmlError as error:
-        raise ToolError(_too_large(url) if cut else f"{url} is named as a feed and is none: {error}.") from None
+        raise ToolError(_too_large(url) if cut else f"{url} is linked as a feed, but is not one: {error}.") from None
 
 
 async def _sitemaps(desk: Desk, url: str, ctx: Context) -> tuple[list[SitePage], list[str], list[str]]:
-    """Return the pages of a site, each once, the files they come from, and those that could not be read."""
+    """Return the pages of a site, the sitemap files that were read, and those that were not."""
     from ..web import checked_url
 
     site = checked_url(url)
@@ -209,13 +207,11 @@ async def _sitemaps(desk: Desk, url: str, ctx: Context) -> tuple[list[SitePage],
         waiting += [one for one in sitemap.files if one not in seen]
         seen |= set(sitemap.files)
         await ctx.report_progress(len(read), len(read) + len(waiting), f"{len(pages)} pages")
-        if not named:  # the second place is for sites without the first
+        if not named:  # the second default path is only a fallback
             waiting = deque(one for one in waiting if one != urljoin(site, _PLACES[1]))
     if not read:
         raise ToolError(
-            "The site has no sitemap that can be read: "
-            + "; ".join(left_out[:3])
-            + "\nhint: inspect_page lists its key pages"
+            "The site has no readable sitemap: " + "; ".join(left_out[:3]) + "\nhint: inspect_page lists its key pages"
         )
     return (
         list(pages.values()),

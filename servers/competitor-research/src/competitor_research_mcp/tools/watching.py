@@ -18,11 +18,9 @@ from .companies import TOO_LARGE, Homepage, find_profile
 
 __all__ = ["CHANGING", "READING", "overview", "report_about"]
 
-_MOST_WATCHED: Final = 500
-_FLEETING: Final = "The database cannot be written, so the watch list lasts as long as this process. hint: set COMPETITOR_RESEARCH_DB to a file that can be written"
-Name = Annotated[
-    str, Field(min_length=1, max_length=100, description="what you call the competitor", examples=["Example"])
-]
+_MOST_WATCHED: Final = 500  # pages
+_FLEETING: Final = "The database is not writable, so the watch list is lost when this process ends. hint: set COMPETITOR_RESEARCH_DB to a writable file"
+Name = Annotated[str, Field(min_length=1, max_length=100, description="name of the competitor", examples=["Example"])]
 MaybeName = Annotated[str, Field(max_length=100, description="only this competitor; empty for all")]
 
 
@@ -33,30 +31,30 @@ class WatchedPage(BaseModel):
     url: str
     kind: PageKind
     title: str = ""
-    checked: str = Field(default="", description="when it was looked at last")
+    checked: str = Field(default="", description="time of the last check")
     snapshots: int = 0
-    prices: int = Field(0, description="how many prices it shows")
+    prices: int = Field(0, description="number of prices")
     problem: str = ""
 
 
 class WatchList(BaseModel):
-    """Pages that are watched."""
+    """Watched pages."""
 
     pages: list[WatchedPage]
     note: str = ""
 
 
 class PageChanges(BaseModel):
-    """What changed on a page."""
+    """Changes of a page."""
 
     competitor: str
     url: str
-    seen: str = Field(description="when the change was seen")
+    seen: str = Field(description="time when the change was detected")
     changes: list[Change]
 
 
 class CheckResult(BaseModel):
-    """What a look at the watched pages found."""
+    """Result of a check of the watched pages."""
 
     checked: int
     changed: list[PageChanges]
@@ -74,17 +72,17 @@ async def watch_competitor(
         Field(
             ge=0,
             le=8,
-            description="how many key pages (pricing, product …) of the site are watched besides it; 0 for the one page only",
+            description="number of further key pages (pricing, product …) to watch; 0 for only this page",
         ),
     ] = 3,
 ) -> WatchList:
-    """Put a competitor on the watch list: finds the key pages of its site and keeps a first snapshot of each, which check_changes compares with later.
+    """Start to watch a competitor: find the key pages of its site, and store a first snapshot of each for check_changes.
 
-    To add one certain page, give its address with pages=0.
+    To add a single page, give its URL with pages=0.
     """
     desk = desk_of(ctx)
     if len(desk.store.watches()) + pages + 1 > _MOST_WATCHED:
-        raise ToolError(f"{_MOST_WATCHED} pages are watched at most.\nhint: stop_watching takes pages off the list")
+        raise ToolError(f"at most {_MOST_WATCHED} pages can be watched.\nhint: remove pages with stop_watching")
     _, read = await find_profile(desk, url, pages, ctx)
     for found, page in read:
         kind = kind_of(page.url) if found.kind == "home" else found.kind
@@ -95,7 +93,7 @@ async def watch_competitor(
 
 
 async def check_changes(ctx: Context, competitor: MaybeName = "") -> CheckResult:
-    """Look at the watched pages now, and say what changed since the last look: prices, sections of text, titles, technology. What changes on every visit (dates, counters) is left out."""
+    """Look for changes on the watched pages now, and report what changed since the last check: prices, sections of text, titles, technology. Dates and counters are ignored."""
     desk = desk_of(ctx)
     watches = _known(desk, competitor)
     result = CheckResult(checked=0, changed=[], unchanged=0, note="" if desk.store.lasting else _FLEETING)
@@ -126,26 +124,24 @@ async def stop_watching(
     url: Annotated[
         str, Field(max_length=2000, description="only this page; empty for all pages of the competitor")
     ] = "",
-    forget_history: Annotated[bool, Field(description="delete the snapshots and changes, too, for ever")] = False,
+    forget_history: Annotated[bool, Field(description="also delete snapshots and changes permanently")] = False,
     confirm: Annotated[
         str,
-        Field(
-            description="only where nobody can be asked: the code that the refusal gave, once a person has agreed to what it says"
-        ),
+        Field(description="code from a refusal, after the user has agreed; only if the client cannot ask the user"),
     ] = "",
 ) -> WatchList:
-    """Take a competitor, or one of its pages, off the watch list. What was seen stays unless forget_history says otherwise."""
+    """Remove a competitor, or one of its pages, from the watch list. The history is kept unless forget_history is true."""
     desk = desk_of(ctx)
     watches = [watch for watch in _known(desk, competitor) if url in ("", watch.url)]
     if not watches:
-        raise ToolError(f"{url} is not watched for {competitor}.\nhint: list_watched shows the addresses")
+        raise ToolError(f"{url} is not watched for {competitor}.\nhint: list_watched lists the URLs")
     if forget_history:
         pages = f"{len(watches)} page{'s' * (len(watches) != 1)}"
         await ctx.consent(
-            f"Delete all snapshots and changes of {pages} of {competitor}, which cannot be brought back",
+            f"Delete all snapshots and changes of {pages} of {competitor}, which cannot be undone",
             *sorted(watch.url for watch in watches),
             confirm=confirm,
-            otherwise="Nothing was deleted, and all is watched as before",
+            otherwise="Nothing was deleted, and the watch list is unchanged",
         )
     for watch in watches:
         desk.store.unwatch(watch.url, forget=forget_history)
@@ -153,21 +149,21 @@ async def stop_watching(
 
 
 def list_watched(ctx: Context, competitor: MaybeName = "") -> WatchList:
-    """List the watched pages, with the time and the outcome of the last look at each."""
+    """List the watched pages, with time and result of their last check."""
     desk = desk_of(ctx)
     return _list(desk, _known(desk, competitor) if competitor else desk.store.watches())
 
 
 def list_changes(
     ctx: Context,
-    days: Annotated[float, Field(gt=0, le=3650, description="how far back")] = 30,
+    days: Annotated[float, Field(gt=0, le=3650, description="number of days to cover")] = 30,
     competitor: MaybeName = "",
     limit: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> list[PageChanges]:
-    """List the changes that were seen on watched pages in the last days, the newest first. Nothing is fetched: check_changes looks for new ones.
+    """List past changes of watched pages in the last days, the newest first. Nothing is fetched; check_changes finds new ones.
 
     Args:
-        limit: pages with changes in an answer.
+        limit: maximum number of entries.
     """
     desk = desk_of(ctx)
     return [
@@ -179,19 +175,19 @@ def list_changes(
 
 
 def competitor_report(ctx: Context, competitor: MaybeName = "") -> str:
-    """Write a report in Markdown from what was seen: prices, changes, pages and technology of a watched competitor, or an overview of all. Nothing is fetched."""
+    """Write a Markdown report from stored data: prices, changes, pages and technology of a watched competitor, or an overview of all. Nothing is fetched."""
     desk = desk_of(ctx)
     return report_about(desk, _known(desk, competitor)[0].competitor) if competitor else overview(desk)
 
 
 def overview(desk: Desk) -> str:
-    """Return the report of all watched competitors."""
+    """Return the overview report of all watched competitors."""
     names = dict.fromkeys(watch.competitor.lower() for watch in desk.store.watches())
     return report_all([(desk.store.watches(name)[0].competitor, _report_pages(desk, name)) for name in names])
 
 
 def report_about(desk: Desk, competitor: str) -> str:
-    """Return the report of one competitor."""
+    """Return the report on one competitor."""
     return report_one(competitor, _report_pages(desk, competitor))
 
 
@@ -210,7 +206,7 @@ def _report_pages(desk: Desk, competitor: str) -> list[ReportPage]:
 
 
 def _look(desk: Desk, watch: Watch, page: Page) -> list[Change]:
-    """Compare a page with its last snapshot, keep what is new, and return what changed."""
+    """Compare a page with its last snapshot, store a changed one, and return the changes."""
     content, now = snapshot(page), desk.moment()
     before = desk.store.last_snapshot(watch.url)
     changes = compare_snapshots(before[1], content) if before is not None else []
@@ -228,7 +224,7 @@ def _known(desk: Desk, competitor: str) -> list[Watch]:
     if watches:
         return watches
     names = list(dict.fromkeys(watch.competitor for watch in desk.store.watches()))
-    hint = f"watched are {', '.join(names[:20])}" if names else "watch_competitor puts one on the list"
+    hint = f"the watched competitors are {', '.join(names[:20])}" if names else "add one with watch_competitor"
     raise ToolError(f"{competitor or 'No competitor'} is{' not' if competitor else ''} watched.\nhint: {hint}")
 
 

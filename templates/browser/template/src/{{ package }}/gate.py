@@ -1,7 +1,7 @@
-"""The only way out of the browser: a proxy on loopback that reaches public addresses of permitted hosts, and nothing else.
+"""Proxy on loopback for the browser, which connects to public addresses of permitted hosts only.
 
-Whatever a page asks for comes by here (links, redirects, pictures, scripts, sockets), and the address that is dialled is the one that was
-looked at, so that no name (DNS rebinding) leads into a private network.
+All requests of a page pass through it (links, redirects, images, scripts, sockets). It connects to the very address that it
+checked, which prevents DNS rebinding into a private network.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from mcpfactory_runtime.urls import host_port, is_public
 
 __all__ = ["Gate", "RefusedError"]
 
-MOST_BYTES: Final = 30_000_000  # of one connection
-_HEAD: Final = 65_536  # bytes of the head of a request or an answer
-_SECONDS: Final = 30.0  # to dial, and for a head
-_KEPT: Final = 1000  # refusals that are remembered
-_PIECE: Final = 65_536
+MOST_BYTES: Final = 30_000_000  # per connection and direction
+_HEAD: Final = 65_536  # maximum bytes of the head of a request or response
+_SECONDS: Final = 30.0  # timeout to connect, and to receive a head
+_KEPT: Final = 1000  # remembered refusals, which bounds memory
+_PIECE: Final = 65_536  # bytes per read
 _END: Final = b"\r\n\r\n"
 _ITS_OWN: Final = re.compile(rb"(?im)^(?:proxy-)?(?:connection|keep-alive|proxy-authorization):[^\r\n]*\r\n")
 _LENGTH: Final = re.compile(rb"(?im)^content-length:[ \t]*(\d{1,12})[ \t]*\r$")
 
 
 class RefusedError(Exception):
-    """A host may not be reached; the message says why."""
+    """Raised for a host that is not permitted; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class _Way:
 
 
 class Gate:
-    """The proxy; a context manager that listens on a port of loopback.
+    """Proxy as a context manager; it listens on a free port of loopback.
 
     Args:
-        hosts: those that may be reached, `*.example.com` for all below; none for all.
-        private: `host:port` that may be at private addresses, because the person who runs the server named them.
+        hosts: permitted hosts, `*.example.com` for all subdomains; empty permits all.
+        private: `host:port` that the operator permits at private addresses.
     """
 
     def __init__(self, hosts: Collection[str] = (), private: Collection[str] = ()) -> None:
@@ -67,11 +67,11 @@ class Gate:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """URL of the proxy."""
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     def refusal(self, url: str) -> str:
-        """Return why the host of an address was refused when it was asked for last; "" where it was not."""
+        """Return the reason why the last connection to the host of a URL was refused, or ""."""
         try:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme in ("https", "wss") else 80)
@@ -86,7 +86,7 @@ class Gate:
         try:
             await self._served(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
-            pass  # the browser says that it did not get the page
+            pass  # the browser reports the failed request
         finally:
             self._tasks.discard(task)
             writer.close()
@@ -118,10 +118,10 @@ class Gate:
             way.writer.close()
 
     async def _dialled(self, host: str, port: int) -> _Way:
-        """Return a connection to a host that may be reached, at an address that was looked at.
+        """Return a connection to a permitted host, at an address that was checked.
 
         Raises:
-            RefusedError: it may not be.
+            RefusedError: the host is not permitted.
         """
         name = host.lower().rstrip(".")
         place = host_port(name, port)
@@ -139,7 +139,7 @@ class Gate:
 
     async def _address(self, name: str, port: int, place: str) -> str:
         if self.hosts and not any(_fits(name, pattern) for pattern in self.hosts):
-            raise RefusedError(f"{name} is none of the hosts that may be reached")
+            raise RefusedError(f"{name} is not one of the permitted hosts")
         try:
             found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
@@ -155,7 +155,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 async def _both(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: _Way, body: int | None) -> None:
-    """Carry bytes both ways until one side ends: all of them, or one request with a body of so many bytes and its answer."""
+    """Copy bytes in both directions until one side ends; with `body` (its length), only one request and its response."""
     there = asyncio.create_task(_carry(reader, way.writer, MOST_BYTES if body is None else body))
     try:
         if body is not None:
@@ -168,7 +168,7 @@ async def _both(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way:
 
 
 async def _answer_head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass heads on, so that the browser opens a new connection for what it asks next."""
+    """Forward the response head with `Connection: close`, so that the next request opens a new connection."""
     while True:
         head = await asyncio.wait_for(reader.readuntil(_END), _SECONDS)
         status, rest = head.split(b"\r\n", 1)

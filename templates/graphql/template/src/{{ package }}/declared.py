@@ -1,4 +1,4 @@
-"""Queries that are tools of their own: the files of the folder `queries`, and how their variables become arguments."""
+"""Tools from the query files of the folder `queries`; their variables become arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A query of a file: its tool's name, what the comment above it says, its text and its variables."""
+    """A query file: name and description of its tool, its text and its variables."""
 
     name: str
     about: str
@@ -35,7 +35,7 @@ def read_folder(folder: Path) -> list[Declared]:
     """Return the queries of the files `*.graphql` of a folder, by name.
 
     Raises:
-        ValueError: a file is no single named query, or says not what it is for.
+        ValueError: a file is not a single named query with a comment above it.
     """
     return [_read(file) for file in sorted(folder.glob("*.graphql"))]
 
@@ -49,7 +49,7 @@ def as_function(one: Declared, ask: Callable[[Context, str, dict[str, Any]], Awa
     required = [_parameter(variable) for variable in one.variables if variable.required]
     optional = [_parameter(variable) for variable in one.variables if not variable.required]
     parameters = [*required, Parameter("ctx", Parameter.KEYWORD_ONLY, annotation=Context), *optional]
-    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # it is what `inspect` looks at
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # read by `inspect.signature`
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": Answer}
     call.__name__, call.__doc__ = one.name, one.about
     return call
@@ -63,8 +63,8 @@ def _read(file: Path) -> Declared:
         raise ValueError(f"{file.name}: {error}") from None
     about = " ".join(line.lstrip("# ").strip() for line in text.splitlines()[:1] if line.startswith("#"))
     if len(operations) != 1 or operations[0].kind != "query" or not operations[0].name or not about:
-        wish = "a file has one query with a name, below a comment of one line that says what it is for"
-        raise ValueError(f"{file.name} is no tool\nhint: {wish}")
+        wish = "write one named query, below a one-line comment that describes it"
+        raise ValueError(f"{file.name} is not a valid tool\nhint: {wish}")
     if any(variable.name == "ctx" for variable in operations[0].variables):
         raise ValueError(f"{file.name}: a variable cannot be called ctx\nhint: rename it")
     return Declared(_HUMP.sub("_", operations[0].name).lower(), about, text, operations[0].variables)
@@ -72,7 +72,7 @@ def _read(file: Path) -> Declared:
 
 def _parameter(variable: Variable) -> Parameter:
     kind = _type(variable.type)
-    about = f"{variable.type}, of the API"
+    about = f"GraphQL type {variable.type}"
     if variable.required:
         return Parameter(variable.name, Parameter.KEYWORD_ONLY, default=Field(description=about), annotation=kind)
     optional = Field(default=None, description=about)
@@ -80,7 +80,7 @@ def _parameter(variable: Variable) -> Parameter:
 
 
 def _type(written: str) -> Any:
-    """Return the type of Python for a type of GraphQL; enumerations, inputs and scalars of the API are its own affair."""
+    """Return the Python type for a GraphQL type; `Any` for enumerations, inputs and custom scalars, which the API validates."""
     plain = written.removesuffix("!")
     if plain.startswith("["):
         return list[_type(plain[1:-1])]  # type: ignore[misc] # made at run time

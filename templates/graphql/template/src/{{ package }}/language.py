@@ -1,4 +1,4 @@
-"""Reads GraphQL documents as far as permissions and bounds need it: which operations, with which variables, how deep and wide. Pure."""
+"""Parser for GraphQL documents that returns operations, variables, depth and number of fields, to check limits and permissions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 __all__ = ["LanguageError", "Operation", "Variable", "read_operations"]
 
 _KINDS: Final = ("query", "mutation", "subscription")
-_NESTED: Final = 60  # levels that are read at all
-_FRAGMENTS: Final = 50
+_NESTED: Final = 60  # maximum levels, which bounds recursion
+_FRAGMENTS: Final = 50  # maximum number of fragments
 _CLOSES: Final = {"(": ")", "[": "]", "{": "}"}
-# What stands between tokens is as the specification has it, so that no server reads another document than the one that was looked at.
+# Ignored characters follow the specification exactly, so that every server parses the document that was checked here.
 _TOKEN: Final = re.compile(
     r'(?P<ignored>[ \t\n\r,\ufeff]+|#[^\n\r]*)|(?P<string>"""(?:\\"""|(?!""").)*"""|"(?!"")(?:\\.|[^"\\\n\r])*")'
     r"|(?P<name>[_A-Za-z][_0-9A-Za-z]*)|(?P<number>-?[0-9](?:[0-9.eE+-])*)|(?P<sign>\.\.\.|[!$&()\[\]{}:=@|])",
@@ -21,12 +21,12 @@ _TOKEN: Final = re.compile(
 
 
 class LanguageError(ValueError):
-    """It is no document of operations; the message is for whoever wrote it."""
+    """Raised for an invalid document; the message is for its author."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of an operation: its type as it is written, such as `[ID!]!`."""
+    """A variable of an operation, with its type in GraphQL notation, such as `[ID!]!`."""
 
     name: str
     type: str
@@ -34,13 +34,13 @@ class Variable:
 
     @property
     def required(self) -> bool:
-        """Whether it must be given."""
+        """Return True if the variable has no default and is not nullable."""
         return self.type.endswith("!") and not self.has_default
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A query, mutation or subscription; `depth` and `fields` count what its fragments bring along."""
+    """A query, mutation or subscription; `depth` and `fields` include its fragments."""
 
     kind: str
     name: str
@@ -51,7 +51,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """What stands between braces: the spreads of fragments with the level at which each stands."""
+    """A selection set; `spreads` has the fragment spreads with their levels."""
 
     depth: int
     fields: int
@@ -62,7 +62,7 @@ def read_operations(text: str) -> list[Operation]:
     """Return the operations of a document.
 
     Raises:
-        LanguageError: it cannot be read, has no operation, or its fragments lead in a circle.
+        LanguageError: the document is invalid, has no operation, or its fragments form a cycle.
     """
     reader = _Reader(_tokens(text))
     read = reader.document()
@@ -89,7 +89,7 @@ def _tokens(text: str) -> list[str]:
 def _whole(
     selection: _Selection, fragments: dict[str, _Selection], known: dict[str, tuple[int, int]], within: tuple[str, ...]
 ) -> tuple[int, int]:
-    """Return depth and fields of a selection with its fragments."""
+    """Return depth and number of fields of a selection, including its fragments."""
     depth, fields = selection.depth, selection.fields
     for name, level in selection.spreads:
         if name in within:
@@ -104,7 +104,7 @@ def _whole(
 
 
 class _Reader:
-    """Goes through the tokens of a document once."""
+    """Recursive descent parser over the tokens of a document."""
 
     def __init__(self, tokens: list[str]) -> None:
         self.fragments: dict[str, _Selection] = {}
@@ -112,11 +112,11 @@ class _Reader:
         self._at = 0
 
     def document(self) -> list[tuple[str, str, tuple[Variable, ...], _Selection]]:
-        """Return the operations; fragments are kept."""
+        """Return the operations, and store the fragments."""
         found = []
         while self._at < len(self._tokens):
             word = self._peek()
-            if word.startswith('"') and self._at + 1 < len(self._tokens):  # what describes the operation
+            if word.startswith('"') and self._at + 1 < len(self._tokens):  # description of the operation
                 self._at += 1
             elif word == "fragment":
                 self._fragment()
@@ -129,14 +129,14 @@ class _Reader:
             elif word == "{":
                 found.append(("query", "", (), self._selection(1)))
             else:
-                raise LanguageError(f"{word[:40]!r} begins no operation: a document has queries, and fragments.")
+                raise LanguageError(f"{word[:40]!r} does not start an operation: a document has queries and fragments.")
         return found
 
     def _fragment(self) -> None:
         self._at += 1
         name = self._name()
         if self._next() != "on":
-            raise LanguageError(f"After fragment {name} comes on, and a type.")
+            raise LanguageError(f"Expected 'on' and a type after fragment {name}.")
         self._name()
         self._directives()
         if name in self.fragments or len(self.fragments) == _FRAGMENTS:
@@ -186,7 +186,7 @@ class _Reader:
                 self._value()
 
     def _value(self) -> None:
-        """Pass by a value, or by arguments in parentheses."""
+        """Skip a value, or arguments in parentheses."""
         open_ends = []
         while True:
             sign = self._next()
@@ -195,7 +195,7 @@ class _Reader:
             elif sign in _CLOSES:
                 open_ends.append(_CLOSES[sign])
             elif sign in _CLOSES.values() and (not open_ends or open_ends.pop() != sign):
-                raise LanguageError(f"{sign!r} closes nothing.")
+                raise LanguageError(f"{sign!r} has no matching bracket.")
             if not open_ends:
                 return
 
@@ -204,7 +204,7 @@ class _Reader:
             raise LanguageError(f"The document has more than {_NESTED} levels.")
         self._expect("{")
         if self._peek() == "}":
-            raise LanguageError("{ } selects nothing: name fields.")
+            raise LanguageError("{ } selects nothing: add fields.")
         depth, fields = level, 0
         spreads: list[tuple[str, int]] = []
         while self._peek() != "}":
@@ -253,9 +253,9 @@ class _Reader:
     def _name(self) -> str:
         token = self._next()
         if not token[:1].isidentifier():
-            raise LanguageError(f"{token[:40]!r} stands where a name is expected.")
+            raise LanguageError(f"Expected a name, found {token[:40]!r}.")
         return token
 
     def _expect(self, sign: str) -> None:
         if (token := self._next()) != sign:
-            raise LanguageError(f"{token[:40]!r} stands where {sign!r} is expected.")
+            raise LanguageError(f"Expected {sign!r}, found {token[:40]!r}.")

@@ -1,4 +1,4 @@
-"""Pages of a connection, as Relay has them: `pageInfo` with `hasNextPage` and `endCursor`, and `nodes` or `edges`. Pure."""
+"""Pages of a Relay connection: `pageInfo` with `hasNextPage` and `endCursor`, and `nodes` or `edges`."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Any, Final
 
 __all__ = ["Page", "PageError", "read_page"]
 
-_DEEP: Final = 100
+_DEEP: Final = 100  # maximum levels to search
 
 
 class PageError(ValueError):
-    """The answer has not one connection; the message is for a model."""
+    """Raised unless a response has exactly one connection; the message is for a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The items of one page. `following` is the cursor of the next; null at the end."""
+    """Items of one page. `following` is the cursor of the next page, or None."""
 
     items: list[Any]
     following: str | int | None
 
 
 def read_page(data: dict[str, Any]) -> Page:
-    """Return the page that is in an answer.
+    """Return the page in the data of a response.
 
     Raises:
-        PageError: there is none, or more than one.
+        PageError: the data does not have exactly one connection, or the cursor is missing.
     """
     found = list(_connections(data, 0))
     if len(found) != 1:
-        wish = "ask for pageInfo { hasNextPage endCursor } in one connection, beside its nodes or edges { node { … } }"
-        raise PageError(f"The answer has {len(found)} connections with pageInfo: {wish}.")
+        wish = "ask for pageInfo { hasNextPage endCursor } in one connection, next to its nodes or edges { node { … } }"
+        raise PageError(f"The response has {len(found)} connections with pageInfo: {wish}.")
     (one,) = found
     items = one.get("nodes")
     if not isinstance(items, list):
@@ -41,12 +41,12 @@ def read_page(data: dict[str, Any]) -> Page:
     info = one["pageInfo"]
     more, cursor = info.get("hasNextPage") is True, info.get("endCursor")
     if more and (isinstance(cursor, bool) or not isinstance(cursor, str | int)):
-        raise PageError("The API says that there is another page, and not where it begins: ask for pageInfo { hasNextPage endCursor }.")
+        raise PageError("The API reports another page without a valid cursor: ask for pageInfo { hasNextPage endCursor }.")
     return Page(items, cursor if more else None)
 
 
 def _connections(value: Any, depth: int) -> Iterator[dict[str, Any]]:
-    """Yield the outermost connections: those within a node are the query's own affair."""
+    """Yield the outermost connections. Connections within a node are not paged."""
     if isinstance(value, dict) and depth < _DEEP:
         if isinstance(value.get("pageInfo"), dict):
             yield value

@@ -1,4 +1,4 @@
-"""The schema of the API: read from introspection, searched, and shown in small parts. Pure."""
+"""The schema of the API: parses an introspection result, searches it, and shows single types."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Final
 
 __all__ = ["INTROSPECTION", "Found", "Schema", "SchemaError", "TypeText", "clean"]
 
-_SHORT: Final = 2  # letters of a word that says nothing, where there are others
-_WRAPPED: Final = 7  # lists and "!" around a type
+_SHORT: Final = 2  # letters; words this short are ignored if there are longer ones
+_WRAPPED: Final = 7  # nesting of lists and "!" around a type
 _DESCRIBED: Final = 300  # characters of a description
-_LINES: Final = 80  # of a type, in one answer
-_UNSEEN: Final = {"Cf", "Cc", "Cs", "Co", "Cn"}  # categories of characters that nobody sees
+_LINES: Final = 80  # lines of a type in one result
+_UNSEEN: Final = {"Cf", "Cc", "Cs", "Co", "Cn"}  # Unicode categories of invisible characters
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
@@ -35,11 +35,11 @@ def _introspection() -> str:
 
 
 INTROSPECTION: Final = _introspection()
-"""What is asked; of no newer part of the language than every server has."""
+"""Introspection query, limited to what every server supports."""
 
 
 class SchemaError(ValueError):
-    """It is no schema, or it has not what was asked for; the message is for a model."""
+    """Raised for an invalid schema or an unknown type; the message is for a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class TypeText:
-    """A type as it is written in a schema. `next_offset` is where the rest begins; null at the end."""
+    """A type in schema notation. `next_offset` is the offset of the next part; null at the end."""
 
     name: str
     text: str
@@ -64,10 +64,10 @@ class Schema:
     """The types of an API.
 
     Args:
-        data: what introspection answered, with `__schema` or what is in it.
+        data: an introspection result, with or without its key `__schema`.
 
     Raises:
-        SchemaError: it is none.
+        SchemaError: `data` is not an introspection result.
     """
 
     def __init__(self, data: Any) -> None:
@@ -78,10 +78,10 @@ class Schema:
             self.mutation: str = (schema.get("mutationType") or {}).get("name", "")
             self._parts = list(self._all())
         except (AttributeError, KeyError, TypeError):
-            raise SchemaError("The answer to introspection is no schema.") from None
+            raise SchemaError("The introspection result is not a schema.") from None
 
     def search(self, words: str, limit: int) -> tuple[list[Found], bool]:
-        """Return the parts that fit words best, and whether there are more. What can be asked first comes before the rest."""
+        """Return the parts that match best, and True if there are more. Of equal matches, queries and mutations come first."""
         wanted = _split(words)
         scored = [
             (score, -at, found) for at, (known, found) in enumerate(self._parts) if (score := _fits(wanted, known, found))
@@ -90,10 +90,10 @@ class Schema:
         return [found for _, _, found in scored[:limit]], len(scored) > limit
 
     def show(self, name: str, offset: int = 0) -> TypeText:
-        """Return a type as a schema has it.
+        """Return a type in schema notation, from a line offset.
 
         Raises:
-            SchemaError: there is none of this name.
+            SchemaError: no type has this name.
         """
         if (one := self.types.get(name)) is None:
             near = sorted(known for known in self.types if name.lower() in known.lower())[:10]
@@ -107,7 +107,7 @@ class Schema:
         return TypeText(name, text, len(lines), end if end < len(lines) else None)
 
     def _all(self) -> Iterator[tuple[frozenset[str], Found]]:
-        """Yield each part with its words: fields of queries and mutations first."""
+        """Yield each part with the words of its name; fields of queries and mutations first."""
         first = [self.types[name] for name in (self.query, self.mutation) if name in self.types]
         rest = [one for one in self.types.values() if one not in first and not one["name"].startswith("__")]
         for one in (*first, *rest):
@@ -121,7 +121,7 @@ class Schema:
 
 
 def clean(text: str | None, most: int = _DESCRIBED) -> str:
-    """Return a text on one line, without characters that nobody sees, and cut."""
+    """Return a text on one line, without invisible characters, cut after `most` characters."""
     kept = "".join(one if unicodedata.category(one) not in _UNSEEN else " " * (one in "\t\r\n") for one in text or "")
     joined = " ".join(kept.split())
     return joined if len(joined) <= most else f"{joined[:most]}…"
@@ -137,7 +137,7 @@ def _known(*names: str) -> frozenset[str]:
 
 
 def _fits(wanted: list[str], known: frozenset[str], found: Found) -> int:
-    """Return how well a part fits: a word of its name counts more than one that is in its description."""
+    """Return a score of a match: words in the name count more than words in the description."""
     about = found.about.lower()
     score = 0
     for word in wanted:

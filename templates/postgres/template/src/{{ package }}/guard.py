@@ -1,10 +1,11 @@
-"""What a text of SQL may call and begins with, looked at before it is sent. It reads too much rather than too little. Pure.
+"""Extraction of the names that an SQL statement may call, before it is sent. It overestimates on purpose.
 
-A statement names a function in two ways: `name(…)`, and `(value).name`, which PostgreSQL takes for `name(value)`. Both are read from the text, and the
-catalog is asked which of these names are volatile functions. What a statement has no name of, the catalog knows: operators, aggregates and domains that are
-made from such functions. Three other ways were weighed, not tried, and seem to do less: EXPLAIN VERBOSE leaves out what stands in LIMIT, in VALUES and in the
-frames of windows; a temporary view and its dependencies need a transaction that writes, no parameters and no standby, and say nothing of functions that
-PostgreSQL itself brings; debug_print_parse is complete, and writes every query with its values into the log of the server.
+A statement calls a function as `name(…)`, or as `(value).name`, which PostgreSQL treats as `name(value)`. Both are extracted
+from the text, and a query on the catalog finds out which of these names are volatile functions. The same query finds operators,
+aggregates and domains that use volatile functions, whose names do not appear in the statement.
+
+Alternatives seem to cover less: EXPLAIN VERBOSE omits LIMIT, VALUES and window frames; dependencies of a temporary view omit built-in
+functions, and need a writable transaction without parameters. debug_print_parse is complete, but logs every query with its values.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _HARMLESS_ONES: Final = (
     *("pg_relation_size", "pg_table_size", "pg_indexes_size", "pg_total_relation_size", "pg_database_size", "pg_tablespace_size"),
 )
 HARMLESS: Final = frozenset({*(f"pg_catalog.{name}" for name in _HARMLESS_ONES), "uuid-ossp.uuid_generate_v4", "pgcrypto.gen_random_uuid"})
-"""Functions that PostgreSQL calls volatile, and that change and reveal nothing, each with the schema or the extension that it is of."""
+"""Volatile functions that change and reveal nothing, as `schema.name` or `extension.name`."""
 
 RUNS_TEXT: Final = frozenset(
     {
@@ -27,12 +28,12 @@ RUNS_TEXT: Final = frozenset(
         *("crosstab", "crosstab2", "crosstab3", "crosstab4", "crosstab_hash", "connectby", "xpath_table", "ts_stat", "ts_rewrite"),
     }
 )
-"""Functions that run a text as SQL, in which nobody looks for what it calls."""
+"""Functions that run a text as SQL. The calls within that text cannot be checked."""
 
 _NAME: Final = r"[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*"
-# As much of a quoted name as can count is read from each quotation mark, so that many of them cost no square of their number.
+# The bound keeps the time linear if there are many quotation marks; PostgreSQL cuts longer names anyway.
 _IN_QUOTES: Final = r'(?="((?:[^"]|""){1,130}))'
-# A comment may stand before and behind a name: then the name counts as called, and as one behind a dot.
+# A name next to a comment counts as called, and as a name after a dot, because the comment may hide the parenthesis or dot.
 _CALLED: Final = re.compile(rf'({_NAME})"?\s*(?=\(|--|/\*)')
 _CALLED_IN_QUOTES: Final = re.compile(r'(?="((?:[^"]|""){1,130})(?:"\s*(?:\(|--|/\*)|[^"]))')
 _DOT: Final = r"(?:\.|\*/|--[^\n\r]*[\n\r])\s*"
@@ -42,7 +43,7 @@ _ANY: Final = re.compile(_NAME)
 _ANY_IN_QUOTES: Final = re.compile(_IN_QUOTES)
 _ESCAPED: Final = re.compile(r'[uU]&"')
 _FIRST: Final = re.compile(r"([A-Za-z]+)(?![\w$])")
-_BYTES: Final = 63  # of a name: PostgreSQL leaves out what is behind them
+_BYTES: Final = 63  # of a name; PostgreSQL cuts longer names
 _COMMENT: Final = re.compile(r"/\*|\*/")
 _LEXEME: Final = re.compile(
     rf"""(?P<between>\s+|--[^\n\r]*|;)|(?P<comment>/\*)|[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?P<tag>\$(?:{_NAME})?\$).*?(?P=tag)|{_NAME}|.""",
@@ -51,36 +52,36 @@ _LEXEME: Final = re.compile(
 
 
 def called_names(sql: str) -> list[str]:
-    """Return every name that may be a function before its arguments: as it is written, and folded and cut as PostgreSQL does.
+    """Return every name that may be a function call `name(…)`: as written, and lowercased and cut as by PostgreSQL.
 
-    What stands in literals and comments is in it as well, for telling them apart is where such readers are deceived.
+    Names in literals and comments are included, because attackers exploit mistakes in telling them apart.
     """
     return _spellings(sql, _CALLED, _CALLED_IN_QUOTES)
 
 
 def attribute_names(sql: str) -> list[str]:
-    """Return every name behind a dot, which may be a function of what stands before it; otherwise as `called_names`."""
+    """Return every name after a dot, which may call a function on the value before it; otherwise as `called_names`."""
     return _spellings(sql, _ATTRIBUTE, _ATTRIBUTE_IN_QUOTES)
 
 
 def all_names(sql: str) -> list[str]:
-    """Return every name, which may be that of a type; otherwise as `called_names`."""
+    """Return every name, because each may be a type; otherwise as `called_names`."""
     return _spellings(sql, _ANY, _ANY_IN_QUOTES)
 
 
 def has_escaped_names(sql: str) -> bool:
-    """Whether a name may be spelled by numbers of characters, after U&."""
+    """Return True if a name may contain Unicode escapes (U&"…")."""
     return bool(_ESCAPED.search(sql))
 
 
 def first_word(sql: str) -> str:
-    """Return the word that a trimmed statement begins with, in capitals; "" where it begins with something else."""
+    """Return the first word of a trimmed statement in capitals, or ""."""
     match = _FIRST.match(sql)
     return match[1].upper() if match else ""
 
 
 def trimmed(sql: str) -> str:
-    """Return a statement without comments before it, and without a semicolon and comments behind it; what it says is the same, and is looked at after this."""
+    """Return a statement without leading comments, and without trailing semicolons and comments."""
     begin, end, at = -1, 0, 0
     while match := _LEXEME.match(sql, at):
         at = _behind_comment(sql, at) if match["comment"] else match.end()
@@ -90,7 +91,7 @@ def trimmed(sql: str) -> str:
 
 
 def _behind_comment(sql: str, at: int) -> int:
-    """Return where a comment ends that begins here; PostgreSQL nests them."""
+    """Return the end of the comment that starts at `at`; PostgreSQL nests comments."""
     depth = 0
     for match in _COMMENT.finditer(sql, at):
         depth += 1 if match[0] == "/*" else -1

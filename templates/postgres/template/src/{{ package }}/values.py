@@ -1,4 +1,4 @@
-"""How values of columns are asked for and shown, so that the database cuts what is long before it is sent. Pure."""
+"""Conversion of column values for results. The database cuts long values before it sends them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["Rows", "Value", "expression", "shown"]
 Value = str | int | float | bool | None
 
 _TEXT: Final = 2_000  # characters of one value
-_BYTES: Final = 60  # that are shown of a value of bytes
-_EXACT: Final = 2**53  # larger whole numbers are no numbers in JavaScript
+_BYTES: Final = 60  # shown bytes of a bytea value
+_EXACT: Final = 2**53  # JavaScript rounds larger integers
 _AS_THEY_ARE: Final = frozenset({16, 20, 21, 23, 26, 700, 701})  # bool, int8, int2, int4, oid, float4, float8
 _BYTEA: Final = 17
 _VOID: Final = 2278
@@ -22,7 +22,7 @@ _VOID: Final = 2278
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a query gave. `more` says that there are further rows. Numbers with decimals, dates and all else are text."""
+    """Result of a query. `more` is true if rows were cut off. Types without an exact JSON form, such as numeric and dates, are text."""
 
     columns: list[str]
     rows: list[list[Value]]
@@ -30,7 +30,7 @@ class Rows:
 
 
 def expression(number: int, kind: int) -> sql.Composable:
-    """Return what is asked for in place of a column, by its number and the number of its type."""
+    """Return the expression to select for a column, by its index and type OID."""
     name = sql.Identifier(f"c{number}")
     if kind in _AS_THEY_ARE:
         return name
@@ -47,9 +47,9 @@ def expression(number: int, kind: int) -> sql.Composable:
 
 
 def shown(value: object) -> Value:
-    """Return a value as JSON can have it."""
+    """Return a value that JSON can represent."""
     if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"  # as PostgreSQL writes those of numeric
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"  # spelled as in PostgreSQL
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT:
         return str(value)
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)

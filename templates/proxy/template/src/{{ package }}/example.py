@@ -1,4 +1,4 @@
-"""A small MCP server to try the proxy with, and for its tests. Nothing else uses it."""
+"""A small upstream MCP server for MCPFACTORY_DEMO=1 and for tests."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def search(words: str, kind: str, limit: int = 100, trace: bool = False) -> list
     """Search titles.
 
     Args:
-        words: of the title.
+        words: part of the title.
         kind: novel or essay.
-        limit: at most so many.
-        trace: whether it says how it searched.
+        limit: maximum number of results.
+        trace: add a note on the search.
     """
     found = [title for title, of in BOOKS.items() if words.lower() in title.lower() and of == kind]
     return [*found[:limit], *(["traced"] if trace else [])]
@@ -24,21 +24,21 @@ def search(words: str, kind: str, limit: int = 100, trace: bool = False) -> list
 
 @server.tool(annotations={"readOnlyHint": True})
 def read_chapter(characters: int = 100) -> str:
-    """Read a chapter, as long as you like.
+    """Read a chapter of a chosen length.
 
     Args:
-        characters: how many it has.
+        characters: length of the chapter.
     """
     return "word " * (characters // 5)
 
 
 @server.tool
 async def order_book(title: str, ctx: Context) -> str:
-    """Order a book, once the person agrees.
+    """Order a book, after the user agreed.
 
     Args:
-        title: of the book.
-        ctx: the call, which asks.
+        title: title of the book.
+        ctx: context of the call, to ask the user.
     """
     form = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
     answer = await ctx.elicit(f"Order {title}?", form)

@@ -1,4 +1,4 @@
-"""What of the server behind is offered: the file `offer.toml`, read and checked. Pure but for reading it."""
+"""Settings of the proxy: reads and checks the file `offer.toml`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOOL: Final[dict[str, type]] = {"rename": str, "title": str, "description": str
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What is offered. `tools` are changes of tools, by the names that the server behind gives them."""
+    """Settings of the proxy; see `offer.toml`. `tools` maps upstream tool names to changes."""
 
     offer: tuple[str, ...]
     leave_out: tuple[str, ...]
@@ -28,7 +28,7 @@ class Offer:
     tools: dict[str, dict[str, Any]]
 
     def has(self, shown: str) -> bool:
-        """Whether a tool is offered, by the name that callers see."""
+        """Return True if a tool is offered, by the name that clients see."""
         name = self._own_name(shown)
         return any(fnmatchcase(name, one) for one in self.offer) and not any(fnmatchcase(name, one) for one in self.leave_out)
 
@@ -37,10 +37,10 @@ class Offer:
 
 
 def read_offer(file: Path) -> Offer:
-    """Read the file.
+    """Read the settings.
 
     Raises:
-        ValueError: it has a key that there is not, or a value of another type; nothing is offered then.
+        ValueError: the file has an unknown key or an invalid value.
     """
     data = tomllib.loads(file.read_text("utf-8"))
     _check(file.name, data, _KEYS)
@@ -48,18 +48,18 @@ def read_offer(file: Path) -> Offer:
         _check(f"{file.name}, tools.{name}", change, _TOOL)
     renamed = [change["rename"] for change in data.get("tools", {}).values() if "rename" in change]
     if len(set(renamed)) < len(renamed):
-        raise ValueError(f"{file.name}: two tools get one name\nhint: rename one of {', '.join(sorted(renamed))}")
+        raise ValueError(f"{file.name}: two tools have the same name\nhint: rename one of {', '.join(sorted(renamed))}")
     patterns = {key: tuple(map(str, data.get(key, ()))) for key in ("offer", "leave_out", "environment")}
     if data.get("longest", 50_000) < 1:
-        raise ValueError(f"{file.name}: longest is {data['longest']}\nhint: how many characters an answer may have")
+        raise ValueError(f"{file.name}: longest is {data['longest']}\nhint: set the maximum characters of a result")
     if data.get("mode", "auto") not in _MODES:
         raise ValueError(f"{file.name}: mode is {data['mode']!r}\nhint: one of {', '.join(_MODES)}")
     return Offer(**patterns, mode=data.get("mode", "auto"), longest=data.get("longest", 50_000), others=data.get("others", False), tools=data.get("tools", {}))
 
 
 def _check(where: str, data: Any, known: dict[str, type]) -> None:
-    for key, value in data.items() if isinstance(data, dict) else [("value of this kind", data)]:
+    for key, value in data.items() if isinstance(data, dict) else [(repr(data), data)]:
         if key not in known:
-            raise ValueError(f"{where}: there is no {key}\nhint: known are {', '.join(known)}")
+            raise ValueError(f"{where}: unknown key {key}\nhint: the keys are {', '.join(known)}")
         if type(value) is not known[key]:
-            raise ValueError(f"{where}: {key} is {value!r}\nhint: it is a {known[key].__name__}")
+            raise ValueError(f"{where}: {key} is {value!r}\nhint: it must be a {known[key].__name__}")

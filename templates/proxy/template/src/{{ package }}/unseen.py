@@ -1,4 +1,4 @@
-"""Texts without characters that nobody sees, and that could tell a model what no person reads. Pure."""
+"""Removal of invisible characters, which could hide instructions to a model from people."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, Final
 
 __all__ = ["seen_only"]
 
-_UNSEEN: Final = {"Cf", "Cc", "Cs", "Co", "Cn"}  # categories of Unicode
-_TEXTS: Final = ("description", "title")  # members that are read
+_UNSEEN: Final = {"Cf", "Cc", "Cs", "Co", "Cn"}  # Unicode categories of invisible characters
+_TEXTS: Final = ("description", "title")  # keys of texts that a model reads
 
 
 def seen_only(value: Any) -> Any:
-    """Return a value of JSON with the descriptions and titles in it as a person sees them."""
+    """Return a JSON value without invisible characters in its descriptions and titles."""
     if isinstance(value, list):
         return [seen_only(one) for one in value]
     if not isinstance(value, dict):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 MODES: Final = ("full", "search")
-DIALECTS: Final = ("standard", "plain", "flat")  # the rows of `dialects`, which is loaded when one is asked for
+DIALECTS: Final = ("standard", "plain", "flat")  # keys of `schemas.dialects.DIALECTS`, which is loaded on demand
 _FULL: Final = "full"
 _READ_ONLY: Final = "read-only"
 
@@ -33,12 +33,12 @@ class Catalog:
     """The generated tools of one server.
 
     Attributes:
-        title: what the API is called, for the model; "" until a manifest is mounted.
+        title: the API's name for the model; "" until a manifest is mounted.
         mode: the selected mode.
         profile: the selected profile.
         dialect: the selected dialect.
-        environment_error: why what the environment selects does not exist; "" when it does.
-        notices: lines for the person who starts the server.
+        environment_error: message if the environment selects an unknown mode, profile or dialect, else "".
+        notices: lines for the operator.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -54,7 +54,7 @@ class Catalog:
         self._listed: list[str] = []
 
     def add(self, rows: Sequence[GeneratedTool], profiles: Mapping[str, Sequence[str]]) -> None:
-        """Take in the tools of one manifest, and the profiles that it defines; `select` then shows them.
+        """Add the tools and profiles of one manifest; call `select` afterwards to list the tools.
 
         Raises:
             ValueError: a name is taken.
@@ -68,14 +68,14 @@ class Catalog:
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """The names of all profiles."""
+        """Return the names of all profiles."""
         return (_FULL, _READ_ONLY, *(name for name in self._profiles if name not in {_FULL, _READ_ONLY}))
 
     def select(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> None:
         """List the tools of a profile in a mode and a dialect; None keeps the current choice.
 
         Raises:
-            CatalogueError: the mode, profile or dialect does not exist; nothing has changed.
+            CatalogError: the mode, profile or dialect is unknown; the selection stays unchanged.
         """
         mode, profile, dialect = mode or self.mode, profile or self.profile, dialect or self.dialect
         if mode not in MODES:
@@ -89,7 +89,7 @@ class Catalog:
         self._update_listed()
 
     def select_from_environment(self, environ: Mapping[str, str]) -> None:
-        """`select` what the environment asks for; what cannot be is kept as the complaint that `run` ends with."""
+        """Select by environment variables; keep an error in `environment_error` until the server starts."""
         try:
             self.select(*(environ.get(f"MCPFACTORY_{one}") for one in ("MODE", "PROFILE", "DIALECT")))
         except CatalogError as error:
@@ -121,7 +121,7 @@ class Catalog:
         self._registry.version += 1
 
     def _in_dialect(self, rows: dict[str, GeneratedTool]) -> dict[str, GeneratedTool]:
-        """Return the rows in the dialect, under the names that they have in it."""
+        """Return the rows adapted to the dialect, by their names in it."""
         if self.dialect == DIALECTS[0]:
             return rows
         from mcpfactory_runtime.schemas.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
@@ -148,10 +148,7 @@ class Catalog:
         }
 
     def _offers(self, tool: Tool) -> bool:
-        """Return True if `read-only` includes a tool of the registry.
-
-        Of hand-written tools it includes those that only read.
-        """
+        """Return True if the `read-only` profile includes a tool: a listed generated one, or one that only reads."""
         return tool.name in self._listed or _reads(tool)
 
     def _includes(self, row: GeneratedTool) -> bool:
@@ -161,7 +158,7 @@ class Catalog:
 
 
 def _in_dialect(tool: Tool, name: str, limits: Limits) -> Tool:
-    """Return a view of the tool with another name and schema. It runs the same handler and checks as the tool does."""
+    """Return a view of a tool with another name and schema, but the same handler and argument checks."""
     from mcpfactory_runtime.schemas.dialects import adapt_tool  # noqa: PLC0415 - most clients need none
 
     def load(view: Tool) -> None:

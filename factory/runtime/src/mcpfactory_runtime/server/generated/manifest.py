@@ -9,7 +9,7 @@ docs/architecture.md, "Generated server".
 
 A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the
 call. A hook after a call may return a different result. Hooks run in the order of their definition, including
-for calls through search mode, as a task, or by `Context.call`. They apply to generated tools only; handwritten
+for calls through search mode, as a task, or by `Context.call`. They apply to generated tools only; hand-written
 tools do not need hooks.
 
 MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. APIs do not always
@@ -54,12 +54,12 @@ from mcpfactory_runtime.types import Json
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
 
-_SHOWN: Final = 5  # places that were cut, which are named
-_FORMAT: Final = 1
+_NAMED: Final = 5  # maximum number of shortened or missing parts that a note names
+_FORMAT: Final = 1  # supported version of `manifest.json`
 
 
 class ManifestError(Exception):
-    """The manifest is missing, damaged, or of another format. The message says how to repair it."""
+    """Error for a manifest that is missing, damaged, or of another format."""
 
 
 def mount(
@@ -71,21 +71,21 @@ def mount(
     environ: Mapping[str, str],
     loaded: Callable[[Tool], None] | None = None,
 ) -> int:
-    """Register the tools of a `_generated` folder, in the mode and the profile that are asked for.
+    """Register the tools of a `_generated` folder, in the selected mode, profile and dialect.
 
     Args:
-        catalog: where the tools go.
-        folder: the `_generated` package directory; its `manifest.json` is read now.
+        catalog: receives the tools.
+        folder: the `_generated` package directory with `manifest.json`.
         package: the import name of that directory.
-        title: what the API is called when the manifest does not say.
-        environ: MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT in it win over what the manifest says.
-        loaded: is called with each tool of one operation whose function was loaded.
+        title: the API's name if the manifest has none.
+        environ: environment; MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT override the manifest.
+        loaded: called with each single-operation tool after its function is loaded.
 
     Returns:
-        How many tools there are.
+        The number of tools in the manifest.
 
     Raises:
-        ManifestError: see there.
+        ManifestError: the manifest is missing, damaged, or of another format.
         ValueError: a name is taken.
     """
     path = folder / "manifest.json"
@@ -104,8 +104,8 @@ def mount(
     rows = []
     for wire in tools:
         reference, operation = wire.pop("handler"), wire.pop("operation", "")
-        how = load.workflow if wire.pop("steps", None) else load
-        tool = Tool(wire["name"], wire, partial(how, reference=reference))
+        loader = load.workflow if wire.pop("steps", None) else load
+        tool = Tool(wire["name"], wire, partial(loader, reference=reference))
         rows.append(GeneratedTool(tool, operation, reference.partition(":")[0]))
     catalog.title = catalog.title or manifest.get("server", {}).get("title") or title
     catalog.add(rows, manifest.get("profiles", {}))
@@ -123,7 +123,7 @@ def _notices(addresses: Json, environ: Mapping[str, str]) -> list[str]:
     prefix = addresses["prefix"]
     if not environ.get(f"{prefix}_BASE_URL") and not environ.get("MCPFACTORY_BASE_URL"):
         return []
-    from mcpfactory_runtime.upstream.operation import ServerAddress  # noqa: PLC0415 - few APIs are moved
+    from mcpfactory_runtime.upstream.operation import ServerAddress  # noqa: PLC0415 - few operators change the address
     from mcpfactory_runtime.upstream.secrets import Settings  # noqa: PLC0415 - as above
     from mcpfactory_runtime.upstream.servers import Addresses, unchanged_servers_notice  # noqa: PLC0415 - as above
 
@@ -133,7 +133,7 @@ def _notices(addresses: Json, environ: Mapping[str, str]) -> list[str]:
 
 
 class _Loader:
-    """Loads a generated tool's function; all of one package share the upstream client."""
+    """Loader of generated functions; all functions of a package share its upstream client."""
 
     def __init__(self, package: str, loaded: Callable[[Tool], None] | None) -> None:
         self._package = package
@@ -154,7 +154,7 @@ class _Loader:
         tool.load = None
 
     def workflow(self, tool: Tool, *, reference: str) -> None:
-        """Load a workflow: it calls them by way of the context."""
+        """Load a workflow, which calls other tools through its context."""
         module, _, function = reference.partition(":")
         tool.bind = argument_binder(tool.wire["inputSchema"])
         tool.handler = getattr(import_module(f"{self._package}.{module}"), function)
@@ -172,8 +172,8 @@ def _bounded_result(value: Any) -> Json:
         return free_result(value)
     shown, cuts = shorten(value, MAX_TEXT)
     result = free_result(shown)
-    said = "; ".join(map(str, cuts[:_SHOWN]))
-    result["content"].append({"type": "text", "text": f"[Cut: the answer has {size:,} characters; this shows {said}.]"})
+    kept = "; ".join(map(str, cuts[:_NAMED]))
+    result["content"].append({"type": "text", "text": f"[Cut: the answer has {size:,} characters; this shows {kept}.]"})
     return result
 
 
@@ -181,12 +181,12 @@ Before = Callable[["ToolCall"], Awaitable[None] | None]
 After = Callable[["ToolCall", "ToolResult"], "Awaitable[ToolResult | None] | ToolResult | None"]
 Hook = TypeVar("Hook", bound=Callable[..., Any])
 
-_CONTEXT: Final = " context"  # no argument of a tool has a space
+_CONTEXT: Final = " context"  # with a space, which names of arguments never have
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a generated tool. `arguments` may be changed in place."""
+    """A call of a generated tool. Hooks may change `arguments` in place."""
 
     name: str
     arguments: dict[str, Any]
@@ -194,32 +194,32 @@ class ToolCall:
 
 
 class Hooks:
-    """The hooks of a server, by the name of the tool; "" for all generated tools."""
+    """Hooks of a server: functions that run before and after calls of generated tools."""
 
     def __init__(self) -> None:
         self._before: list[tuple[frozenset[str], Before]] = []
         self._after: list[tuple[frozenset[str], After]] = []
 
     def add_before(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
-        """Register a hook.
+        """Register a hook that runs before the named tools, or all if `names` is empty.
 
         Raises:
-            ValueError: a name is that of no generated tool.
+            ValueError: a name is not in `known`.
         """
         self._before.append((_checked(names, known), hook))
         return hook
 
     def add_after(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
-        """Register a hook.
+        """Register a hook that runs after the named tools, or all if `names` is empty.
 
         Raises:
-            ValueError: a name is that of no generated tool.
+            ValueError: a name is not in `known`.
         """
         self._after.append((_checked(names, known), hook))
         return hook
 
     def wrap(self, tool: Tool) -> None:
-        """Put the hooks of a tool that was just loaded around its handler."""
+        """Wrap the handler of a newly loaded tool in its hooks."""
         before = [hook for names, hook in self._before if not names or tool.name in names]
         after = [hook for names, hook in self._after if not names or tool.name in names]
         inner = tool.handler
@@ -228,12 +228,12 @@ class Hooks:
 
         async def handler(**arguments: Any) -> Any:
             call = ToolCall(tool.name, arguments, arguments.pop(_CONTEXT))
-            for early in before:
-                if isawaitable(waiting := early(call)):
-                    await waiting
+            for before_hook in before:
+                if isawaitable(pending := before_hook(call)):
+                    await pending
             result: Any = await inner(**call.arguments)
-            for late in after:
-                other = late(call, result)
+            for after_hook in after:
+                other = after_hook(call, result)
                 result = (await other if isawaitable(other) else other) or result
             return result
 
@@ -250,15 +250,12 @@ def _checked(names: tuple[str, ...], known: Container[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-_DIGITS: Final = (
-    17  # of a fraction: as many as programs write so that another reads the same number (IEEE 754, binary64)
-)
-_NAMED_PLACES: Final = 5  # places that a note names
+_DIGITS: Final = 17  # digits of a fraction; programs write no more for a number of IEEE 754, binary64
 _REMOVED: Final = object()
 
 
 def conforming(schema: Json) -> Converter:
-    """Return a converter whose results keep to the output schema of their tool."""
+    """Return a converter that makes results conform to a tool's output schema (see the module's docstring)."""
 
     def convert(value: Any) -> Json:
         result = free_result(value)
@@ -279,21 +276,21 @@ def _repaired(result: Json, structured: Any, schema: Json) -> Json:
     if absent:
         return {
             **{key: one for key, one in result.items() if key != "structuredContent"},
-            "content": [*result["content"], _note(f"{_ANOTHER} {absent[0]} is missing. {_DONE}")],
+            "content": [*result["content"], _note(f"{_MISMATCH} {absent[0]} is missing. {_DONE}")],
             "isError": True,
         }
     content = result["content"]
     if missing:
         names = [name or "everything" for name in missing]
-        more = f" and {len(names) - _NAMED_PLACES} more" if len(names) > _NAMED_PLACES else ""
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         content = [
             *content,
-            _note(f"{_ANOTHER} {', '.join(names[:_NAMED_PLACES])}{more} is not in the structured content."),
+            _note(f"{_MISMATCH} {', '.join(names[:_NAMED])}{more} is not in the structured content."),
         ]
     return {**result, "content": content, "structuredContent": kept}
 
 
-_ANOTHER: Final = "Note: the API answered otherwise than its document says:"
+_MISMATCH: Final = "Note: the API's response does not match its document:"
 _DONE: Final = "The call itself was carried out: do not repeat it because of this."
 
 
@@ -309,7 +306,7 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: 
     if not isinstance(schema, Mapping):
         return value
     if isinstance(value, str) and not _is_of(value, schema):
-        value = _meant(value)
+        value = _scalar_from_text(value)
     if not _is_of(value, schema):
         if value is not None:
             missing[place] = None
@@ -322,8 +319,8 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: 
     return value
 
 
-def _meant(text: str) -> Any:
-    """Return the number or the truth value that a text is in JSON; else, or where digits would be lost, the text."""
+def _scalar_from_text(text: str) -> Any:
+    """Return the number or boolean that a text is in JSON; the text itself if it is neither, or digits would be lost."""
     found = number_from_text(text)
     if found is text:
         return boolean_from_text(text)

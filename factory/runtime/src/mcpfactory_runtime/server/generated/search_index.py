@@ -8,8 +8,8 @@ Indexing a thousand tools takes a few tenths of a second. The ranking is BM25F (
   misspelled words;
 - tools that match more of the question's words win over those that repeat one of them, and so do tools whose name and
   path have no further words (`list_invoices` over `list_invoice_lines`);
-- a question that reads prefers tools that read, one that writes prefers the method that its verb suggests, one about
-  several things prefers tools that list;
+- a question about reading prefers tools that read, one about writing prefers the method that its verb suggests, and
+  one about several things prefers tools that list;
 - operations that differ only in their method or version appear once among the first results.
 """
 
@@ -44,22 +44,21 @@ _SEGMENT: Final = re.compile(r"[/#]")
 _READING: Final = frozenset({"GET"})
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"})
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delet", "head"})
-_ONE: Final = frozenset({"get", "read"})  # verbs of names that give one thing
+_ONE: Final = frozenset({"get", "read"})  # verbs of tools that return one item
 _OLD: Final = re.compile(r"deprecated|legacy", re.IGNORECASE)
 
-# Limits on the indexed data of one tool; the rest is detail.
-_DESCRIPTION: Final = 500
-_DETAILS: Final = 20
-_DETAIL: Final = 120
-_NAMES: Final = 60
-_VALUES: Final = 80
-_VALUE: Final = 40
-_DEPTH: Final = 4
+# Limits on the indexed data of one tool, so that long schemas do not slow down the index.
+_DESCRIPTION: Final = 500  # characters of the description
+_DETAILS: Final = 20  # descriptions of arguments
+_DETAIL: Final = 120  # characters of each
+_NAMES: Final = 60  # names of arguments
+_VALUES: Final = 80  # values of enumerations
+_VALUE: Final = 40  # characters of a value; longer ones are skipped
+_DEPTH: Final = 4  # levels of nested schemas
 
-
-_SUPPORT: Final = 0.5  # part of the tools that must agree on what a word of descriptions is about
-_LIFT: Final = 3.0  # how much more often than elsewhere
-_COMMON: Final = 0.2  # a word that more tools than this part have says nothing
+_SUPPORT: Final = 0.5  # minimum fraction of a word's tools that share a subject
+_LIFT: Final = 3.0  # minimum frequency of the subject among them, relative to all tools
+_COMMON: Final = 0.2  # maximum fraction of all tools that have the word; more common words mean nothing specific
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +73,15 @@ class RankingWeights:
         learned: weight of a word that descriptions use together with the word.
         compound: weight of two words that are written as one.
         misspelt: weight of a word that differs by one or two letters.
-        verb: weight of the verb at which a question begins.
+        verb: weight of the verb with which a question begins.
         pronoun: weight of "my".
-        distances: weights of terms by their distance from the point.
+        distances: weights of terms by `Term.distance`.
         again: weight of a tool's word that has already matched another word of the question.
         coverage: influence of the fraction of the question's words that a tool matches.
         fit: influence of the fraction of a tool's name and path that the question matches.
         method: factor for a tool whose method the question suggests.
         other_method: factor for a tool with another method.
-        amount: factor for a tool that lists if several things are asked for, or returns one if one is.
+        amount: factor for a tool that returns a list if the question asks for several things, or one thing if for one.
         leaf: factor for a tool whose last resource the question names.
         deprecated: factor for a deprecated tool.
     """
@@ -109,7 +108,7 @@ class RankingWeights:
 
 _WEIGHTS: Final = RankingWeights()
 
-# field → (weight, usual number of words, how much longer fields are discounted)
+# field → (weight, usual number of words, discount of longer fields)
 _FIELDS: Final[dict[str, tuple[float, float, float]]] = {
     "name": (2.0, 4, 0.4),
     "title": (1.7, 6, 0.5),
@@ -150,7 +149,7 @@ class IndexedTool:
 
     @classmethod
     def from_wire(cls, wire: Json, operation: str = "", group: str = "") -> Self:
-        """Return the indexed data of a tool from its object on the wire."""
+        """Return the indexed data of a tool from its object in tools/list."""
         names: list[str] = []
         values: list[str] = []
         details: list[str] = []
@@ -169,17 +168,17 @@ class IndexedTool:
 
     @property
     def method(self) -> str:
-        """The operation's method, "" when it is not known."""
+        """Return the operation's method, "" if unknown."""
         return self.operation.partition(" ")[0]
 
     @property
     def path(self) -> str:
-        """The operation's path, "" when it is not known."""
+        """Return the operation's path, "" if unknown."""
         return self.operation.partition(" ")[2]
 
 
 def _collect(schema: Any, names: list[str], values: list[str], details: list[str], depth: int) -> None:
-    """Gather names, values and descriptions of what a schema takes, as far as the bounds go."""
+    """Collect names, values and descriptions of a schema's arguments, within the limits above."""
     if not isinstance(schema, dict) or depth > _DEPTH or len(names) >= _NAMES:
         return
     values += [value for value in schema.get("enum") or () if isinstance(value, str) and len(value) < _VALUE]
@@ -187,9 +186,9 @@ def _collect(schema: Any, names: list[str], values: list[str], details: list[str
         _collect(part, names, values, details, depth + 1)
     for name, part in properties_of(schema).items():
         names.append(name)
-        said = part.get("description") if isinstance(part, dict) else None
-        if isinstance(said, str) and len(details) < _DETAILS:
-            details.append(said[:_DETAIL])
+        text = part.get("description") if isinstance(part, dict) else None
+        if isinstance(text, str) and len(details) < _DETAILS:
+            details.append(text[:_DETAIL])
         _collect(part, names, values, details, depth + 1)
 
 
@@ -200,7 +199,7 @@ class _Traits:
     Attributes:
         core: the words of its name and path.
         leaf: the words of the last resource of its path.
-        kinds: methods of its operation, or those that its name suggests if everything is a POST.
+        methods: methods of its operation, or those that its name suggests if everything is a POST.
         lists: True if it returns several things.
         deprecated: True if it is deprecated.
         twin: number of the first tool that does the same with another method or in another version, else its own
@@ -209,14 +208,14 @@ class _Traits:
 
     core: frozenset[str]
     leaf: frozenset[str]
-    kinds: frozenset[str]
+    methods: frozenset[str]
     lists: bool
     deprecated: bool
     twin: int
 
 
 class SearchIndex:
-    """Finds entries by their number."""
+    """Index of tools; results are positions in `entries`."""
 
     def __init__(self, entries: Iterable[IndexedTool], weights: RankingWeights = _WEIGHTS) -> None:
         self._weights = weights
@@ -227,7 +226,7 @@ class SearchIndex:
         twins: dict[tuple[str, str], int] = {}
         for number, entry in enumerate(entries):
             name = _without_method(identifier_words(entry.name))
-            segments = [words for part in _SEGMENT.split(_VARIABLE.sub("", entry.path)) if (words := _cut(part))]
+            segments = [words for part in _SEGMENT.split(_VARIABLE.sub("", entry.path)) if (words := _name_words(part))]
             path = [word for words in segments for word in words]
             title = _without_method(text_words(entry.title))
             leaf = frozenset(segments[-1]) if segments else frozenset()
@@ -236,7 +235,7 @@ class SearchIndex:
             traits = _Traits(
                 core=frozenset([*name, *path]),
                 leaf=leaf,
-                kinds=_kinds(entry, name),
+                methods=_methods(entry, name),
                 lists=_lists(entry, name),
                 deprecated=_OLD.search(entry.title) is not None or _OLD.search(entry.description) is not None,
                 twin=twin,
@@ -253,15 +252,15 @@ class SearchIndex:
         """Return the best entries with their scores, best first.
 
         Args:
-            question: in plain words.
-            limit: how many.
-            within: narrows which may be found; all without it.
+            question: the question in natural language.
+            limit: maximum number of results.
+            within: positions that may be found; None means all.
         """
         return self._twins_last(self._ranked(question, within))[:limit]
 
     def _ranked(self, question: str, within: Sequence[int] | None) -> list[tuple[int, float]]:
         asked = read_question(question)
-        meant = self._meant(asked.terms)
+        meant = self._possible_words(asked.terms)
         hits = _Hits(self._weights.again)
         asked_words: dict[str, float] = {}
         for term, words in zip(asked.terms, meant, strict=True):
@@ -296,10 +295,10 @@ class SearchIndex:
         own = weights.verb if term.leads else weights.pronoun if term.options[0] == SELF else 1.0
         return own * weights.distances[term.distance]
 
-    # -- which words of the index may be meant ----------------------------------------------------------------------
+    # -- words of the index that a term may mean --------------------------------------------------------------------
 
-    def _meant(self, terms: Sequence[Term]) -> list[dict[str, float]]:
-        """Return for each term the words of the index that it may mean, and what each counts."""
+    def _possible_words(self, terms: Sequence[Term]) -> list[dict[str, float]]:
+        """Return for each term the words of the index that it may mean, with their weights."""
         meant = [self._variants(term.options) for term in terms]
         for number in range(len(terms) - 1):
             joined = terms[number].options[0] + terms[number + 1].options[0]
@@ -343,7 +342,7 @@ class SearchIndex:
         }
 
     def _misspelt(self, word: str) -> dict[str, float]:
-        """Return the words of the index that a word with a slip of the pen may be."""
+        """Return the words of the index that differ from a misspelled word by one or two letters."""
         if not (_SHORTEST <= len(word) <= _LONGEST and word.isascii()):
             return {}
         most = 1 if len(word) < _LONG else 2
@@ -356,7 +355,7 @@ class SearchIndex:
     # -- weights ----------------------------------------------------------------------------------------------------
 
     def _matches(self, words: Mapping[str, float], pronoun: bool) -> dict[int, tuple[float, float, str]]:
-        """Return each entry's score for one term, what part of the term was met, and the word that met it."""
+        """Return each entry's score for one term, the weight of the matching word, and that word."""
         found: dict[int, tuple[float, float, str]] = {}
         for word, factor in words.items():
             rarity = factor * self._rarities[word]
@@ -383,8 +382,8 @@ class SearchIndex:
             1 - weights.fit + weights.fit * self._fit(number, words)
         )
         if asked.methods:
-            factor *= weights.method if traits.kinds & asked.methods else weights.other_method
-        if "GET" in traits.kinds and (not asked.methods or "GET" in asked.methods) and asked.many == traits.lists:
+            factor *= weights.method if traits.methods & asked.methods else weights.other_method
+        if "GET" in traits.methods and (not asked.methods or "GET" in asked.methods) and asked.many == traits.lists:
             factor *= weights.amount
         if traits.leaf and words.keys() >= traits.leaf:
             factor *= weights.leaf
@@ -410,18 +409,19 @@ class _Hits:
         self._used: dict[tuple[int, str], tuple[float, float]] = {}
 
     def add(self, number: int, word: str, score: float, share: float) -> None:
-        """Count a word of an entry for a term; one that counted for another before counts less."""
+        """Add a matching word of an entry; a word that has matched another term before counts less."""
         before = self._used.get((number, word), (0.0, 0.0))
         again = self._again if before != (0.0, 0.0) else 1.0
         self._used[number, word] = (max(score, before[0]), max(share, before[1]))
-        self.scores[number] = self.scores.get(number, 0.0) + _counted(score, before[0], again)
-        self._shares[number] = self._shares.get(number, 0.0) + _counted(share, before[1], again)
+        self.scores[number] = self.scores.get(number, 0.0) + _gain(score, before[0], again)
+        self._shares[number] = self._shares.get(number, 0.0) + _gain(share, before[1], again)
 
     def coverage(self, number: int) -> float:
         return self._shares[number] / self.whole if self.whole else 0.0
 
 
-def _counted(value: float, before: float, again: float) -> float:
+def _gain(value: float, before: float, again: float) -> float:
+    """Return the value of a match: its increase over an earlier match in full, the rest multiplied by `again`."""
     return max(value - before, 0.0) * (1 - again) + value * again
 
 
@@ -430,7 +430,7 @@ def _without_method(words: list[str]) -> list[str]:
     return words[1:] if len(words) > 1 and words[0] in _METHODS and words[1] in VERBS else words
 
 
-def _kinds(entry: IndexedTool, name: Sequence[str]) -> frozenset[str]:
+def _methods(entry: IndexedTool, name: Sequence[str]) -> frozenset[str]:
     reads = entry.reads if entry.reads is not None else entry.method in _SAFE
     if reads:
         return _READING
@@ -455,11 +455,11 @@ def _word_weights(
         ("name", name),
         ("title", title),
         ("path", path),
-        ("group", _cut(entry.group)),
+        ("group", _name_words(entry.group)),
         ("description", text_words(entry.description[:_DESCRIPTION])),
-        ("arguments", [word for one in entry.arguments for word in _cut(one)]),
-        ("values", [word for one in entry.values for word in _cut(one)]),
-        ("details", [word for one in entry.details for word in _text(one)]),
+        ("arguments", [word for one in entry.arguments for word in _name_words(one)]),
+        ("values", [word for one in entry.values for word in _name_words(one)]),
+        ("details", [word for one in entry.details for word in _detail_words(one)]),
     ):
         weight, usual, discount = _FIELDS[field]
         each = weight / (1 - discount + discount * len(words) / usual)
@@ -469,18 +469,18 @@ def _word_weights(
 
 
 @lru_cache(maxsize=4_096)
-def _text(detail: str) -> tuple[str, ...]:
+def _detail_words(detail: str) -> tuple[str, ...]:
     return tuple(text_words(detail))
 
 
 @lru_cache(maxsize=4_096)
-def _cut(name: str) -> tuple[str, ...]:
+def _name_words(name: str) -> tuple[str, ...]:
     return tuple(identifier_words(name))
 
 
-_SHORTEST: Final = 5  # letters of a word that may be misspelt
+_SHORTEST: Final = 5  # letters; shorter words have too many neighbors
 _LONGEST: Final = 24
-_LONG: Final = 8  # letters of a word that may have two slips
+_LONG: Final = 8  # letters of a word that may have two errors
 
 
 def _is_near(one: str, other: str, most: int) -> bool:

@@ -1,9 +1,8 @@
 """Search mode: three tools that represent a whole API.
 
 `search_tools` finds tools for a question, `describe_tools` shows their schemas, `call_tool` calls one. A call
-behaves as without search mode: the tool's own schema checks the arguments, its own scopes are required
-(`transports/http/authentication.py` follows `Tool.resolve_target`), and its own result is returned. The index is
-built at the first search.
+behaves as without search mode: the called tool checks its arguments, requires its scopes, and returns its result.
+`transports/http/authentication.py` finds the scopes with `Tool.resolve_target`. The index is built at the first search.
 
 A schema is shortened in steps until it fits. The steps remove nested parts of arguments, the ends of their
 descriptions, and most values of a long enumeration. They never remove an argument or its required flag.
@@ -39,28 +38,28 @@ if TYPE_CHECKING:
 
 
 CALLS: Final = "mcpfactory/calls"
-"""Member of `_meta` of the tool that calls others, so that programs which know a tool's name find the way to it."""
+"""Key in `_meta` that marks the tool that calls others, for programs that want to call a tool by its name."""
 
-_DEFAULT_COUNT: Final = 8  # tools that a search names unless it is asked for more
+_DEFAULT_COUNT: Final = 8  # default number of tools in a search result
 _MAX_COUNT: Final = 50
-_NAMED: Final = 10  # further tools that a search names
-_OPTIONAL: Final = 3  # optional arguments to name; of more, only the number appears
+_NAMED: Final = 10  # further tools that a search result lists by name only
+_OPTIONAL: Final = 3  # optional arguments to name; if there are more, only their number appears
 _MAX_DESCRIBED: Final = 10
-_DESCRIPTION_SIZE: Final = 40_000  # characters of whole descriptions in one answer
-_OUTLINES_SIZE: Final = 12_000  # characters of all in one answer where they need not be whole
+_DESCRIPTION_SIZE: Final = 40_000  # characters of complete descriptions in one response
+_OUTLINES_SIZE: Final = 12_000  # characters of one response with outlines
 _OUTLINE_SIZE: Final = 4_000  # bytes; a larger tool is shown in outline
-_LINE_SIZE: Final = 240  # characters for one tool that was found
+_LINE_SIZE: Final = 240  # characters for one found tool
 _ABOUT_SIZE: Final = 120  # characters of the description of a tool without a title
 _GROUPS_SIZE: Final = 400  # characters for the names of groups
 
 
 def search_mode(rows: Mapping[str, GeneratedTool], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
-    """Return the three tools that represent those of `rows`.
+    """Return the three tools that replace the tools of `rows` in the list.
 
     Args:
         rows: the tools by name.
         title: the API's name.
-        taken: names that the three must not have.
+        taken: names that are already used.
     """
     return _Search(dict(rows), title, taken).tools
 
@@ -81,8 +80,8 @@ class _Search:
         text = (
             f"Find tools of {_shortened(title, 80)} by what they do. {len(self._rows)} tools"
             + (f" in the groups {groups}" if len(self._groups) > 1 else "")
-            + f". Ask in a few words of APIs for one step (create invoice), and in others when nothing fits. {self._describe} then says what a tool "
-            f"takes, and {self._call} calls it."
+            + ". Search for one step in a few words of APIs (create invoice), and in other words if nothing fits. "
+            f"{self._describe} then shows what a tool takes, and {self._call} calls it."
         )
         properties: Json = {
             "query": {"type": "string", "description": "What the tool should do; empty to list tools."},
@@ -92,9 +91,9 @@ class _Search:
                 "minimum": 1,
                 "maximum": _MAX_COUNT,
                 "default": _DEFAULT_COUNT,
-                "description": "Tools in the answer.",
+                "description": "Maximum number of tools.",
             },
-            "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "Tools to pass over, for more."},
+            "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "Number of tools to skip."},
         }
         return _tool(
             self._search,
@@ -119,18 +118,18 @@ class _Search:
         if not found:
             more = "no more" if offset else "none"
             return (
-                f"Found {more} of {len(within)} tools.\nhint: other words for the same thing, or a group: "
+                f"Found {more} of {len(within)} tools.\nhint: use other words for the same thing, or a group: "
                 + ", ".join(self._groups)
             )
         lines = [_line(self._rows[self._names[number]]) for number in found]
-        said = f"{len(found)} of {len(within)} tools" + (", best first:" if query.strip() else ":")
+        heading = f"{len(found)} of {len(within)} tools" + (", best first:" if query.strip() else ":")
         if beside:
             lines.append("Perhaps: " + ", ".join(self._names[number] for number in beside))
-        return "\n".join([said, *lines, f"{self._describe} says what they take."])
+        return "\n".join([heading, *lines, f"{self._describe} shows what they take."])
 
     @property
     def index(self) -> SearchIndex:
-        """The index, built when it is first needed."""
+        """Return the index, which is built at the first search."""
         if self._index is None:
             from mcpfactory_runtime.server.generated.search_index import SearchIndex  # noqa: PLC0415 - at the first search
 
@@ -149,8 +148,8 @@ class _Search:
 
     def _describe_tool(self) -> Tool:
         text = (
-            f"Show what tools take: description, input schema and hints, for names that {self._search} gave. "
-            "A long one is shown in outline."
+            f"Show what tools take: description, input schema and hints, for names from {self._search}. "
+            "A long schema is shown in outline."
         )
         names: Json = {
             "type": "array",
@@ -160,7 +159,7 @@ class _Search:
             "maxItems": _MAX_DESCRIBED,
             "examples": [[name] for name in self._names[:1]],
         }
-        whole: Json = {"type": "boolean", "default": False, "description": "Not in outline, however long."}
+        whole: Json = {"type": "boolean", "default": False, "description": "Complete schemas, never outlines."}
         return _tool(
             self._describe,
             "Describe tools",
@@ -172,7 +171,6 @@ class _Search:
         )
 
     async def _run_describe(self, names: list[str], *, whole: bool = False) -> str:
-
         texts: list[str] = []
         left: list[str] = []
         outlines: list[str] = []
@@ -195,9 +193,9 @@ class _Search:
             texts.append(text)
             outlines += [name] if cut else []
         if outlines:
-            texts.append(f"In outline: {', '.join(outlines)}. {self._describe} with whole shows all.")
+            texts.append(f"In outline: {', '.join(outlines)}. {self._describe} with whole=true shows all.")
         if left:
-            texts.append(f"Too much for one answer, ask again for: {', '.join(left)}")
+            texts.append(f"Too long for one response, call again for: {', '.join(left)}")
         if unknown:
             texts.append(f"Unknown tool {', '.join(map(repr, unknown))}. {self._search} finds the names.")
         return "\n".join(texts)
@@ -206,12 +204,12 @@ class _Search:
 
     def _call_tool(self) -> Tool:
         text = (
-            f"Call a tool that {self._search} found. {self._describe} says which arguments it takes and what it does; "
-            "the answer is the tool's own."
+            f"Call a tool that {self._search} found. {self._describe} shows its arguments and what it does. "
+            "The result is that of the tool itself."
         )
         properties: Json = {
             "name": {"type": "string", "description": "Name of the tool."},
-            "arguments": {"type": "object", "description": "What the tool takes.", "default": {}},
+            "arguments": {"type": "object", "description": "Arguments of the tool.", "default": {}},
         }
         tool = _tool(
             self._call,
@@ -240,7 +238,7 @@ class _Search:
         return None if row is None else row.tool
 
     def _hints(self) -> Json:
-        """Hints that hold whichever tool is called (server/tools, ToolAnnotations; what is not said is the worse)."""
+        """Return hints that hold for all tools (server/tools, ToolAnnotations: a missing hint means the worse value)."""
         hints = [row.tool.wire.get("annotations", {}) for row in self._rows.values()]
         if all(one.get("readOnlyHint") is True for one in hints):
             return {"readOnlyHint": True, "openWorldHint": True}
@@ -260,13 +258,13 @@ _READS: Final[Json] = {"readOnlyHint": True, "openWorldHint": False}
 
 
 def _free_names(taken: Container[str]) -> tuple[str, str, str]:
-    """Names that the API does not use itself; the three always go together."""
+    """Return names of the three tools that are not taken, all with the same infix."""
     for number in count():
         middle = ("", "api_", "server_")[number] if number < 3 else f"api{number}_"
         names = (f"search_{middle}tools", f"describe_{middle}tools", f"call_{middle}tool")
         if not any(name in taken for name in names):
             return names
-    raise AssertionError  # the numbers do not end
+    raise AssertionError("count() does not end")
 
 
 def _tool(
@@ -315,11 +313,11 @@ def _shortened(text: str, limit: int) -> str:
 
 
 _STEPS: Final = ((240, 3), (120, 2), (80, 1), (40, 0))
-"""Characters of a description that stay, and how deep arguments go that are not required."""
+"""Steps of truncation: characters of each description, and levels of optional arguments."""
 
-_DEEPEST: Final = 8  # levels of required members
-_PARTS: Final = 200  # of all arguments: a schema that holds itself in several places has no end
-_VALUES: Final = 12  # of an enumeration
+_DEEPEST: Final = 8  # levels of arguments, also of required ones
+_PARTS: Final = 200  # nested schemas of one tool, because a recursive schema has no end
+_VALUES: Final = 12  # values of an enumeration to show
 _KEPT: Final = ("type", "format", "const", "default", "minimum", "maximum", "pattern", "additionalProperties")
 
 
@@ -345,7 +343,7 @@ class _SchemaTruncator:
         self._left = _PARTS
 
     def cut(self, schema: Any, depth: int, level: int) -> Any:
-        """Return a schema down to some depth; what is required does not count, up to a bound."""
+        """Return a schema cut off below `depth` levels of optional arguments, or `_DEEPEST` levels in total."""
         if not isinstance(schema, dict):
             return schema
         schema = lookup(schema, self._definitions)

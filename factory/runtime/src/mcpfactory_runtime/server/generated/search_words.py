@@ -48,12 +48,12 @@ METHODS: Final[dict[str, frozenset[str]]] = {
 }
 """Words of a question → methods of the operations that it is probably about."""
 PHRASES: Final[dict[str, str]] = {
-    said.strip(): meant.strip() for phrases, _, meant in _rows("phrases", ">") for said in phrases.split("|")
+    phrase.strip(): meant.strip() for phrases, _, meant in _rows("phrases", ">") for phrase in phrases.split("|")
 }
-"""Words that mean something else together than each alone."""
+"""Phrases that mean something else than their words → the words for their meaning."""
 
 SELF: Final = "me"
-"""Stands for the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""
+"""Represents the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""
 
 _IDENTIFIER: Final = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _TEXT: Final = re.compile(r"[^\W\d_]+|\d+")
@@ -108,7 +108,7 @@ def stem(word: str) -> str:
             word = root + instead
             break
     if len(word) > 3 and word[-1] == word[-2] and (word[-1] not in "ls" or (word[-1] == "l" and len(word) > 5)):
-        word = word[:-1]  # running, cancelled; but call, bill, pass
+        word = word[:-1]  # "runn" of running, "cancell" of cancelled; but not call, bill, pass
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
@@ -125,7 +125,7 @@ _STATEMENT: Final = re.compile(
     r"(?:(?!(?:that|which|who|whose|where|when) )\w+ ){0,5}?(?:is|isn|are|aren|was|wasn|were|has|hasn|have|had|does|doesn|don|did|didn|can|cannot|must|should|could|may|will|won|keeps?|needs?"
     r"|says?|went|left|lost|stopped|broke|wants?)\b"
 )
-"""Statements without a verb at the beginning that names the wanted action: `the server key was leaked`."""
+"""Matches statements, whose verbs do not name the wanted action: `the server key was leaked`."""
 
 _CLAUSE: Final = re.compile(r"[,;:.!?]\s+")
 
@@ -141,11 +141,11 @@ _ASIDES: Final = {
     )
     for word in words.split()
 }
-"""Words that a part of the question follows which is less of its point: 1 for what belongs to it, 2 for reasons and conditions."""
+"""Words that begin a less important part of a question → the `Term.distance` of that part."""
 
-_ASKER: Final = 3
+_ASKER: Final = 3  # `Term.distance` of the users for whom a question asks with "who"
 _ASKERS: Final = frozenset({"who", "whose", "whom"})
-_FIRST_WORDS: Final = 3  # the verb must be one of these
+_FIRST_WORDS: Final = 3  # number of words among which the verb must be
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,8 @@ class Term:
 
     Attributes:
         options: possible stems; the first is the word itself unless a phrase replaced it.
-        distance: distance from the point: 0 in the main clause, 1 after a preposition, 2 in a reason or condition, 3
-            for a "who".
+        distance: distance from the main clause: 0 in it, 1 after a preposition, 2 in a reason or condition, 3 for a
+            "who".
         leads: True for a first term that is a verb.
     """
 
@@ -181,47 +181,47 @@ class SearchQuestion:
 
 def read_question(text: str) -> SearchQuestion:
     """Parse a search question."""
-    said = " ".join(tokenize(text))
-    verbs = _verbs(text, said)
-    terms = _terms(_joined(said), mine=_MINE.search(said) is not None)
+    normalized = " ".join(tokenize(text))
+    verbs = _verbs(text, normalized)
+    terms = _terms(_join_separable_verbs(normalized), mine=_MINE.search(normalized) is not None)
     stems = {option for term in terms for option in term.options}
-    many = " all " in f" {said} " or any(_is_plural(word) and stem(word) in stems for word in said.split())
-    if any(word in _ASKERS for word in said.split()[:2]):
+    many = " all " in f" {normalized} " or any(_is_plural(word) and stem(word) in stems for word in normalized.split())
+    if any(word in _ASKERS for word in normalized.split()[:2]):
         terms = (*terms, Term((stem("user"), stem("member")), _ASKER, leads=False))
-    reads = said.partition(" ")[0] in _ASKERS
+    reads = normalized.partition(" ")[0] in _ASKERS
     return SearchQuestion(terms, METHODS["list"] if reads else _methods(verbs), many)
 
 
 def methods_of(word: str) -> frozenset[str]:
-    """Return the methods that a stem suggests where it is a verb."""
+    """Return the methods that a stem suggests; empty if it is not a known verb."""
     return _VERB_METHODS.get(word, frozenset())
 
 
 def synonyms(word: str) -> frozenset[str]:
-    """Return the stems that may be meant by this one."""
+    """Return the stems of closely related words."""
     return _tables()[0].get(word, frozenset())
 
 
 def associations(word: str) -> frozenset[str]:
-    """Return the stems of what may be spoken of by this one, though they do not mean the same."""
+    """Return the stems of distantly related words."""
     return _tables()[1].get(word, frozenset())
 
 
-def _joined(said: str) -> str:
+def _join_separable_verbs(normalized: str) -> str:
     for pattern, instead in _PARTED:
-        said = pattern.sub(instead, said)
-    return said
+        normalized = pattern.sub(instead, normalized)
+    return normalized
 
 
-def _options(said: str) -> str:
+def _options(normalized: str) -> str:
     """Replace each phrase of a question with one word that lists its possible meanings."""
-    return _PHRASE.sub(lambda found: _OPTION + PHRASES[found[0]].replace(" ", _OPTION), said)
+    return _PHRASE.sub(lambda found: _OPTION + PHRASES[found[0]].replace(" ", _OPTION), normalized)
 
 
-def _terms(said: str, *, mine: bool) -> tuple[Term, ...]:
+def _terms(normalized: str, *, mine: bool) -> tuple[Term, ...]:
     distances: dict[tuple[str, ...], int] = {}
     distance = 0
-    for word in _options(said).split(" "):
+    for word in _options(normalized).split(" "):
         distance = max(distance, _ASIDES.get(word, 0))
         if word.startswith(_OPTION):
             distances.setdefault(tuple(stem(option) for option in word[1:].split(_OPTION)), distance)
@@ -248,24 +248,24 @@ def _methods(words: list[str]) -> frozenset[str]:
     return frozenset()
 
 
-def _verbs(text: str, said: str) -> list[str]:
-    """Return the words whose verb names the wanted action.
+def _verbs(text: str, normalized: str) -> list[str]:
+    """Return the words of the clause whose verb names the wanted action.
 
-    Of a statement ("my card was stolen, block it"), return the words of the clause after it.
+    After a statement, this is the last clause ("my card was stolen, block it").
     """
-    request = said
-    if _STATEMENT.match(said):
+    request = normalized
+    if _STATEMENT.match(normalized):
         request = " ".join(tokenize(_CLAUSE.split(text.strip())[-1]))
-        if request == said or _STATEMENT.match(request):
+        if request == normalized or _STATEMENT.match(request):
             return []
-    return _options(_joined(_LEAD.sub("", request + " "))).split()
+    return _options(_join_separable_verbs(_LEAD.sub("", request + " "))).split()
 
 
 def _is_plural(word: str) -> bool:
     return len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
-# Of two words with one stem, the first counts.
+# Reversed, so that the first of several words with the same stem wins.
 _VERB_METHODS: Final = {stem(word): methods for word, methods in reversed(METHODS.items())}
 VERBS: Final = frozenset(_VERB_METHODS)
 
@@ -274,8 +274,8 @@ VERBS: Final = frozenset(_VERB_METHODS)
 def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     """Return near and distant related words for each stem."""
     tables: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
-    for said, arrow, meant in _rows("relations", ">"):
-        stems = [stem(word) for word in said.split()]
+    for words, arrow, meant in _rows("relations", ">"):
+        stems = [stem(word) for word in words.split()]
         others = [stem(word) for word in meant.lstrip(">").split()] if arrow else stems
         for word in stems:
             tables[meant.startswith(">")].setdefault(word, set()).update(other for other in others if other != word)

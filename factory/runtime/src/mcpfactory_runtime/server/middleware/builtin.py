@@ -1,4 +1,4 @@
-"""Ready-made middleware: logs, errors, kept results, limits and retries."""
+"""Ready-made middleware: logging, error messages, caching, limits and retries."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Logging(Middleware):
         return await self._logged({"method": request.method}, request.context, lambda: call_next(request))
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Log a tool."""
+        """Log a tool call."""
         line: Json = {"tool": call.name}
         if self._arguments:
             line["arguments"] = dict(call.arguments)
@@ -92,12 +92,12 @@ Words = str | Callable[[Exception], str]
 
 
 class ErrorShaping(Middleware):
-    """Turns exceptions into words for the model: `ErrorShaping({KeyError: "There is no such note.", OSError: str})`.
+    """Middleware that sets the model's message per exception: `ErrorShaping({KeyError: "Unknown note.", OSError: str})`.
 
-    Without it the model reads that the tool failed, and the log has the rest: the text of an exception may hold secrets.
+    Without it, the model gets a generic message and the log the exception, because its text may contain secrets.
 
     Args:
-        words: exception type → text, or a function that builds the text from the exception. The first entry that fits is used.
+        words: exception type → text, or a function that builds the text from the exception. The first match wins.
     """
 
     def __init__(self, words: Mapping[type[Exception], Words]) -> None:
@@ -107,7 +107,7 @@ class ErrorShaping(Middleware):
         """Call a tool.
 
         Raises:
-            ToolError: with the words for what the tool raised.
+            ToolError: the tool raised one of the exceptions; it has the text for that exception.
         """
         try:
             return await call_next(call)
@@ -151,7 +151,7 @@ class Caching(Middleware):
         self._kept: OrderedDict[_Key, tuple[float, Json]] = OrderedDict()
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Answer from the cache, or keep the answer."""
+        """Return the cached result of an equal call, or call the tool and cache its result."""
         if not (call.name in self._tools if self._tools else call.read_only):
             return await call_next(call)
         principal = "" if self._shared else str(call.context.principal or "")
@@ -166,7 +166,7 @@ class Caching(Middleware):
         return result
 
     def clear(self) -> None:
-        """Forget everything that was kept until now."""
+        """Remove all cached results."""
         self._kept.clear()
 
     def _known(self, key: _Key) -> Json | None:
@@ -184,7 +184,7 @@ class Caching(Middleware):
 
 
 def _ordered(value: Any) -> Any:
-    """Return a JSON value with the members of objects in order, so that equal arguments have equal keys."""
+    """Return a JSON value with sorted object members, so that equal arguments have equal cache keys."""
     if isinstance(value, dict):
         return {name: _ordered(value[name]) for name in sorted(value)}
     return [_ordered(item) for item in value] if isinstance(value, list) else value
@@ -196,7 +196,7 @@ class RateLimit(Middleware):
     `Server(rates=…)` limits all calls together.
 
     Args:
-        rates: tool → rate (`5/m`), counted by each process; "" for each tool that is not named.
+        rates: tool → rate (`5/m`) per client and process; "" is the rate of each tool that is not listed.
         by: identifies a client; default: the principal of the access token, else session, else address.
         clock: returns seconds.
 
@@ -219,7 +219,7 @@ class RateLimit(Middleware):
         """Call a tool, or refuse.
 
         Raises:
-            ToolError: it was called too often.
+            ToolError: the client exceeds the rate.
         """
         name = call.name if call.name in self._rates else ""
         if name in self._rates:
@@ -240,13 +240,13 @@ _NAMED: Final = 5  # cuts listed in the note
 
 
 class ResponseLimit(Middleware):
-    """Shortens results beyond a number of characters: lists lose items from their end, long texts their end, and a sentence says so.
+    """Middleware that shortens results above a number of characters, and adds a note about omitted parts.
 
-    Images and the like that do not fit are left out. A result with an output schema would no longer fit that: it becomes a failure that
-    asks for less. What another tool reads (`Context.call`) stays whole.
+    Lists and texts lose their end; images and other content that do not fit are omitted. A result with an output
+    schema becomes an error, because a shortened one would violate the schema. Results of `Context.call` stay complete.
 
     Args:
-        characters: the most that a result may have.
+        characters: maximum size of a result.
         tools: names; default: all tools.
     """
 
@@ -346,7 +346,7 @@ class Retry(Middleware):
         self._sleep = sleep
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Call a tool, again where that may help."""
+        """Call a tool; after one of the exceptions, call it again if `tools` or its annotations permit that."""
         attempts = self._attempts if (call.name in self._tools if self._tools else call.idempotent) else 1
         for attempt in range(1, attempts):
             try:

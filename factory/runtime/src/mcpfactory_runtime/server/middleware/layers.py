@@ -1,10 +1,10 @@
 """Middleware: the interface, and the stack of one server.
 
-class Audit(Middleware):
-async def on_tool(self, call: ToolRequest, call_next: NextTool) -> dict[str, Any]:
-result = await call_next(call)          # before this line: before the call; after it: after the call
-print(call.name, call.context.principal)
-return result
+>>> class Audit(Middleware):
+...     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> dict[str, Any]:
+...         result = await call_next(call)  # lines above run before the tool, lines below after it
+...         print(call.name, call.context.principal)
+...         return result
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Request:
-    """A request of a client on its way to its answer.
+    """A client's request.
 
     Attributes:
-        method: as the newest revision calls it: `tools/list`.
-        params: its parameters; changes in place reach what answers.
-        context: who asks, and the way back to them.
+        method: the method's name in the newest revision, such as `tools/list`.
+        params: the parameters. Middleware may change them in place.
+        context: the caller, and the reply channel.
     """
 
     method: str
@@ -75,23 +75,23 @@ NextTool = Callable[[ToolRequest], Awaitable[Json]]
 
 
 class Middleware:
-    """Base class of middleware: override one function, or both.
+    """Base class of middleware: override one method, or both.
 
     Results have the form of the newest revision for all clients.
     """
 
     async def on_request(self, request: Request, call_next: NextRequest) -> Json:
-        """Answer a request, mostly with what `call_next(request)` returns.
+        """Answer a request, usually with the result of `call_next(request)`.
 
         Raises:
-            McpError: the error that the client gets.
+            McpError: the error to send to the client.
         """
         return await call_next(request)
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Answer a tool call, mostly with the result of `call_next(call)`: content, structuredContent, isError.
+        """Answer a tool call, usually with the result of `call_next(call)`: content, structuredContent, isError.
 
-        An exception of the handler arrives here unchanged: it becomes a result with `isError` outside all middleware.
+        Exceptions of the handler arrive here unchanged; they become results with `isError` outside all middleware.
 
         Raises:
             ToolError: the failure to show to the model.
@@ -135,8 +135,8 @@ class MiddlewareStack:
         """Add a function around the requests of some methods, or of all.
 
         Raises:
-            TypeError: the function is no `async def`.
-            ValueError: there is no such method.
+            TypeError: the function is not an `async def`.
+            ValueError: a method is unknown.
         """
         chosen = frozenset(methods)
         known = {row.name for row in METHODS.values() if row.sender != "server" and not row.notification}
@@ -149,13 +149,13 @@ class MiddlewareStack:
         """Add a function around some tools, or all.
 
         Raises:
-            TypeError: the function is no `async def`.
+            TypeError: the function is not an `async def`.
         """
         self._tools.append((frozenset(names), _checked(layer)))
         self.tools = True
 
     def tool_names(self) -> frozenset[str]:
-        """Return the names of tools that some middleware is for."""
+        """Return the tools that middleware selects by name."""
         return frozenset().union(*(names for names, _ in self._tools))
 
     def around_request(self, method: str) -> list[Layer]:
@@ -179,7 +179,7 @@ class MiddlewareStack:
 def through(
     layers: Iterable[Layer], subject: Subject, innermost: Callable[[Subject], Awaitable[Json]]
 ) -> Awaitable[Json]:
-    """Send a request or a call through layers to what answers it."""
+    """Call `innermost` with a request or a tool call, inside the layers; the first layer is the outermost."""
     call_next: Callable[[Any], Awaitable[Json]] = innermost
     for layer in reversed(list(layers)):
         call_next = partial(_step, layer, call_next)
@@ -190,7 +190,7 @@ async def _step(layer: Layer, call_next: Callable[[Any], Awaitable[Json]], subje
     """Call one layer.
 
     Raises:
-        TypeError: it returned no result; mostly a `return` is missing.
+        TypeError: it returned no result, usually because `return` is missing.
     """
     result = await layer(subject, call_next)
     if not isinstance(result, dict):
@@ -202,7 +202,7 @@ async def _step(layer: Layer, call_next: Callable[[Any], Awaitable[Json]], subje
 
 
 def _overridden(middleware: Any, name: str) -> Layer | None:
-    """Return the function of a middleware, unless it is the one of `Middleware`, which does nothing."""
+    """Return a method of a middleware, or None if it is missing or that of `Middleware`, which does nothing."""
     function = getattr(middleware, name, None)
     if function is None or getattr(type(middleware), name, None) is getattr(Middleware, name):
         return None
@@ -211,7 +211,7 @@ def _overridden(middleware: Any, name: str) -> Layer | None:
 
 
 def _checked(layer: Layer) -> Layer:
-    if not iscoroutinefunction(layer) and not iscoroutinefunction(getattr(layer, "__call__", None)):  # noqa: B004 - an object that is called like an `async def`
+    if not iscoroutinefunction(layer) and not iscoroutinefunction(getattr(layer, "__call__", None)):  # noqa: B004 - callable objects with an async __call__
         raise TypeError(
             f"{layer!r} cannot be awaited\nhint: write async def {getattr(layer, '__name__', 'middleware')}(…)"
         )

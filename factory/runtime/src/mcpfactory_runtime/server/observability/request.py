@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 Handle = Callable[["Call", "ReplyChannel"], "Outcome"]
 
-BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)  # seconds, by the same
-TOOL_ERROR: Final = "tool_error"  # by the semantic conventions for MCP
+# Seconds, as in the semantic conventions for MCP, like the value of `error.type` below.
+BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+TOOL_ERROR: Final = "tool_error"
 CANCELLED: Final = "cancelled"
 
 
@@ -52,7 +53,7 @@ class ObservedRequest:
         message: the message of the JSON-RPC error.
         trace_id: the ID of its trace, in hexadecimal digits; "" without tracing.
         span_id: the ID of its span, likewise.
-        kept: data that observers keep from its beginning to its end.
+        kept: data that observers store from its beginning to its end.
     """
 
     __slots__ = (
@@ -77,12 +78,12 @@ class ObservedRequest:
 
     @property
     def title(self) -> str:
-        """The method, and the tool or prompt."""
+        """Return the method, and the tool or prompt."""
         return " ".join(filter(None, (self.method, self.tool or self.prompt)))
 
     @property
     def session(self) -> str:
-        """A digest of the id of its session over HTTP, "" without one: who knows the id itself may be able to speak in the session."""
+        """Return a digest of its session's ID over HTTP, or "". The ID itself would give access to the session."""
         session = self.channel.persistent
         known = None if session is None else session.session_id
         return "" if known is None else sha256(known.encode()).hexdigest()[:16]
@@ -97,7 +98,7 @@ class ObservedRequest:
         self.failure = str(self.code)
 
     def succeed(self, result: Json | bytes) -> None:
-        """Note a result."""
+        """Record a result."""
         if isinstance(result, dict) and result.get("isError"):
             self.failure = TOOL_ERROR
 
@@ -105,20 +106,20 @@ class ObservedRequest:
 class RequestObserver(Protocol):
     """A receiver of the beginning and end of requests. It must not raise. Event loop only."""
 
-    def begin(self, operation: ObservedRequest) -> None:
-        """An operation begins, in the context in which it will be carried out."""
+    def begin(self, request: ObservedRequest) -> None:
+        """Handle the beginning of a request, in the context in which the request runs."""
 
-    def end(self, operation: ObservedRequest) -> None:
-        """It has ended, in the same context."""
+    def end(self, request: ObservedRequest) -> None:
+        """Handle the end of a request, in the same context."""
 
 
 class ObservedHandler:
-    """Answers requests by another function, and tells observers.
+    """Wrapper of a function that answers requests, which notifies observers.
 
     Args:
-        handle: answers a request.
-        registry: what is registered: a name that is not becomes no label.
-        clock: seconds.
+        handle: the wrapped function.
+        registry: the registered names; other names do not become labels.
+        clock: returns seconds.
     """
 
     def __init__(self, handle: Handle, registry: Registry, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -131,45 +132,45 @@ class ObservedHandler:
         """Answer one request: the result, its encoded form, or an awaitable of it.
 
         Raises:
-            McpError: the error to send; so may the awaitable.
+            McpError: the error to send; the awaitable may raise it as well.
         """
         begun = self._clock()
-        operation = ObservedRequest(call, channel, self._registry)
+        request = ObservedRequest(call, channel, self._registry)
         try:
             outcome = self._handle(call, channel)
         except Exception as error:
-            self._begin(operation)
-            operation.fail(error)
-            self._end(operation, begun)
+            self._begin(request)
+            request.fail(error)
+            self._end(request, begun)
             raise
         if not isinstance(outcome, dict | bytes):
-            return self._finished(operation, outcome, begun)
-        self._begin(operation)
-        operation.succeed(outcome)
-        self._end(operation, begun)
+            return self._finished(request, outcome, begun)
+        self._begin(request)
+        request.succeed(outcome)
+        self._end(request, begun)
         return outcome
 
-    async def _finished(self, operation: ObservedRequest, outcome: Awaitable[Json], begun: float) -> Json:
-        self._begin(operation)
+    async def _finished(self, request: ObservedRequest, outcome: Awaitable[Json], begun: float) -> Json:
+        self._begin(request)
         try:
             result = await outcome
-            operation.succeed(result)
+            request.succeed(result)
         except BaseException as error:
-            operation.fail(error)
+            request.fail(error)
             raise
         else:
             return result
         finally:
-            self._end(operation, begun)
+            self._end(request, begun)
 
-    def _begin(self, operation: ObservedRequest) -> None:
+    def _begin(self, request: ObservedRequest) -> None:
         for observer in self.observers:
-            observer.begin(operation)
+            observer.begin(request)
 
-    def _end(self, operation: ObservedRequest, begun: float) -> None:
-        operation.seconds = self._clock() - begun
+    def _end(self, request: ObservedRequest, begun: float) -> None:
+        request.seconds = self._clock() - begun
         for observer in reversed(self.observers):
-            observer.end(operation)
+            observer.end(request)
 
 
 def bounded_failure(request: ObservedRequest) -> str:
@@ -192,21 +193,21 @@ def _known(params: Json, registered: Any) -> str:
 
 log = logging.getLogger("mcpfactory_runtime.requests")
 
-MAX_VALUE_LENGTH: Final = 128  # characters of what a client has chosen
+MAX_VALUE_LENGTH: Final = 128  # characters of a value that a client has chosen
 _REQUEST: Final[ContextVar[ObservedRequest | None]] = ContextVar("mcpfactory_request", default=None)
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one line of JSON, without the credentials of calls of APIs.
+    """Formatter of log records as lines of JSON, without the credentials of API calls.
 
     Attributes:
-        one_line: tells those who write to stderr themselves that each line is an object.
+        one_line: marks the formatter for code that writes to stderr itself: each line must be a JSON object.
     """
 
     one_line = True
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
+        """Return the record as a line."""
         line: Json = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -223,14 +224,14 @@ class JsonFormatter(logging.Formatter):
 
 
 class RequestLines:
-    """Logs each request once, when it has ended: who, what, how, how long. Never arguments or results."""
+    """Observer that logs caller, method, outcome and duration of each request, but no arguments or results."""
 
     def begin(self, request: ObservedRequest) -> None:
         """Add the request's IDs to all log records until the request ends."""
         request.kept[self] = _REQUEST.set(request)
 
     def end(self, request: ObservedRequest) -> None:
-        """Write the line."""
+        """Write the request's line."""
         token: Token[ObservedRequest | None] = request.kept.pop(self)
         _REQUEST.reset(token)
         channel, http = request.channel, request.call.http

@@ -1,6 +1,6 @@
 """OpenTelemetry spans and durations, and their setup from the environment.
 
-With `setup` the home of the library, which takes a tenth of a second to load.
+The module is imported on demand, because OpenTelemetry takes 0.1 s to load.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from mcpfactory_runtime.tracing import CURRENT, CallTracer
 Attributes = dict[str, str | int]
 
 _SCOPE: Final = "mcpfactory_runtime"
-_PROPAGATOR: Final = TraceContextTextMapPropagator()  # no baggage: what a client says in it is not passed on to APIs
+_PROPAGATOR: Final = TraceContextTextMapPropagator()  # no baggage, which could pass a client's data to APIs
 _FIELDS: Final = ("traceparent", "tracestate")
 _FAILED: Final = 400  # lowest HTTP status that counts as a failure of the API
 
 
 class Telemetry:
-    """Makes a span of each request of a client, with the calls of APIs as its children, and records how long it took.
+    """Observer that records a span for each client request, with API calls as its children, and its duration.
 
     Args:
-        tracer_provider: makes spans; None takes that of the program.
-        meter_provider: takes durations; None takes that of the program.
+        tracer_provider: creates spans; None uses that of the program.
+        meter_provider: records durations; None uses that of the program.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Telemetry:
         request.kept[self] = (span, attached, CURRENT.set(self._calls))
 
     def end(self, request: ObservedRequest) -> None:
-        """End the span with what became of the request, and record the duration."""
+        """End the span with the outcome of the request, and record the duration."""
         entry: tuple[trace.Span, Token[contexts.Context], Token[CallTracer | None]] = request.kept.pop(self)
         span, attached, current = entry
         CURRENT.reset(current)
@@ -181,7 +181,7 @@ _PATIENCE: Final = 2.0  # seconds to send the remaining data at shutdown
 
 
 def set_up(name: str) -> None:
-    """Send spans and durations by OTLP over HTTP as the OTEL_… variables set, unless the program has a setup.
+    """Export spans and durations by OTLP over HTTP as set by OTEL_… variables, unless the program exports its own.
 
     Args:
         name: the service name if it is missing in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
@@ -189,7 +189,7 @@ def set_up(name: str) -> None:
     named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     resource = Resource.create({} if named else {"service.name": name})
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-        spans = TracerProvider(resource=resource, shutdown_on_exit=False)  # `flush` is in time
+        spans = TracerProvider(resource=resource, shutdown_on_exit=False)  # `flush` sends the rest
         spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         trace.set_tracer_provider(spans)
     if os.environ.get("OTEL_METRICS_EXPORTER") != "none" and not isinstance(

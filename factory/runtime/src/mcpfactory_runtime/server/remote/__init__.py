@@ -1,1 +1,1 @@
-"""A server elsewhere, behind a URL or a command, as one of this process: what it has is offered, and calls are passed on."""
+"""Remote servers, behind a URL or a command, as parts of a local server: their items are listed, and calls forwarded."""

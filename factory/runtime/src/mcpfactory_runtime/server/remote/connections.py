@@ -30,19 +30,19 @@ _IDLE: Final = 600.0  # seconds after which an idle connection is closed
 
 
 class Connect(Protocol):
-    """Makes a client that is not connected yet; its options are those of `Client`."""
+    """Factory of unconnected clients, with the options of `Client`."""
 
     def __call__(self, **options: Any) -> Client:
-        """Return it."""
+        """Return an unconnected client."""
 
 
 class RemoteExchange:
-    """One call that is being passed on.
+    """A forwarded call.
 
     Attributes:
-        ctx: who asks.
-        client: over which connection.
-        asked: the question that ended it, where that cannot be answered before the call is made again.
+        ctx: the caller's context.
+        client: the client of the connection.
+        asked: the question that ends the call, if the caller must repeat its request to answer.
     """
 
     def __init__(self, ctx: Context, client: Client) -> None:
@@ -55,8 +55,8 @@ class RemoteExchange:
         """Return the caller's answer to a question of the server (handshake lifecycle).
 
         Raises:
-            McpError: it cannot answer.
-            InputRequired: it has to be asked by the end of its request, and the call is made again.
+            McpError: the caller cannot answer.
+            InputRequired: the caller must end its request to be asked, and repeat it with the answer.
         """
         self._questions += 1
         key = f"{self._questions}.{method}"
@@ -70,7 +70,7 @@ class RemoteExchange:
 
 
 class _Connection:
-    """One connection and the calls that go over it."""
+    """One connection and the calls in progress on it."""
 
     def __init__(self, declared: Json, owner: object | None) -> None:
         self.declared, self.owner = declared, owner
@@ -86,7 +86,7 @@ class _Connection:
         return self.client is not None and self.client.lost is None
 
     def forward_log(self, params: Json) -> None:
-        """Send a log message of the server to the call that it is of; where several clients' calls run, that is not known."""
+        """Forward a log message to the latest call; drop it if calls of several clients make its call unclear."""
         if len({id(one.owner) for one in self.exchanges}) == 1:
             level = params.get("level")
             self.exchanges[-1].ctx.log(
@@ -103,14 +103,14 @@ class RemoteConnections:
     """The connections to one server.
 
     The first connection is for lists, and for all calls if the server uses the per-request lifecycle or the caller is
-    the only client of this process. In the handshake lifecycle, the server's questions belong to a connection. Then
-    each session over HTTP has a separate connection with the capabilities of its client, and so has each call of a
-    client that can answer but has no session.
+    the only client of this process. In the handshake lifecycle, a question of the server belongs to a connection, not
+    to a call. Each session over HTTP then has a separate connection with the capabilities of its client. So has each
+    call of a client that can answer questions but has no session.
 
     Args:
         name: the server's name, for errors.
         connect: creates a client.
-        most: maximum number of connections.
+        most: maximum number of connections, without the first one.
     """
 
     def __init__(self, name: str, connect: Connect, most: int) -> None:
@@ -120,23 +120,23 @@ class RemoteConnections:
         self.begin()
 
     def begin(self) -> None:
-        """Begin in another event loop: nothing is left of an earlier one, where all was closed."""
+        """Reset for a new event loop; `aclose` has closed the connections of the previous one."""
         self._first = _Connection(_EVERYTHING, None)
         self.reconnected = asyncio.Event()
         """Set after a call reopened the first connection."""
 
     @property
     def first(self) -> Client | None:
-        """The client of the first connection, if there is one that is not lost."""
+        """Return the client of the first connection, or None if it is closed or lost."""
         return self._first.client if self._first.usable else None
 
     async def open(self) -> Client:
-        """Return the client of the first connection, connected. Raises what a client raises."""
+        """Return the connected client of the first connection. Raises the errors of `Client`."""
         return await self._opened(self._first)
 
     @asynccontextmanager
     async def exchange(self, ctx: Context) -> AsyncIterator[RemoteExchange]:
-        """Surround a call with a connection for it. Raises what a client raises, and ToolError where there are too many."""
+        """Provide a connection for a call. Raises the errors of `Client`, and ToolError if all are in use."""
         first = await self.open()
         session = ctx.session
         able = forwarded_capabilities(ctx)
@@ -152,14 +152,14 @@ class RemoteConnections:
             yield found
 
     def forget(self, client: Client) -> None:
-        """Close a connection whose session the server no longer knows; the next call makes another."""
+        """Close a connection whose session the server has dropped; the next call opens a new one."""
         for connection in (self._first, *self._others):
             if connection.client is client:
                 connection.client = None
                 in_background(self._closing, client.aclose())
 
     async def aclose(self) -> None:
-        """Close all."""
+        """Close all connections."""
         every = (self._first, *self._others)
         attempts = [one.attempt for one in every if one.attempt is not None]
         for attempt in attempts:
@@ -181,7 +181,7 @@ class RemoteConnections:
             connection.used = asyncio.get_running_loop().time()
 
     def _other(self, able: Json, session: SessionChannel | None) -> _Connection:
-        """Return the connection of a session, or one for a call without a session that has nothing else to do."""
+        """Return the connection of a session, or an unused one for a call without a session; create it if necessary."""
         now = asyncio.get_running_loop().time()
         for one in self._unused():
             if now - one.used > _IDLE:
@@ -201,7 +201,7 @@ class RemoteConnections:
         return made
 
     def _make_room(self) -> bool:
-        """Close the connection that was idle for longest; False where all are in use."""
+        """Close the connection that has been idle longest; return False if all are in use."""
         idle = self._unused()
         if idle:
             self._drop(min(idle, key=lambda one: one.used))
@@ -216,15 +216,15 @@ class RemoteConnections:
             in_background(self._closing, connection.client.aclose())
 
     async def _opened(self, connection: _Connection) -> Client:
-        """Return the connection's client; who waits for it while it is connected gets it, or why not, together."""
+        """Return the connection's client; concurrent callers share one attempt to connect, and its error."""
         if connection.client is not None and connection.client.lost is None:
             return connection.client
         if connection.attempt is None:
-            connection.attempt = asyncio.create_task(self._open_anew(connection))
+            connection.attempt = asyncio.create_task(self._reconnect(connection))
             connection.attempt.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(connection.attempt)
 
-    async def _open_anew(self, connection: _Connection) -> Client:
+    async def _reconnect(self, connection: _Connection) -> Client:
         try:
             old, connection.client = connection.client, None
             if old is not None:
@@ -240,7 +240,7 @@ class RemoteConnections:
 
     def _client(self, connection: _Connection) -> Client:
         def notified(method: str, params: Json) -> None:
-            if method == "notifications/message":  # changes come by the subscription
+            if method == "notifications/message":  # the subscription handles change notifications
                 connection.forward_log(params)
 
         def asker(method: str) -> Callable[[Json], Awaitable[Json]]:

@@ -1,9 +1,9 @@
 """Tools, resources and prompts of a remote server, and requests forwarded to it.
 
 A server of the per-request lifecycle asks a question by ending its request (`input_required`), so the question
-belongs to a known call. The relay forwards the question to the caller in the caller's lifecycle. If that is the
-per-request lifecycle, the client repeats the call with its answers, and the call runs again from the start: the
-server asks every question again, and the relay answers from the client's earlier answers.
+belongs to a known call. The relay forwards the question to the caller in the caller's lifecycle. In the per-request
+lifecycle, the client repeats the call with its answers. The call then runs again from the start: the server asks every
+question again, and the relay answers with the client's earlier answers.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from mcpfactory_runtime.server.results import EmbeddedText
 from mcpfactory_runtime.types import Json
 
 PassOn = Callable[[str, Json, Context], Awaitable[Json]]
-"""(method, params, who asks) → result."""
+"""(method, params, context of the caller) → result."""
 
-_NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # server/resources, Error Handling: of all revisions
+_NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # codes of all revisions (server/resources, Error Handling)
 
 
 class RelayNames:
@@ -47,7 +47,7 @@ class RelayNames:
         return uri
 
     def content(self, block: Any) -> Any:
-        """Return a content block with the URIs that it names."""
+        """Return a content block with its URIs mapped."""
         return block
 
 
@@ -70,30 +70,30 @@ def relayed_tool(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _
 
 
 def relayed_prompt(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _OWN) -> Prompt:
-    """Return a prompt."""
+    """Return a prompt that relays its requests."""
     inner = str(wire["name"])
 
     async def handler(arguments: Json, ctx: Context) -> list[Json]:
         result = await pass_on("prompts/get", {"name": inner, "arguments": arguments}, ctx)
         return [{**one, "content": names.content(one.get("content"))} for one in result.get("messages", [])]
 
-    return Prompt(handler, _PromptArguments(), {**wire, "name": names.name(inner)})  # type: ignore[arg-type]  # it binds as one
+    return Prompt(handler, _PromptArguments(), {**wire, "name": names.name(inner)})  # type: ignore[arg-type]  # it has `bind`
 
 
 def relayed_resource(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _OWN) -> Resource:
-    """Return a resource."""
+    """Return a resource that relays its requests."""
     uri = names.uri(str(wire["uri"]))
     reader = _ResourceReader(pass_on, names, uri)
-    return Resource(uri, reader, _UncheckedArguments(), {**wire, "uri": uri})  # type: ignore[arg-type]  # it binds as one
+    return Resource(uri, reader, _UncheckedArguments(), {**wire, "uri": uri})  # type: ignore[arg-type]  # it has `bind`
 
 
 def relayed_template(
     wire: Mapping[str, Any], pass_on: PassOn, matches: Callable[[str], bool], names: RelayNames = _OWN
 ) -> Template:
-    """Return a resource template, which takes the URIs that `matches` says. Its variables are the other server's, who judges them."""
+    """Return a resource template for the URIs that `matches` accepts; the remote server checks its variables."""
     text = names.uri(str(wire["uriTemplate"]))
-    uris: Any = _RelayedUris(text, matches)  # it has the matching interface of a URI template
-    unchecked: Any = _UncheckedArguments()  # it binds as a signature does
+    uris: Any = _RelayedUris(text, matches)  # it has the methods of a URI template
+    unchecked: Any = _UncheckedArguments()  # it has the `bind` of a signature
     return Template(uris, _ResourceReader(pass_on, names), unchecked, {**wire, "uriTemplate": text})
 
 
@@ -115,7 +115,7 @@ async def relayed_completion(
 
 
 class _ResourceReader:
-    """Reads one URI, or the one that it is given."""
+    """Handler that reads one URI, or that of a template."""
 
     def __init__(self, pass_on: PassOn, names: RelayNames, uri: str = "") -> None:
         self._pass_on, self._names, self._uri = pass_on, names, uri
@@ -136,18 +136,18 @@ class _ResourceReader:
 class _Contents(EmbeddedText):
     """The contents of a remote resource, text or bytes, unchanged."""
 
-    __slots__ = ("_said",)
+    __slots__ = ("_wire",)
 
-    def __init__(self, said: Json) -> None:
-        super().__init__(said["uri"], "")
-        self._said = said
+    def __init__(self, wire: Json) -> None:
+        super().__init__(wire["uri"], "")
+        self._wire = wire
 
     def contents(self) -> Json:
-        return self._said
+        return self._wire
 
 
 class _UncheckedArguments:
-    """In the place of a signature: arguments are somebody else's to check."""
+    """Replacement for a signature: the remote server checks the arguments."""
 
     context = "ctx"
 
@@ -157,34 +157,34 @@ class _UncheckedArguments:
 
 
 class _PromptArguments(_UncheckedArguments):
-    """Unchecked arguments of a prompt, with any names, or none at all."""
+    """Unchecked arguments of a prompt."""
 
     def bind(self, given: Json) -> Json:
-        """Keyword arguments for the handler: the one with all that was given."""
+        """Return all arguments as one keyword argument for the handler."""
         return {"arguments": given}
 
 
 class _RelayedUris:
-    """In the place of a URI template."""
+    """Replacement for a URI template."""
 
     def __init__(self, text: str, matches: Callable[[str], bool]) -> None:
         self.text, self._matches = text, matches
 
     def match(self, uri: str) -> Json | None:
-        """Return the URI itself, if it is one of these."""
+        """Return the URI as an argument, or None if it does not match."""
         return {"uri": uri} if self._matches(uri) else None
 
     def unsafe(self, _values: Json, _exempt: object = ()) -> bool:
-        """Never: the server behind it has the variables, and judges them."""
+        """Return False: the remote server checks the variables."""
         return False
 
 
-_ROUNDS: Final = 20  # of questions for one call
-_FORWARDED: Final = ("elicitation", "sampling", "roots")  # capabilities of the client that are its servers' to use
+_ROUNDS: Final = 20  # rounds of questions in one call
+_FORWARDED: Final = ("elicitation", "sampling", "roots")  # client capabilities for questions of servers
 
 
-def _same(said: Any) -> Any:
-    return said
+def _same(value: Any) -> Any:
+    return value
 
 
 async def forward(
@@ -194,12 +194,12 @@ async def forward(
     ctx: Context,
     *,
     plain: Callable[[Any], Any] = _same,
-    timeout: float | None = None,  # noqa: ASYNC109 - the client tells the server that nobody waits
+    timeout: float | None = None,  # noqa: ASYNC109 - the client cancels the request at the server
 ) -> Json:
     """Return the result of a request to another server, without envelope.
 
-    Only the trace and facts about the caller are passed on (its capabilities, name and log level, if its lifecycle is
-    the per-request one). The caller's token is never passed on.
+    In addition to the request, only the trace is forwarded; a server of the per-request lifecycle also gets the
+    caller's capabilities, name and log level. The caller's token is never forwarded.
 
     Args:
         client: client of the other server.
@@ -207,12 +207,12 @@ async def forward(
         params: params of the request.
         ctx: context of the caller.
         plain: converts everything that the server sends.
-        timeout: seconds; None leaves it to the caller to give up.
+        timeout: seconds to wait; None waits until the caller cancels.
 
     Raises:
         McpError: the server's error, or the caller cannot answer the server's question.
-        InputRequired: the caller has to answer first (a BaseException).
-        ConnectionLostError, HttpError, ProtocolError, TimeoutError: as a client.
+        InputRequired: the caller must answer first (a BaseException).
+        ConnectionLostError, HttpError, ProtocolError, TimeoutError: as for `Client.request`.
     """
     sent = {**params, "_meta": (_meta(ctx) if client.modern else {}) | _trace(ctx)}
     answered: Json = {}
@@ -229,12 +229,12 @@ async def forward(
 
 
 def forwarded_capabilities(ctx: Context) -> Json:
-    """Return the capabilities of a caller that servers elsewhere may use."""
+    """Return the capabilities of a caller that remote servers may use."""
     return {name: value for name, value in ctx.client_capabilities.items() if name in _FORWARDED}
 
 
 def forwarded_question(wanted: Any) -> Question[Any]:
-    """Return a server's question, an object with `method` and `params`, in a form that can be asked of a client.
+    """Return a server's question, an object with `method` and `params`, as a `Question` to a client.
 
     Raises:
         McpError: the question is invalid.
@@ -253,7 +253,7 @@ def forwarded_question(wanted: Any) -> Question[Any]:
 
 
 def _meta(ctx: Context) -> Json:
-    # What the client does not want, `ctx.log` leaves out.
+    # For a handshake client, request all levels: `ctx.log` drops those that it does not want.
     level = ctx.meta.get(META_LOG_LEVEL) if ctx.revision in MODERN else "debug"
     known = {META_CAPABILITIES: forwarded_capabilities(ctx)} | (
         {META_CLIENT: ctx.client_info} if ctx.client_info else {}
@@ -262,7 +262,7 @@ def _meta(ctx: Context) -> Json:
 
 
 def _trace(ctx: Context) -> Json:
-    """Return the trace of a call that is passed on: that of its client, below our own span where we are traced."""
+    """Return the trace for a forwarded call: that of the current span, or without one, that of the client."""
     meta = ctx.meta
     return passed_trace(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
 
@@ -278,14 +278,14 @@ def _progress(ctx: Context, plain: Callable[[Any], Any]) -> Callable[[Json], Any
 
 
 def without_envelope(result: Json) -> Json:
-    """Return a result without what belongs to the request that it answers."""
+    """Return a result without the members that belong to its request and its server."""
     bare = {key: value for key, value in result.items() if key not in {"resultType", "_meta", "ttlMs", "cacheScope"}}
     meta = {key: value for key, value in (result.get("_meta") or {}).items() if key != META_SERVER}
     return {**bare, "_meta": meta} if meta else bare
 
 
 class _ForwardedForm(Elicit):
-    """An elicitation whose answer is the server's to check."""
+    """An elicitation whose answer the remote server checks."""
 
     def read(self, answer: Json) -> Any:
         return answer

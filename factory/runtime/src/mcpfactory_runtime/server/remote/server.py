@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_FIRST_PAUSE: Final = 1.0  # seconds before a server that could not be reached is tried again; doubled each time
+_FIRST_PAUSE: Final = 1.0  # seconds before the first retry to reach a server; doubled at each retry
 _LONGEST_PAUSE: Final = 60.0
 _LIVED: Final = 10.0  # seconds a connection must last before the retry pause is reset
-_PROBE: Final = 60.0  # seconds that a program has to start, before it is taken for one that does not know how to answer
-_LONGEST_NAME: Final = 128  # of a tool
-# What a process gets of our environment: what programs need to run, and nothing that could be a secret.
+_PROBE: Final = 60.0  # seconds for a program to start and answer, before the handshake lifecycle is tried
+_LONGEST_NAME: Final = 128  # characters of a tool's name
+# Environment variables that a process inherits: those that programs need, and none that could contain a secret.
 _INHERITED: Final = (
     *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"),
     *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT"),
@@ -61,25 +61,24 @@ class RemoteServer(Server):
     >>> server.mount(RemoteServer("https://example.com/mcp", headers={"Authorization": "Bearer …"}), "shop")
 
     It is connected when the server that contains it starts, and closed when that ends. An unreachable server is
-    retried, and its items are listed once it answers. Transformations of its tools, middleware around them, and all
-    other features of parts work as with other servers.
+    retried, and its items are listed once it answers. All features of parts, such as middleware and transformations
+    of tools, work as for local servers.
 
     Args:
         target: a URL, or a program and its arguments.
         name: for errors and the log; defaults to the host or the program.
         headers: headers of every HTTP request to it, such as Authorization. Headers of callers never reach it.
-        oauth: gets the tokens that it requires (docs/reference/client.md).
-        env: variables of the process, in addition to the few that every program needs; the rest of our environment
-            never reaches it.
+        oauth: obtains the access tokens that it requires (docs/reference/client.md).
+        env: variables of the process, in addition to the few that every program needs. It inherits no others.
         cwd: working directory of the process.
-        connect_timeout: seconds that the server's start waits for it.
-        timeout: seconds for one response; None leaves it to callers to give up.
-        max_connections: in addition to the first: maximum number of separate sessions if the server uses a handshake
-            revision.
-        options: further ones of `Client`: `revision`, `mode` and so on.
+        connect_timeout: maximum delay of the local server's start in seconds.
+        timeout: seconds to wait for one response; None waits until the caller cancels.
+        max_connections: maximum number of connections for separate sessions, in addition to the first one, if the
+            server uses a handshake revision.
+        options: further options of `Client`: `revision`, `mode` and so on.
 
     Raises:
-        TypeError: an option is for the other kind of target.
+        TypeError: an option does not apply to this kind of target.
         ValueError: the target is invalid.
     """
 
@@ -100,7 +99,7 @@ class RemoteServer(Server):
         connect, own_name = _connector(target, headers, oauth, env, cwd)
         super().__init__(name or own_name)
         self.lifespan(self._connected)
-        self.registry.declares_tools = True  # it has tools by design, even while it cannot be reached
+        self.registry.declares_tools = True  # even before its tools are listed
         self.listed = False
         """True once the server has listed its items."""
         self._timeout, self._connect_timeout = timeout, connect_timeout
@@ -118,7 +117,7 @@ class RemoteServer(Server):
 
     @property
     def problem(self) -> str:
-        """Why it cannot be reached; "" while it can, or nothing is known of it yet."""
+        """Return the reason why it cannot be reached; "" while it is connected, or before the first attempt."""
         return "" if self.connected else self._reason
 
     @property
@@ -131,7 +130,7 @@ class RemoteServer(Server):
         return not self.listed or super().may_have(name)
 
     async def settle(self) -> None:
-        """Wait until it has listed its items, or could not be reached, for `connect_timeout` at most."""
+        """Wait until it has listed its items or failed to connect, for at most `connect_timeout` seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._settled.wait(), self._connect_timeout)
         if not self._settled.is_set():
@@ -139,7 +138,7 @@ class RemoteServer(Server):
         await super().settle()
 
     def follow(self, uri: str) -> None:
-        """Ask it to tell when one of its resources changes, as a client wants to know."""
+        """Subscribe to one of its resources on behalf of a client."""
         templates = self.registry.templates.values()
         served = uri in self.registry.resources or any(one.template.match(uri) is not None for one in templates)
         if served and uri not in self._followed:
@@ -147,11 +146,11 @@ class RemoteServer(Server):
             self._following.set()
         super().follow(uri)
 
-    # -- its life --------------------------------------------------------------------------------------------------
+    # -- connection ------------------------------------------------------------------------------------------------
 
     async def _connected(self, _server: Server) -> AsyncIterator[None]:
         self._settled, self._following = asyncio.Event(), asyncio.Event()
-        self._listing = asyncio.Lock()  # of this event loop, as the events
+        self._listing = asyncio.Lock()  # like the events, for this event loop
         self._connections.begin()
         keeping = asyncio.create_task(self._keep_connected())
         try:
@@ -162,7 +161,7 @@ class RemoteServer(Server):
             await self._connections.aclose()
 
     async def _keep_connected(self) -> None:
-        """List what there is when the server is connected, and whenever it says that this changed; try again while it cannot be reached."""
+        """Connect, list the server's items and follow its changes; after an error, retry with growing pauses."""
         pause = _FIRST_PAUSE
         loop = asyncio.get_running_loop()
         while True:
@@ -177,7 +176,7 @@ class RemoteServer(Server):
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _watch(self, client: Client) -> None:
-        """List what there is, and follow what the server says of changes, until its connection ends."""
+        """List the server's items, and update the list after change notifications, until the connection ends."""
         while client.lost is None:
             self._following.clear()
             self._connections.reconnected.clear()
@@ -202,7 +201,7 @@ class RemoteServer(Server):
     async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
         """Subscribe to the server's notifications; return None if it sends none, or refuses."""
         able = client.capabilities
-        # In the handshake lifecycle notifications come unasked, also from servers that do not declare them.
+        # In the handshake lifecycle, servers may send notifications that they do not declare.
         kinds = {kind: not client.modern or (able.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}
         uris = sorted(self._followed) if (able.get("resources") or {}).get("subscribe") else []
         if client.modern and not (any(kinds.values()) or uris):
@@ -214,16 +213,16 @@ class RemoteServer(Server):
             return None
 
     def _note(self, error: Exception) -> None:
-        """Say in the log why the server cannot be reached, once and not at each try."""
-        said = f"{type(error).__name__}: {error}"
-        if said != self._problem:
-            self._problem, self._reason = said, _first_words(error)
+        """Log why the server cannot be reached, unless the previous attempt failed for the same reason."""
+        problem = f"{type(error).__name__}: {error}"
+        if problem != self._problem:
+            self._problem, self._reason = problem, _first_words(error)
             log.warning("%s cannot be reached: %s", self.name, error)
 
     # -- items -----------------------------------------------------------------------------------------------------
 
     async def _update_listing(self, client: Client) -> None:
-        """Ask what there is, and offer that, one question after the other. Raises what a client raises."""
+        """List the server's items and register them; concurrent updates wait. Raises the errors of `Client`."""
         async with self._listing:
             able = client.capabilities
             found = {
@@ -247,7 +246,7 @@ class RemoteServer(Server):
                 self.notify_changed(kind)
 
     def _list(self, kind: str, wires: list[Json]) -> bool:
-        """Offer the things of one kind; what is as before stays the same object. Return whether something changed."""
+        """Register the items of one kind, and keep the objects of unchanged ones; return False if none changed."""
         wanted: dict[str, Json] = {}
         keyed = [(key, wire) for wire in wires if isinstance(key := wire.get(_KINDS[kind][0]), str)]
         repeated = [key for key, wire in keyed if wanted.setdefault(key, wire) is not wire]
@@ -255,7 +254,7 @@ class RemoteServer(Server):
         if [wire for wire, _ in before.values()] == list(wanted.values()):
             return False
         for key in repeated:
-            self._left_out(key, "another one of this name is listed before it")
+            self._left_out(key, "its name is a duplicate")
         for _, item in before.values():
             if item is not None and collection.get(key_of(item)) is item:
                 del collection[key_of(item)]
@@ -279,11 +278,11 @@ class RemoteServer(Server):
         """Return a relay to one item of the server, or None, with a warning, if the item cannot be offered."""
         if kind == "tools":
             if not wire["name"].isprintable() or not 0 < len(wire["name"]) <= _LONGEST_NAME:
-                return self._left_out(repr(wire["name"][:_LONGEST_NAME]), "its name cannot be that of a tool")
+                return self._left_out(repr(wire["name"][:_LONGEST_NAME]), "its name is not a valid tool name")
             if not isinstance(wire.get("inputSchema"), dict):
-                return self._left_out(wire["name"], "it has no schema of its arguments")
+                return self._left_out(wire["name"], "it has no input schema")
             if (wire.get("execution") or {}).get("taskSupport") == "required":
-                return self._left_out(wire["name"], "it can be called as a task only, which is not passed on")
+                return self._left_out(wire["name"], "it can only be called as a task, which is not supported")
             return self._transformed(relayed_tool(wire, self._pass_on))
         if kind == "resources":
             return relayed_resource(wire, self._pass_on)
@@ -301,10 +300,10 @@ class RemoteServer(Server):
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def _pass_on(self, method: str, params: Json, ctx: Context) -> Json:
-        """Return the result of one request.
+        """Forward a request and return its result.
 
         Raises:
-            ToolError: the server cannot be reached, or ended meanwhile.
+            ToolError: the server cannot be reached, or ended before it responded.
             McpError: the server's error.
         """
         try:
@@ -316,13 +315,13 @@ class RemoteServer(Server):
                         ended = isinstance(error, SessionEndedError) or error.status == 404
                         if not ended or exchange.client.modern or not again:
                             raise
-                        # It does not know the session, so it has done nothing
+                        # The server does not know the session, so it has not processed the request.
                         self._connections.forget(exchange.client)
         except McpError as error:
             raise _explained(error, self.name) from None
         except ToolError:
             raise
-        except Exception as error:  # noqa: BLE001 - of the connection, or of the login at the other server
+        except Exception as error:  # noqa: BLE001 - errors of the connection, or of the login at the server
             raise self._unreachable(error) from None
         raise AssertionError("the second attempt returns or raises")
 
@@ -338,13 +337,13 @@ class RemoteServer(Server):
             return work.result()
         finally:
             if not work.done():
-                work.cancel()  # which tells the server
+                work.cancel()  # also cancels the request at the server
                 await asyncio.gather(work, return_exceptions=True)
 
     def _unreachable(self, error: Exception) -> ToolError:
         """Return the error for a caller; the details go to the log, because they may quote the process's stderr."""
         log.warning("a call to %s failed: %s", self.name, error)
-        hint = "it is tried again with the next call; what this call did until then is not known"
+        hint = "the next call reconnects; this call may have had effects"
         return ToolError(f"The server {self.name} cannot answer: {_first_words(error)}\nhint: {hint}")
 
     async def _complete(self, ref: Any, argument: Any, context: Any, ctx: Context) -> Completion | None:
@@ -372,9 +371,9 @@ _LIST_KINDS: Final[tuple[Literal["tools", "resources", "prompts"], ...]] = ("too
 
 
 def _explained(error: McpError, name: str) -> McpError:
-    """Return the error of a call; with what helps, where the server could not ask its client in the newest revision."""
+    """Return the error of a call, with a hint if the server cannot ask its client in the newest revision."""
     if error.code == INVALID_REQUEST and any(method in str(error) for method in _QUESTIONS):
-        hint = f"{name} asks people in the way of older revisions: connect to it with mode='legacy'"
+        hint = f"{name} can ask questions only in older revisions: connect to it with mode='legacy'"
         return McpError(error.code, f"{error}\nhint: {hint}", error.data)
     return error
 
@@ -436,7 +435,7 @@ _ADDRESS: Final = frozenset({"url", "headers"})
 
 
 def remote_servers(source: str | os.PathLike[str] | Mapping[str, Any], **options: Any) -> dict[str, RemoteServer]:
-    """Return the servers of an `mcpServers` file, by names that can be prefixes.
+    """Return the servers of an `mcpServers` file, by names that are valid prefixes.
 
     >>> for name, part in remote_servers("mcp.json").items():
     ...     server.mount(part, name)

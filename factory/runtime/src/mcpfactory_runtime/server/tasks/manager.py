@@ -1,8 +1,8 @@
 """Run tasks, and notify their watchers in both forms of the protocol.
 
-The store is the truth. Who wants to know of changes (a handler that waits for answers, a `tasks/result` that blocks, a
-stream of notifications) watches the task and is given each of its versions; changes of this process are passed on at
-once, those of others, and the end of a task's time, when the store is next looked at.
+The store has the valid state of a task. Watchers get each version: a handler that waits for answers, a blocked
+`tasks/result`, or a stream of notifications. They get changes by this process at once; the store is polled for changes
+by other processes, and for expiry.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
-"""Key of `_meta` that says which task a message belongs to (core feature only)."""
+"""Key in `_meta` for the task that a message belongs to (core feature only)."""
 
 
 def core_form(task: Task, poll_interval: int) -> Json:
-    """Return the `Task` object of the core feature. A tool's own failure is `failed` there (Task Execution Errors)."""
+    """Return the `Task` object of the core feature; a result with `isError` is `failed` (Task Execution Errors)."""
     status, message = task.status, task.message
     if task.result is not None and task.result.get("isError"):
         status, message = "failed", _error_text(task.result)
@@ -67,7 +67,7 @@ def detailed_form(task: Task, poll_interval: int, revision: Revision) -> Json:
 
 
 def tool_result(result: Json, revision: Revision) -> Json:
-    """Return a kept result as the peer's revision knows it; never the kept object itself."""
+    """Return a copy of a stored result in the form of the peer's revision."""
     return dict(project_tool_result(result, revision))
 
 
@@ -77,7 +77,7 @@ def related(task_id: str) -> Json:
 
 
 def missing_extension() -> McpError:
-    """Return the refusal for clients that did not declare the extension with the request (ext-tasks, Capability Negotiation)."""
+    """Return the error for a request that does not declare the extension (ext-tasks, Capability Negotiation)."""
     return McpError(
         MISSING_CAPABILITY,
         f"This needs the client capability extensions.{TASKS}, which the client did not declare with this request",
@@ -111,15 +111,15 @@ def _error_text(result: Json) -> str:
 
 
 ENVIRONMENT: Final = "MCPFACTORY_TASKS_DB"
-"""Variable that names the database of tasks."""
+"""Environment variable with the path of the task database."""
 
 
 Watcher = Callable[[Task | None], None]
-"""Is given each version of a task; None when the task's time is over."""
+"""Function that is called with each version of a task, and with None when the task has expired."""
 
 log = logging.getLogger(__name__)
 
-_GRACE: Final = 1.0  # seconds for handlers that clean up when the server ends
+_GRACE: Final = 1.0  # seconds for handlers to clean up at shutdown
 _STOPPED: Final = {"code": INTERNAL_ERROR, "message": "The server ended before the task did. hint: call the tool again"}
 
 
@@ -129,10 +129,10 @@ class TaskOptions:
 
     Attributes:
         store: the storage; in memory by default.
-        ttl: milliseconds from its creation that a task is kept if the client does not ask for another time.
-        max_ttl: the most milliseconds that a client is granted.
-        poll_interval: milliseconds after which clients should ask again.
-        limit: tasks of one principal that may run at once; further ones are refused.
+        ttl: lifetime of a task in milliseconds, unless the client requests another.
+        max_ttl: maximum lifetime in milliseconds that a client can request.
+        poll_interval: milliseconds that clients should wait between polls.
+        limit: maximum number of running tasks of one principal in this process.
         watch: seconds between polls of the store for expiry and for changes by other processes.
     """
 
@@ -157,14 +157,14 @@ def read_options(given: TaskOptions | TaskStore | str | PathLike[str] | None) ->
 
 
 class TaskRun:
-    """A task that this process works on.
+    """A task whose handler runs in this process.
 
     Attributes:
         id: the task's ID.
         owner: the task's owner.
         handler: the running handler.
         questions: questions of the handler by their MCP key; they validate answers.
-        ended: the task has ended, perhaps without the handler's knowledge.
+        ended: True once the task has ended, even if its handler still runs.
     """
 
     def __init__(self, task: Task, handler: asyncio.Task[Json]) -> None:
@@ -185,7 +185,7 @@ class TaskRun:
         return key
 
     def set_message(self, message: str, manager: TaskManager) -> None:
-        """Make a message the task's status; when they come faster than the store takes them, the latest wins."""
+        """Set the task's status message; of messages that arrive during a write, only the latest is written."""
         self._message = message
         if self._message_writer is None or self._message_writer.done():
             self._message_writer = asyncio.get_running_loop().create_task(self._write_messages(manager))
@@ -213,7 +213,7 @@ class TaskManager:
     """The tasks of one server.
 
     Args:
-        options: the store and the bounds.
+        options: storage and limits.
     """
 
     def __init__(self, options: TaskOptions) -> None:
@@ -225,18 +225,18 @@ class TaskManager:
         self._poller: asyncio.Task[None] | None = None
         self._claims: set[tuple[str, str]] = set()
 
-    # -- making and running --------------------------------------------------------------------------------------
+    # -- creating and running ------------------------------------------------------------------------------------
 
     async def create(self, tool: str, owner: str, ttl: int | None) -> Task:
-        """Return a new task, kept.
+        """Create and store a task.
 
         Args:
             tool: the tool's name.
             owner: the principal.
-            ttl: the milliseconds that the client asked for, if it did.
+            ttl: requested lifetime in milliseconds; None for the default.
 
         Raises:
-            McpError: INVALID_REQUEST when too many tasks of the principal are running.
+            McpError: INVALID_REQUEST if too many tasks of the principal are running.
         """
         options = self.options
         if sum(run.owner == owner for run in self._runs.values()) >= options.limit:
@@ -248,13 +248,13 @@ class TaskManager:
         task = Task(secrets.token_urlsafe(18), owner, tool, now, now, granted)
         try:
             return await self.store.create(task)
-        except asyncio.CancelledError:  # the call was given up, but the store may keep the task all the same
-            given_up = self.store.update(task.id, lambda kept: kept.cancelled("The call was given up."))
-            in_background(self._supervisors, given_up)
+        except asyncio.CancelledError:  # the store may have written the task before the cancellation
+            cancellation = self.store.update(task.id, lambda kept: kept.cancelled("The call was cancelled."))
+            in_background(self._supervisors, cancellation)
             raise
 
     def attach_handler(self, task: Task, handler: asyncio.Task[Json]) -> TaskRun:
-        """Let `handler`, which makes the result in the newest form, work on a task; the task ends when it does."""
+        """Run a task with a handler that returns the result in the newest form; the task ends with the handler."""
         run = self._runs[task.id] = TaskRun(task, handler)
 
         def watch(now: Task | None) -> None:
@@ -267,7 +267,7 @@ class TaskManager:
         return run
 
     def run(self, task_id: str) -> TaskRun:
-        """Return the run of a task that this process works on."""
+        """Return the run of a task whose handler runs in this process."""
         return self._runs[task_id]
 
     async def _supervise(self, run: TaskRun, watch: Watcher) -> None:
@@ -276,7 +276,7 @@ class TaskManager:
             await run.flush_messages()
             await self.change(run.id, _ending(run.handler))
         except Exception:
-            log.exception("a task's result could not be kept")
+            log.exception("a task's result could not be stored")
         finally:
             run.ended = True
             self.unwatch(run.id, watch)
@@ -299,7 +299,7 @@ class TaskManager:
         return task
 
     async def change(self, task_id: str, change: Change) -> Task | None:
-        """Change a task and notify its watchers; None when nothing changed."""
+        """Change a task and notify its watchers; return None if nothing changed."""
         task = await self.store.update(task_id, change)
         if task is not None:
             self._publish(task_id, task)
@@ -310,10 +310,10 @@ class TaskManager:
         return await self.change(task.id, lambda now: now.cancelled("The task was cancelled by request."))
 
     async def answer(self, task: Task, answers: Json) -> None:
-        """Give answers (`{"result": …}` or `{"error": …}` by key) to a task; unknown keys are ignored.
+        """Add answers (`{"result": …}` or `{"error": …}` by key) to a task; unknown keys are ignored.
 
         Raises:
-            McpError: INVALID_PARAMS when an answer does not fit its question; then none is taken.
+            McpError: INVALID_PARAMS if an answer does not fit its question; no answer is added then.
         """
         run = self._runs.get(task.id)
         for key, answer in answers.items():
@@ -330,27 +330,27 @@ class TaskManager:
             task = await self.change(run.id, lambda now: now.asked(requests))
             while task is not None and not all(key in task.answers for key in requests):
                 task = await follower.next()
-        if task is None:  # ended meanwhile; the code that ended it cancels us as well
+        if task is None:  # the task has ended, and this handler is about to be canceled
             raise asyncio.CancelledError
         return {key: task.answers[key] for key in requests}
 
     # -- watching ------------------------------------------------------------------------------------------------
 
     def watch(self, task: Task, watcher: Watcher) -> None:
-        """Tell `watcher` of every later version of a task."""
+        """Notify `watcher` of every later version of a task."""
         self._watch(task.id, task.version, watcher)
 
     def _watch(self, task_id: str, version: int, watcher: Watcher) -> None:
         watch = self._watches.get(task_id)
         if watch is None:
             watch = self._watches[task_id] = _Watch(version)
-        watch.version = min(watch.version, version)  # a watcher that knows only an older version is notified again
+        watch.version = min(watch.version, version)  # so that a watcher with an older version is notified again
         watch.watchers.append(watcher)
         if self._poller is None or self._poller.done():
             self._poller = asyncio.get_running_loop().create_task(self._poll_store())
 
     def unwatch(self, task_id: str, watcher: Watcher) -> None:
-        """Stop telling `watcher`."""
+        """Stop notifying `watcher`."""
         watch = self._watches.get(task_id)
         if watch is not None:
             with suppress(ValueError):
@@ -359,14 +359,14 @@ class TaskManager:
                 del self._watches[task_id]
 
     def claim(self, task_id: str, key: str) -> bool:
-        """Return True if the caller must put this question to the client; `unclaim` must follow."""
+        """Return True if the caller must send this question to the client, and call `unclaim` afterwards."""
         if (task_id, key) in self._claims:
             return False
         self._claims.add((task_id, key))
         return True
 
     def unclaim(self, task_id: str, key: str) -> None:
-        """Release the claim: the question was answered, or another call may ask it. Watchers get the task once more."""
+        """Release the claim, so that another call can ask an unanswered question. Watchers get the task once more."""
         self._claims.discard((task_id, key))
         watch = self._watches.get(task_id)
         if watch is not None:
@@ -382,7 +382,7 @@ class TaskManager:
             watcher(task)
 
     async def _poll_store(self) -> None:
-        """Look after watched tasks as long as there are any: others may change them, and time may end them."""
+        """Poll watched tasks for changes by other processes and for expiry, as long as there are any."""
         while self._watches:
             await asyncio.sleep(self.options.watch)
             for task_id in tuple(self._watches):
@@ -391,7 +391,7 @@ class TaskManager:
                 except Exception:
                     log.exception("a task could not be read")
 
-    # -- the end -------------------------------------------------------------------------------------------------
+    # -- shutdown ------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
         """Fail the running tasks because the server is shutting down."""
@@ -409,7 +409,7 @@ class TaskManager:
 
 
 class TaskFollower:
-    """The versions of a task one after the other; use as a context manager. A slow reader sees the latest only."""
+    """Context manager that returns the versions of a task one by one; a slow reader gets only the latest."""
 
     def __init__(self, manager: TaskManager, task_id: str) -> None:
         self._manager = manager
@@ -429,7 +429,7 @@ class TaskFollower:
         self._changed.set()
 
     async def next(self) -> Task | None:
-        """Return the next version; None when the task's time is over."""
+        """Return the next version, or None if the task has expired."""
         await self._changed.wait()
         self._changed.clear()
         return self._latest
@@ -451,6 +451,6 @@ def _ending(handler: asyncio.Task[Json]) -> Change:
             return lambda task: task.completed(result)
     if not isinstance(error, McpError):
         log.error("a task failed", exc_info=error)
-        error = McpError(INTERNAL_ERROR, "Internal error; the server's log says more")
+        error = McpError(INTERNAL_ERROR, "Internal error; see the server's log")
     failed = error.to_dict()
     return lambda task: task.failed(failed)

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 
 
 class TaskChannel:
-    """The way back of a task: notifications travel apart from the request that created it, and name the task.
+    """Reply channel of a task, independent of the request that created it; notifications carry the task's ID.
 
     Args:
-        persistent: what outlives the request; None where the revision has no such thing (notifications are dropped).
-        principal: who created the task.
-        task_id: the task.
-        allowance: of the client that created it.
+        persistent: the session; None if the revision has no sessions (notifications are dropped).
+        principal: the caller who created the task.
+        task_id: the task's ID.
+        allowance: the creator's remaining rate limits.
     """
 
     private = False
@@ -63,13 +63,13 @@ class TaskChannel:
         self._task_id = task_id
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification with the task's id (basic/utilities/tasks, Related Task Metadata)."""
+        """Send a notification with the task's ID (basic/utilities/tasks, Related Task Metadata)."""
         if self.persistent is not None:
             meta = {**params.get("_meta", {}), **related(self._task_id)}
             self.persistent.notify(method, {**params, "_meta": meta}, revision)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Refused: a task asks by its record.
+        """Refuse to send a request: a task asks through its record.
 
         Raises:
             McpError: always.
@@ -77,7 +77,7 @@ class TaskChannel:
         raise McpError(INVALID_REQUEST, f"a task cannot send {method}")
 
     def close_stream(self, retry: int | None) -> None:
-        """Nothing to close."""
+        """Do nothing: a task has no stream."""
 
 
 class TaskContext(Context):
@@ -98,14 +98,14 @@ class TaskContext(Context):
         self._run: TaskRun | None = None
 
     def attach(self, run: TaskRun) -> None:
-        """From now on the call is this task."""
+        """Turn the call into a task."""
         self._run = run
         persistent = None if self._call.peer.revision.modern else self._channel.persistent
         self._channel = TaskChannel(persistent, self._channel.principal, run.id, self._channel.allowance)
 
     @property
     def task_id(self) -> str | None:
-        """The id of the task that this call has become."""
+        """Return the ID of the task that this call has become, or None before."""
         return None if self._run is None else self._run.id
 
     @property
@@ -114,7 +114,7 @@ class TaskContext(Context):
         return self._run is not None and self._run.ended
 
     async def start_task(self) -> None:
-        """Become a task now."""
+        """Turn the call into a task, if it is not one already."""
         if self._run is None:
             await self._start()
 
@@ -127,7 +127,7 @@ class TaskContext(Context):
         return super().report_progress(progress, total, message)
 
     async def ask(self, **questions: Question[Any]) -> dict[str, Any]:
-        """Ask several things at once, and wait."""
+        """Ask several questions at once, and wait for the answers."""
         run = self._run
         if run is None:
             return await super().ask(**questions)
@@ -154,15 +154,15 @@ def _read(question: Question[Any], answer: Json) -> Any:
 
 log = logging.getLogger(__name__)
 
-_PAGE: Final = 100  # tasks of one page of tasks/list, unless the server says otherwise
+_PAGE: Final = 100  # tasks per page of tasks/list, if the server has no page size
 
 
 class TaskMethods:
-    """Answers for one server.
+    """Task methods of one server.
 
     Args:
-        server: whose tools and store.
-        manager: its tasks.
+        server: the server.
+        manager: the manager of its tasks.
     """
 
     def __init__(self, server: ServerInterface, manager: TaskManager) -> None:
@@ -185,7 +185,7 @@ class TaskMethods:
         """Return the result of one of the methods, without envelope.
 
         Raises:
-            McpError: the call is refused. So may the awaitable.
+            McpError: the call is refused; the awaitable may raise it as well.
         """
         if not call.peer.revision.modern:
             return self._core[call.method](call, channel)
@@ -221,25 +221,25 @@ class TaskMethods:
         return asked
 
     async def call_tool(self, tool: Tool, arguments: Json, call: Call, channel: ReplyChannel) -> Json:
-        """Carry a call out as a task: the result that names it; or the tool's own, if it ends before it becomes one.
+        """Run a call as a task. Return the result that has the task, or the tool's own if it ends before it becomes one.
 
         Raises:
-            McpError: the call is refused, or the handler raised it before the task began.
+            McpError: the call is refused, or the handler raised it before the task was created.
         """
         ttl = _requested_ttl(call)
         owner = channel.principal
-        begun: asyncio.Future[Task] = asyncio.get_running_loop().create_future()
-        beginning = asyncio.Lock()
+        created: asyncio.Future[Task] = asyncio.get_running_loop().create_future()
+        creating = asyncio.Lock()
 
         async def start() -> TaskRun:
-            async with beginning:  # a handler may say it twice at once
-                if begun.done():
-                    return self._manager.run(begun.result().id)
+            async with creating:  # a handler may call `start_task` concurrently
+                if created.done():
+                    return self._manager.run(created.result().id)
                 task = await self._manager.create(tool.name, str(owner), ttl)
                 run = self._manager.attach_handler(task, handler)
                 context.attach(run)
                 self._notify_session(task, call, channel)
-                begun.set_result(task)
+                created.set_result(task)
                 return run
 
         async def work() -> Json:
@@ -253,21 +253,21 @@ class TaskMethods:
         at_once = not tool.defer_task or not call.peer.revision.modern
         context = TaskContext(self._server, call, channel, manager=self._manager, start=start)
         handler = asyncio.get_running_loop().create_task(work())
-        waited: list[asyncio.Future[Any]] = [handler, begun]
+        waited: list[asyncio.Future[Any]] = [handler, created]
         try:
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            if not begun.done():
+            if not created.done():
                 handler.cancel()
             raise
-        if begun.done():
-            task = begun.result()
+        if created.done():
+            task = created.result()
             if call.peer.revision.modern:
                 return {"resultType": "task", **extension_form(task, self._poll)}
             return {"task": core_form(task, self._poll), "_meta": related(task.id)}
         try:
             result = handler.result()
-        except InputRequired as asked:  # the handler asks before it becomes a task
+        except InputRequired as asked:  # the handler asks before the call becomes a task
             return context.input_required(asked)
         return tool_result(result, call.peer.revision)
 
@@ -316,8 +316,8 @@ class TaskMethods:
         return result
 
     async def _result(self, call: Call, channel: ReplyChannel) -> Json:
-        """Block until the task ends; meanwhile this stream carries the questions of the task to the client."""
-        task = await self._find(call, channel)  # first of all: may this client know of it?
+        """Wait until the task ends; meanwhile, send its questions to the client on this stream."""
+        task = await self._find(call, channel)  # refuses tasks of other owners before watching them
         ending = asyncio.ensure_future(self._server.closing.wait())
         asking: dict[str, asyncio.Task[None]] = {}
         try:
@@ -360,7 +360,7 @@ class TaskMethods:
                 answer = {"error": error.to_dict()}
             await self._manager.change(task.id, lambda now: now.answered({key: answer}))
         except Exception:
-            log.exception("a question of a task could not be put to the client")
+            log.exception("a question of a task could not be sent to the client")
         finally:
             self._manager.unclaim(task.id, key)
 
@@ -387,7 +387,7 @@ class TaskMethods:
     # -- subscriptions/listen ------------------------------------------------------------------------------------
 
     async def visible(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
-        """Return the tasks, of those that a `subscriptions/listen` names, whose changes it will get.
+        """Return those of a `subscriptions/listen` request's tasks that belong to its caller.
 
         Raises:
             McpError: MISSING_CAPABILITY, or INVALID_PARAMS for a malformed list.
@@ -408,7 +408,7 @@ class TaskMethods:
             channel.notify("notifications/tasks", {"_meta": meta, **form}, call.peer.revision)
 
         for task in tasks:
-            send(task)  # changes from before the client began to listen
+            send(task)  # the client may have missed changes before it listened
 
             def watch(now: Task | None, task_id: str = task.id) -> None:
                 if now is not None:
@@ -432,7 +432,7 @@ def identifies(channel: ReplyChannel) -> bool:
 
 
 def _requested_ttl(call: Call) -> int | None:
-    """Return the milliseconds that a handshake client asks for in `params.task`; the extension has no such parameter."""
+    """Return the milliseconds that a handshake client requests in `params.task`; the extension has no such parameter."""
     requested = None if call.peer.revision.modern else call.params.get("task")
     if requested is None:
         return None

@@ -1,1 +1,1 @@
-"""HTTP as a plain ASGI application, for both lifecycles and the older HTTP+SSE; serving it needs uvicorn and no framework."""
+"""HTTP transports as a plain ASGI application: Streamable HTTP for both lifecycles, and the older HTTP+SSE."""

@@ -1,6 +1,6 @@
-"""Streamable HTTP: one ASGI callable for sessions of the handshake and for requests that carry their own metadata.
+"""Streamable HTTP: one ASGI application for the handshake and the per-request lifecycle.
 
-`protocol.http` decides what a request is; here it is carried out.
+`protocol.http` classifies requests; this module executes them.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.oauth_endpoints import LoginEndpoints
     from mcpfactory_runtime.transports.http.routes import RouteTable
 
-_HARDLY: Final = 3  # requests of a session that has only begun
-_LEFT: Final = 60.0  # seconds without a request after which a session counts as left, where there are too many
-FORWARDED_GRACE: Final = 10.0  # seconds for requests from other workers when the process gets a signal to end
+_BARELY_USED: Final = 3  # maximum number of requests of a barely used session
+_ABANDONED_AFTER: Final = 60.0  # seconds without a request after which a session counts as abandoned
+FORWARDED_GRACE: Final = 10.0  # seconds for requests of other processes after a signal to end
 
 
 class HttpApp:
@@ -87,11 +87,11 @@ class HttpApp:
         allowed_origins: origins of web pages that may call (`https://example.com`), in addition to those of this
             machine.
         session_idle: seconds after which an unused session ends.
-        max_sessions: limit of sessions. Above it, one session of the principal with the most ends: a barely used one,
-            otherwise the one unused for longest.
+        max_sessions: limit of sessions. Above it, a session of the principal with the most sessions ends: a barely used
+            one, otherwise the least recently used.
         max_requests: concurrent requests of the per-request lifecycle, including listening streams; more are refused.
-        auth: decides who may call; None permits all callers. An `OAuthProxy` also gives clients their tokens.
-        legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` next to the endpoint.
+        auth: authorizes callers; None allows all. An `OAuthProxy` also issues tokens to clients.
+        legacy_sse: also serve HTTP+SSE, the transport of the oldest revision, at `sse` and `messages` next to `path`.
         store: shared storage for sessions, their events, tasks and used states of several processes
             (docs/reference/transports.md).
         pages: path → page to serve there on GET, in addition to the protocol.
@@ -123,7 +123,7 @@ class HttpApp:
         self._gate = create_gate(believed, server, self.path)
         self._hosts = LOOPBACK | self._gate.hosts if allowed_hosts is None else frozenset(allowed_hosts)
         self._origins = frozenset(allowed_origins)
-        self._login = None if proxy is None else self._own_login(proxy, store)
+        self._login = None if proxy is None else self._create_login(proxy, store)
         self._idle = session_idle
         self._max_sessions = max_sessions
         self._max_requests = max_requests
@@ -142,26 +142,26 @@ class HttpApp:
         self._life = LifespanTask(self._enter)
         self._probes = HealthEndpoints(server, self._life, self._gate)
         self._probed = PROBES - self._paths - self._pages.keys()
-        self._routes = self._own_routes()
+        self._routes = self._create_routes()
         self._mirrored: dict[str, Mirrored] = {}
         self._mirrored_version = -1
 
     @property
     def path(self) -> str:
-        """The path of the MCP endpoint."""
+        """Return the path of the MCP endpoint."""
         return self._path or "/"
 
-    def _own_login(self, proxy: OAuthProxy, store: SharedStore | None) -> LoginEndpoints:
-        """Return the endpoints of an OAuth proxy, whose pages may send forms here."""
-        from mcpfactory_runtime.transports.http.oauth_endpoints import LoginEndpoints  # noqa: PLC0415 - for those who have a proxy
+    def _create_login(self, proxy: OAuthProxy, store: SharedStore | None) -> LoginEndpoints:
+        """Return the endpoints of an OAuth proxy. Allow its origin, so that its pages can post forms."""
+        from mcpfactory_runtime.transports.http.oauth_endpoints import LoginEndpoints  # noqa: PLC0415 - rarely needed
 
         name = str(self._server.info.get("title") or self._server.name)
         proxy.bind(store, name, self._gate.supported_scopes)
         self._origins |= {proxy.origin}
         return LoginEndpoints(proxy)
 
-    def _own_routes(self) -> RouteTable | None:
-        """Return the routes of the server's author; None without any, and then nothing of Starlette is loaded."""
+    def _create_routes(self) -> RouteTable | None:
+        """Return the server's custom routes, or None, without loading Starlette, if there are none."""
         routes = self._server.routes
         if not routes:
             return None
@@ -202,12 +202,12 @@ class HttpApp:
 
     @asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
-        """Run the lifespan, for the `lifespan` of the Starlette or FastAPI application that it is mounted in.
+        """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this one.
 
-        Without it the server's own lifespan is entered at the first request, and left when the event loop ends.
+        Without it, the first request enters the server's own lifespan, and the end of the event loop exits it.
 
         Args:
-            app: the other application; unused.
+            app: the outer application; unused.
         """
         await self._life.start()
         try:
@@ -304,12 +304,12 @@ class HttpApp:
         chosen = route(
             scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
         )
-        # who lists the event stream first prefers it
+        # A client that lists the event stream first prefers it.
         streamed = headers.get("accept", "").startswith("text/event-stream")
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
-        """Let the process that has the session serve a request; None when it did, else what the request is received from here."""
+        """Forward a request to the process that has its session. Return None if it was answered, else its `receive`."""
         session_id = headers.get(SESSION_HEADER) or session_in(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
@@ -321,7 +321,7 @@ class HttpApp:
         return await self._relay.forward(session_id, scope, receive, send)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
-        """Serve a probe, a page, metadata, or nothing."""
+        """Serve a probe, metrics, a page or metadata; otherwise 404."""
         if place in self._probed:
             await self._probes.serve(place, scope, headers, send)
             return
@@ -346,7 +346,7 @@ class HttpApp:
             await send_json(send, 200, jsonrpc.encode(document))
 
     async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that belongs to no session; its client is known by token or, failing that, by address."""
+        """Serve a request of the per-request lifecycle. Its client is identified by token or else by address."""
         if self._requests >= self._max_requests:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are already in flight")
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
@@ -366,7 +366,7 @@ class HttpApp:
             await self._exchange(chosen.call, principal, scope, receive, send)
         elif type(chosen) is SessionMessage:
             session = self._sessions[chosen.session]
-            session.principal = principal  # the same one, perhaps with other scopes
+            session.principal = principal  # equal to the old one, but its scopes may differ
             answer = session.post(chosen.message, AsgiRequest(scope))
             try:
                 await send_answer(answer, receive, send, streamed=streamed)
@@ -390,7 +390,7 @@ class HttpApp:
 
     def _revision_of(self, session_id: str, principal: str) -> Revision | None:
         session = self._sessions.get(session_id)
-        if session is None or session.principal != principal:  # sessions of others do not exist
+        if session is None or session.principal != principal:  # hide the sessions of other principals
             return None
         session.use(asyncio.get_running_loop().time())
         return session.revision
@@ -406,10 +406,10 @@ class HttpApp:
         return session
 
     async def _revive(self, session_id: str, principal: str, scope: Scope) -> None:
-        """Go on with a session of an earlier process, if the store knows it."""
+        """Continue a session of an ended process if the store has it."""
         if session_id in self._sessions:
             return
-        async with self._reviving:  # requests of one session may come together
+        async with self._reviving:  # a session may have concurrent requests
             if session_id in self._sessions:
                 return
             assert self._shared is not None
@@ -454,8 +454,8 @@ class HttpApp:
         await session.close(0)
 
     def _lose_session(self, session: HttpSession) -> None:
-        """End a session here that another process has taken over; it continues there."""
-        if self._sessions.pop(session.id, None) is session:  # now: the next request goes where the session is
+        """End a session in this process after another process has taken it over."""
+        if self._sessions.pop(session.id, None) is session:  # at once, so that the next request is forwarded
             in_background(self._ending, self._end_session(session))
 
     async def _open_stream(self, chosen: OpenStream, receive: Receive, send: Send) -> None:
@@ -474,7 +474,7 @@ class HttpApp:
     # -- mirrored arguments --------------------------------------------------------------------------------------
 
     def _mirrored_of(self, tool: str) -> Mirrored:
-        """Return the `x-mcp-header` annotations of a tool, found once."""
+        """Return the `x-mcp-header` annotations of a tool, cached until the tools change."""
         registry = self._server.registry
         if self._mirrored_version != registry.version:
             self._mirrored.clear()
@@ -495,14 +495,14 @@ def _place(scope: Scope) -> tuple[str, str]:
 
 
 async def _cut_off(answer: Stream | ErrorReply | None, message: Any, send: Send) -> None:
-    """End the response to a request that exceeded the drain time; send an error if no message was sent."""
+    """End the response to a request that exceeded the drain time, with an error if no message was sent."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
     error = jsonrpc.encode(jsonrpc.error_message(jsonrpc.usable_id(message), CUT_OFF))
     if isinstance(answer, Stream) and answer.untouched:
         await send_json(send, 200, error)
-    elif isinstance(answer, Stream) and not answer.count:  # the stream began because the call was silent
+    elif isinstance(answer, Stream) and not answer.count:  # the stream began after `KEEP_ALIVE` without a message
         await send({"type": "http.response.body", "body": sse_event(error)})
 
 
@@ -516,5 +516,5 @@ def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:
     most = max(held.values())
     return min(
         (session for session in sessions if held[session.owner] == most),
-        key=lambda session: (now - session.used < _LEFT, session.uses > _HARDLY, session.used),
+        key=lambda session: (now - session.used < _ABANDONED_AFTER, session.uses > _BARELY_USED, session.used),
     )

@@ -1,4 +1,4 @@
-"""ASGI requests and responses with bounds, CORS for pages of other origins, and the lifespan of an application."""
+"""ASGI helpers: bounded requests, responses, CORS, and the lifespan of an application."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 Page = Callable[[str, bool], tuple[str, str]]
-"""(what the client accepts, whether it may call the server) → (content type, text)."""
+"""(Accept header, True if the caller is authorized) → (content type, text)."""
 
 READING: Final = ("GET", "HEAD")
 ONLY_GET: Final = Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"})
@@ -30,7 +30,7 @@ SSE_HEADERS: Final = [
 
 
 class AsgiRequest:
-    """The HTTP request of a scope, for handlers that ask."""
+    """HTTP request of a scope, for handlers."""
 
     __slots__ = ("_scope",)
 
@@ -39,20 +39,20 @@ class AsgiRequest:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Its headers, names in lower case; without Authorization, which is the runtime's to read."""
+        """Return the headers, with lower-case names and without Authorization."""
         headers = read_headers(self._scope["headers"])
         headers.pop("authorization", None)
         return headers
 
     @property
     def address(self) -> str | None:
-        """The address that it came from: that of a proxy, where there is one."""
+        """Return the source address, which is that of a reverse proxy if there is one; None if unknown."""
         client = self._scope.get("client")
         return str(client[0]) if client else None
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Header names (lower case, by ASGI) → values; repeated ones are joined, so that none can hide behind another."""
+    """Return header names (lower case, by ASGI) → values. Join repeated headers, so that checks apply to all values."""
     headers: dict[str, str] = {}
     for name, value in raw:
         key, text = name.decode("latin-1"), value.decode("latin-1")
@@ -61,7 +61,7 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def check_size(scope: Scope) -> Rejection | None:
-    """Refuse a request whose URL and headers are too large."""
+    """Return a rejection if the URL or the headers of a request are too large."""
     target = len(scope.get("raw_path") or scope["path"]) + len(scope.get("query_string", b""))
     size = target + sum(len(name) + len(value) + 4 for name, value in scope["headers"])  # with ": " and the line end
     return check_head(target, size, len(scope["headers"]))
@@ -78,7 +78,7 @@ def address_of(scope: Scope) -> str:
 
 
 async def read_body(receive: Receive, limit: int) -> bytes | None:
-    """Return the body, or None when it is larger than `limit` bytes, or has no end: its sender has gone."""
+    """Return the body, or None if it is larger than `limit` bytes or the client disconnects before its end."""
     message = await receive()
     body: bytes = message.get("body", b"")
     if not message.get("more_body"):
@@ -179,19 +179,19 @@ async def send_events(
     earlier: Sequence[tuple[int, bytes]] = (),
     first: bytes = b"",
 ) -> None:
-    """Send the events of a stream until it ends or the client leaves. The stream itself continues without followers.
+    """Send the events of a stream until it ends or the client disconnects. The stream continues without followers.
 
     Args:
         stream: the source.
-        receive: reports that the client left.
-        send: takes the response.
+        receive: reports the disconnect of the client.
+        send: sends the response.
         after: number of the message to begin after; None begins with the next one.
-        headers: of the response, in addition to those of an event stream.
+        headers: response headers in addition to those of an event stream.
         resumed: the client is resuming.
         earlier: events that the stream no longer holds.
         first: data to send before the events.
     """
-    position = stream.count if after is None else after  # before the head goes out: nothing after that may be missed
+    position = stream.count if after is None else after  # before the head is sent: later messages must not be missed
 
     async def follow() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS + (headers or [])})
@@ -217,11 +217,10 @@ async def send_events(
 
 
 class LifespanTask:
-    """Task that enters context managers before the first request and leaves them at the end.
+    """Task that enters context managers before the first request and exits them at the end.
 
-    It is a task because context managers must be left by the task that entered them, and request tasks are
-    short-lived. When the event loop ends it cancels the task, which leaves them in order even without a shutdown
-    message.
+    It is a separate task because context managers must be exited by the task that entered them, and request tasks are
+    short-lived. If no shutdown message arrives, the end of the event loop cancels the task, which exits them in order.
 
     Args:
         enter: enters the context managers into the stack.
@@ -242,7 +241,7 @@ class LifespanTask:
         return task is not None and not task.done() and self._started is not None and self._started.done()
 
     async def start(self) -> None:
-        """Enter once; concurrent callers wait. Raise the error of a failed entry; the next call retries."""
+        """Enter the context managers once; concurrent callers wait. Raise an error of the entry; later calls retry."""
         if self._task is None or self._task.done() or self._started is None:
             self._over.clear()
             self._started = asyncio.get_running_loop().create_future()
@@ -250,7 +249,7 @@ class LifespanTask:
         await asyncio.shield(self._started)
 
     async def end(self) -> None:
-        """Leave, and wait for it."""
+        """Exit the context managers."""
         task, self._task = self._task, None
         if task is not None:
             self._over.set()
@@ -261,7 +260,7 @@ class LifespanTask:
             async with AsyncExitStack() as stack:
                 await self._enter(stack)
                 started.set_result(None)
-                # Cancelled because the event loop ends: leave the context managers as usual.
+                # A cancellation means that the event loop ends: exit the context managers as usual.
                 with suppress(asyncio.CancelledError):
                     await self._over.wait()
         except BaseException as error:
@@ -272,11 +271,11 @@ class LifespanTask:
 
 _EXPOSED: Final = b"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, Location"
 _METHODS: Final = ("GET", "POST", "DELETE")
-_REMEMBERED: Final = b"7200"  # seconds: as long as browsers do at most
+_MAX_AGE: Final = b"7200"  # seconds that browsers cache a preflight; their own maximum
 
 
 def granted_origin(headers: Mapping[str, str], origins: Collection[str]) -> str:
-    """Return the origin of the page that calls, if it is one of those that were named; else ""."""
+    """Return the origin of the calling page if it is one of the allowed `origins`, else ""."""
     origin = headers.get("origin", "")
     return origin if origin in origins or ("*" in origins and origin) else ""
 
@@ -289,20 +288,20 @@ def is_preflight(method: str, headers: Mapping[str, str]) -> bool:
 async def send_preflight(
     send: Send, origin: str, headers: Mapping[str, str], methods: Sequence[str] | None = None
 ) -> None:
-    """Permit the methods of a route or else of MCP, and the headers that are asked for: an origin that may call may send any."""
+    """Allow the methods (default: those of MCP) and any requested headers, because the origin is allowed."""
     asked = headers.get("access-control-request-headers", "").encode("latin-1", "replace")
     head = [
         *_granted(origin),
         (b"access-control-allow-methods", ", ".join(methods or _METHODS).encode()),
         (b"access-control-allow-headers", asked),
-        (b"access-control-max-age", _REMEMBERED),
+        (b"access-control-max-age", _MAX_AGE),
     ]
     await send({"type": "http.response.start", "status": 204, "headers": head})
     await send({"type": "http.response.body", "body": b""})
 
 
 def exposing(send: Send, origin: str) -> Send:
-    """Return `send` for a page of this origin, which may read the response and the headers that MCP needs."""
+    """Wrap `send` to let pages of this origin read the response and the headers that MCP needs."""
 
     async def sent(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":

@@ -1,9 +1,9 @@
 """Authentication of HTTP requests, and delays for clients after failed attempts.
 
-Checking a token costs a signature verification or a request to its issuer, and a client without a valid token
-can send any number of attempts. Therefore each attempt counts against its address until the token proves valid.
-Tokens that proved valid before are always checked, so clients that share an address with a stranger (a proxy, an
-office) keep working.
+Checking a token costs a signature verification or a request to its issuer, and a client without a valid token can
+send any number of attempts. Therefore each attempt counts against the client's address until the token is found
+valid. Tokens that were valid before are exempt, so that clients that share an address (a proxy, an office) with an
+attacker keep working.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
 
 
-_TOKENS: Final = 10_000  # good ones that are remembered, by their hashes
+_TOKENS: Final = 10_000  # maximum number of valid tokens remembered, by hash
 
 
 class FailureLimit:
-    """Limit of failed attempts by address, with a token bucket each. Tokens are kept as hashes (`hash_token`).
+    """Limit of failed attempts, with one token bucket per address. Access tokens are kept as hashes (`hash_token`).
 
     Event loop only.
 
     Args:
-        rate: in the form of `Server(rates=)`, `600/m`; None or `off` for no limit.
-        clock: seconds.
+        rate: rate like `600/m`, as in `Server(rates=)`; None or `off` for no limit.
+        clock: returns seconds.
 
     Raises:
         ValueError: the rate is invalid.
@@ -67,14 +67,14 @@ class FailureLimit:
         self._good: dict[bytes, None] = {}
 
     def attempt(self, address: str, token: bytes) -> float:
-        """Count one. Returns 0 when the token may be looked at, and else the seconds until another may."""
+        """Count an attempt. Return 0 if the token may be checked, else the seconds until the next allowed attempt."""
         if self._addresses is None or token in self._good:
             return 0.0
         bucket = self._addresses.of(address)
         return 0.0 if bucket.take() else bucket.wait
 
     def good(self, address: str, token: bytes) -> None:
-        """The token was good: it does not count, and will not."""
+        """Uncount the attempt, and exempt the valid token from the limit."""
         if self._addresses is not None and token not in self._good:
             self.undecided(address)
             if len(self._good) >= _TOKENS:
@@ -82,23 +82,23 @@ class FailureLimit:
             self._good[token] = None
 
     def bad(self, token: bytes) -> None:
-        """The token was bad, though it may have been good once: the attempt stays counted."""
+        """Leave the attempt counted; the token is no longer exempt."""
         self._good.pop(token, None)
 
     def undecided(self, address: str) -> None:
-        """Nobody can say whether the token is good: the attempt does not count."""
+        """Uncount the attempt: the token could not be checked."""
         if self._addresses is not None:
             self._addresses.of(address).give_back()
 
 
 def hash_token(token: str) -> bytes:
-    """Return the hash under which a token is remembered."""
+    """Return the SHA-256 hash of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 log = logging.getLogger(__name__)
 
-# What calls a tool, whichever revision the peer speaks: scopes are asked for before that is known.
+# Names of tools/call in all revisions: scopes are checked before the revision is known.
 _CALLS: Final = wire_names(CALL_TOOL)
 
 
@@ -111,7 +111,7 @@ class OpenGate:
         self._server = server
 
     def supported_scopes(self) -> Sequence[str]:
-        """Nobody grants any."""
+        """Return (): no issuer grants scopes."""
         return ()
 
     def document(self, path: str) -> dict[str, Any] | None:
@@ -119,15 +119,15 @@ class OpenGate:
         return None
 
     def redirect_target(self, path: str) -> str | None:
-        """Nor any to point to."""
+        """Return None: the gate has no issuer."""
         return None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> str | Rejection:
-        """Nobody in particular."""
+        """Return the anonymous principal, ""."""
         return ""
 
     def authorize(self, principal: str, body: Any) -> Rejection | None:
-        """Refuse tools with scopes."""
+        """Return a rejection if the body calls a tool that requires scopes."""
         for name, scopes in called_tools(self._server, body):
             if scopes:
                 text = f"Tool {name!r} needs the scopes {', '.join(scopes)}, and this server has no authorization."
@@ -136,12 +136,12 @@ class OpenGate:
 
 
 class AccessGate:
-    """Checks the tokens of requests. Event loop only.
+    """Gate that checks the tokens of requests. Event loop only.
 
     Args:
-        auth: what is believed.
-        server: whose tools are called.
-        endpoint: the path of the MCP endpoint.
+        auth: accepted issuers and rules for tokens.
+        server: server whose tools are called.
+        endpoint: path of the MCP endpoint.
     """
 
     def __init__(self, auth: Authorization, server: ServerInterface, endpoint: str) -> None:
@@ -157,7 +157,7 @@ class AccessGate:
         self.hosts = frozenset({urlsplit(auth.resource).hostname or ""})
 
     def document(self, path: str) -> dict[str, Any] | None:
-        """Return the protected-resource metadata, when `path` is where it is served."""
+        """Return the protected-resource metadata if `path` is one of its paths, else None."""
         if path.rstrip("/") not in self._paths:
             return None
         auth = self._auth
@@ -171,10 +171,10 @@ class AccessGate:
         return union(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
 
     def redirect_target(self, path: str) -> str | None:
-        """Return the issuer's metadata URL if `path` is the one that the first revision with authorization uses.
+        """Return the issuer's metadata URL if `path` is that of authorization server metadata.
 
-        Its clients do not know resource metadata, and use the MCP server's origin as that of its authorization
-        server.
+        Clients of the first revision with authorization request it from the MCP server's origin: they do not support
+        resource metadata.
         """
         return server_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 
@@ -187,7 +187,7 @@ class AccessGate:
         address, known = address_of(scope), hash_token(token)
         wait = self._failures.attempt(address, known)
         if wait:
-            text = "Too many access tokens from this address were bad. hint: try again later\n"
+            text = "Too many invalid access tokens from this address. hint: try again later\n"
             return Rejection(429, None, text, {"retry-after": str(ceil(wait)), "cache-control": "no-store"})
         try:
             principal = await self._read(token)
@@ -213,7 +213,7 @@ class AccessGate:
         return self._refused(BearerChallenge(403, "insufficient_scope", text, needed))
 
     def _refused(self, challenge: BearerChallenge) -> Rejection:
-        text = challenge.description or f"An access token is needed. hint: {self._metadata_url} says where to get one"
+        text = challenge.description or f"An access token is required. hint: see {self._metadata_url}"
         headers = {"www-authenticate": challenge.header(self._metadata_url), "cache-control": "no-store"}
         return Rejection(challenge.status, None, f"{text}\n", headers)
 
@@ -227,7 +227,7 @@ class AccessGate:
         header = read_header(token, auth.algorithms)
         if header.issuer not in self._keys:
             raise TokenError("issuer")
-        from mcpfactory_runtime.auth.jose import verify  # noqa: PLC0415 - the library is loaded by the first token that needs it
+        from mcpfactory_runtime.auth.jose import verify  # noqa: PLC0415 - optional library
 
         failure = TokenError("key")
         for key in await self._keys_for(header.issuer, header.key_id, header.algorithm):
@@ -243,14 +243,14 @@ class AccessGate:
         try:
             answer = verify(token)
             return await answer if isawaitable(answer) else answer
-        except Exception as error:  # noqa: BLE001 - any error refuses the request; its message may hold the token
+        except Exception as error:  # noqa: BLE001 - the message of an error may contain the token
             raise OSError(f"verify raised {type(error).__name__}") from None
 
     async def _keys_for(self, issuer: str, key_id: str | None, algorithm: str) -> tuple[Key, ...]:
         cache, clock = self._keys[issuer], self._auth.clock
         found = cache.find(key_id, algorithm, clock())
         if found.fetch:
-            async with self._locks[issuer]:  # those who wait find what the first one fetched
+            async with self._locks[issuer]:  # waiting requests find the keys that the first one fetched
                 found = cache.find(key_id, algorithm, clock())
                 if found.fetch:
                     await self._fetch(issuer, cache)
@@ -308,6 +308,6 @@ def called_tools(server: ServerInterface, body: Any) -> Iterator[tuple[str, tupl
 
 
 def _default_fetch() -> Fetch:
-    from mcpfactory_runtime.client.http import fetch  # noqa: PLC0415 - the HTTP client is for those who fetch keys
+    from mcpfactory_runtime.client.http import fetch  # noqa: PLC0415 - loaded at the first fetch
 
     return fetch

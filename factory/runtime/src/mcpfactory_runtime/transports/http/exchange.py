@@ -1,8 +1,8 @@
-"""One request of the per-request lifecycle over HTTP: plain JSON unless the handler sends something first or is slow.
+"""Responses of the per-request lifecycle over HTTP: plain JSON unless the handler notifies the client or is slow.
 
-The status depends on an error that may be raised late (404, 400), so nothing is sent before the first notification, the
-end, or `KEEP_ALIVE` seconds; after that an error travels on the stream, with status 200. A client that goes away cancels
-the handler (basic/patterns/cancellation), so a proxy that closes a quiet connection would cancel it too.
+An error, which may be raised late, determines the status (404, 400). Therefore nothing is sent before the first
+notification, the result, or `KEEP_ALIVE` seconds; after that, an error is sent on the stream, with status 200. A
+disconnect cancels the handler (basic/patterns/cancellation), so comments prevent proxies from closing idle connections.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server shut down before the request ended. hint: send it again")
-_WATCH_AFTER: Final = 0.02  # seconds; most calls have ended by then and need no watch for a disconnect
+_WATCH_AFTER: Final = 0.02  # seconds until disconnects are detected; most calls end earlier and save the task
 
 
 class Exchange:
@@ -63,7 +63,7 @@ class Exchange:
         self._answering = False
 
     async def run(self) -> None:
-        """Answer the request."""
+        """Handle the request and send the response."""
         task = self._task = asyncio.current_task()
         assert task is not None
         self._timer = asyncio.get_running_loop().call_later(_WATCH_AFTER, self._watch)
@@ -73,7 +73,7 @@ class Exchange:
             if not self._gone and (self._answering or not self._server.closing.is_set()):
                 raise
             task.uncancel()
-            if not self._gone:  # it took longer than the end of the server waits
+            if not self._gone:  # the request took longer than the drain time of the server
                 await self._respond(CUT_OFF)
         finally:
             self._timer.cancel()
@@ -95,7 +95,7 @@ class Exchange:
             assert self._task is not None
             if self._task.cancelling():
                 raise
-            return McpError(INTERNAL_ERROR, "The handler was cancelled")  # by itself: the request was not canceled
+            return McpError(INTERNAL_ERROR, "The handler was cancelled")  # by itself, not by the client
 
     async def _respond(self, outcome: Json | bytes | McpError) -> None:
         assert self._timer is not None
@@ -108,7 +108,7 @@ class Exchange:
                 data = jsonrpc.encode(jsonrpc.error_message(self._call.id, outcome))
             else:
                 data = jsonrpc.result_message(self._call.id, outcome)
-        except Exception:  # mostly a ValueError; a value that others change meanwhile raises other ones
+        except Exception:  # usually ValueError; a value that changes while it is encoded raises other errors
             log.exception("the result of %s has no JSON form", self._call.method)
             error = McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form")
             data = jsonrpc.encode(jsonrpc.error_message(self._call.id, error))
@@ -127,7 +127,7 @@ class Exchange:
         self._begin_stream().push(jsonrpc.encode(message), droppable=method in DROPPABLE)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Refused: in this lifecycle a server has no requests (basic/patterns/mrtr).
+        """Refuse the request: in this lifecycle a server cannot send any (basic/patterns/mrtr).
 
         Raises:
             McpError: always.
@@ -135,10 +135,10 @@ class Exchange:
         raise McpError(INVALID_REQUEST, f"{method} cannot be sent to the client in this revision")
 
     def close_stream(self, retry: int | None) -> None:
-        """Nothing: streams of this lifecycle cannot be resumed."""
+        """Do nothing: streams of this lifecycle cannot be resumed."""
 
     def _begin_stream(self) -> Stream:
-        """Make the response an event stream, unless it is one; it sends comments while there is nothing else to send."""
+        """Turn the response into an event stream, unless it is one; comments keep it alive."""
         if self._stream is None:
             self._stream = Stream(None, primed=False)
             self._stream.overrun = self._abort
@@ -151,7 +151,7 @@ class Exchange:
             await self._send({"type": "http.response.body", "body": message, "more_body": True})
         await self._send({"type": "http.response.body", "body": b""})
 
-    # -- the client may leave ------------------------------------------------------------------------------------
+    # -- disconnects ---------------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
         loop = asyncio.get_running_loop()
@@ -164,7 +164,7 @@ class Exchange:
         self._abort()
 
     def _abort(self) -> None:
-        """Cancel the request: the client has gone, or does not read."""
+        """Cancel the request: the client disconnected, or does not read."""
         assert self._task is not None
         self._gone = True
         self._task.cancel()

@@ -29,15 +29,15 @@ _HEAD: Final[Headers] = [(b"cache-control", b"no-store")]
 
 
 class HealthEndpoints:
-    """Handler of the two probes of one HTTP application. Neither waits for the server's lifespan.
+    """The two probes of one HTTP application. Neither waits for the server's lifespan.
 
     Attributes:
         draining: the application is shutting down.
 
     Args:
-        server: reports if it is closing, and has the author's checks.
-        life: reports if the lifespan has begun.
-        gate: authorizes callers, who may see the names of checks.
+        server: has the author's checks.
+        life: lifespan of the application.
+        gate: authorizes callers; only authorized ones receive the names of checks.
     """
 
     def __init__(self, server: ServerInterface, life: LifespanTask, gate: AccessGate | OpenGate) -> None:
@@ -48,11 +48,11 @@ class HealthEndpoints:
         self._beginning: asyncio.Task[None] | None = None
 
     async def serve(self, place: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
-        """Answer one probe: 200, or 503 where the server should get no requests now."""
+        """Answer a probe: 200, or 503 if the server should get no requests now."""
         if scope["method"] not in READING:
             await reject(send, ONLY_GET)
             return
-        answer = {"status": "ok"} if place == HEALTH else await self._look(scope, headers)
+        answer = {"status": "ok"} if place == HEALTH else await self._report_readiness(scope, headers)
         status = 200 if answer["status"] in ("ok", "ready") else 503
         await send_json(send, status, b"" if scope["method"] == "HEAD" else jsonrpc.encode(answer), _HEAD)
 
@@ -69,11 +69,11 @@ class HealthEndpoints:
         await send({"type": "http.response.start", "status": 200, "headers": head})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else data})
 
-    async def _look(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any]:
+    async def _report_readiness(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any]:
         if self.draining or (self._life.started and self._server.closing.is_set()):
             return {"status": "draining"}
         if not self._life.started:
-            # Mounted without a lifespan: no first request arrives before the probe returns "ready".
+            # If the application is mounted without a lifespan, only the probe can start it: no request arrives before.
             if self._beginning is None or self._beginning.done():
                 self._beginning = asyncio.create_task(self._enter())
             return {"status": "starting"}

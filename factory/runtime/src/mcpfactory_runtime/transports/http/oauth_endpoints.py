@@ -1,4 +1,4 @@
-"""The edge of an OAuth proxy: requests to its endpoints are read with bounds, and its answers sent. It decides nothing."""
+"""HTTP endpoints of an OAuth proxy: read requests of bounded size, and send the responses of the proxy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, addres
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy.proxy import OAuthProxy
 
-_LARGEST: Final = 65_536  # bytes of a body
+_LARGEST: Final = 65_536  # maximum size of a body in bytes
 _MOST_FIELDS: Final = 50
 
 
@@ -23,7 +23,7 @@ class LoginEndpoints:
     """Endpoints that an OAuth proxy serves next to the MCP endpoint.
 
     Attributes:
-        paths: of its endpoints, without a slash at the end.
+        paths: paths of the endpoints, without trailing slash.
     """
 
     def __init__(self, proxy: OAuthProxy) -> None:
@@ -31,7 +31,7 @@ class LoginEndpoints:
         self.paths = frozenset(proxy.paths)
 
     async def serve(self, place: str, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
-        """Answer a request to one of the paths."""
+        """Serve a request to one of the paths."""
         method = self._proxy.method_of(place)
         if scope["method"] != method:
             await reject(send, Rejection(405, None, f"Only {method}\n", {"allow": method}))
@@ -46,14 +46,14 @@ class LoginEndpoints:
             text, body = (data, None) if kind == "application/x-www-form-urlencoded" else (b"", _json(data))
         fields = _fields(text)
         if fields is None:
-            await reject(send, Rejection(400, None, "A parameter is there twice, or there are too many of them\n"))
+            await reject(send, Rejection(400, None, "A parameter is repeated, or there are too many parameters\n"))
             return
         asked = LoginRequest(method, fields, body, _cookies(scope["headers"]), address_of(scope))
         await _send(send, await self._proxy.answer(place, asked))
 
 
 def _fields(text: bytes) -> dict[str, str] | None:
-    """Return the parameters of a query or a form; None where one is repeated (RFC 6749 §3.1). Empty ones count as left out."""
+    """Return the non-empty parameters of a query or form, or None if one is repeated (RFC 6749 §3.1)."""
     try:
         pairs = parse_qsl(text.decode("latin-1"), max_num_fields=_MOST_FIELDS)
     except ValueError:
@@ -70,7 +70,7 @@ def _json(data: bytes) -> Any:
 
 
 def _cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the cookies of a request; of two with one name the first, which is of the more special path (RFC 6265 §5.4)."""
+    """Return the cookies of a request. Of two with the same name, the first has the longer path (RFC 6265 §5.4)."""
     found: dict[str, str] = {}
     for header, value in headers:
         if header == b"cookie":

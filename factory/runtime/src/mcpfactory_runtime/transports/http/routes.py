@@ -1,4 +1,4 @@
-"""Custom routes of a server, served by Starlette: callers are authorized first; failure causes stay hidden."""
+"""Custom routes of a server, served by Starlette after authorization. Responses do not contain causes of failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_FAILED: Final = "The server made a mistake; its log says more.\n"
+_INTERNAL_ERROR: Final = "Internal error. hint: see the log of the server\n"
 
 
 class RouteTable:
@@ -32,8 +32,8 @@ class RouteTable:
 
     Args:
         routes: in the order in which they are tried.
-        gate: says who may call.
-        limit: bytes of the largest body.
+        gate: authorizes callers.
+        limit: maximum size of a body in bytes.
     """
 
     def __init__(self, routes: Iterable[HttpRoute], gate: AccessGate | OpenGate, limit: int) -> None:
@@ -54,7 +54,7 @@ class RouteTable:
         return sorted(found)
 
     async def serve(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> bool:
-        """Answer a request; False where no route has its path, and nothing was sent."""
+        """Serve a request. Return False, without a response, if no route matches its path."""
         for route, public in self._routes:
             match, child = route.matches(scope)
             if match is Match.FULL:
@@ -94,13 +94,13 @@ def _endpoint(handler: Callable[..., Any]) -> Callable[[Request], Any]:
             return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
         except Exception:
             log.exception("%s %s failed", request.method, request.url.path)
-            return PlainTextResponse(_FAILED, 500)
+            return PlainTextResponse(_INTERNAL_ERROR, 500)
 
     return endpoint
 
 
 def _response(result: Any) -> Response:
-    """Return a result as a response: text, bytes, nothing (204), anything else as JSON."""
+    """Return the response for a result: text, bytes, 204 for None, and JSON for other values."""
     if isinstance(result, Response):
         return result
     if result is None:

@@ -1,9 +1,7 @@
-"""An `HttpApp` on its own port, served by uvicorn in this process or in several worker processes.
+"""Serving of an `HttpApp` on its own port by uvicorn, in this process or in several workers.
 
-The one module that loads uvicorn.
-
-With several workers, a parent listens, forks and restarts workers, and serves nothing. It forwards SIGTERM and SIGINT, and
-ends after all workers; a dead worker is replaced. Workers end when the parent does, even if it is killed.
+With several workers, the parent process listens, forks workers and replaces dead ones, but serves no requests. It
+forwards SIGTERM and SIGINT, and ends after all workers. Workers end when the parent ends, even if it is killed.
 """
 
 from __future__ import annotations
@@ -36,27 +34,27 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DRAIN: Final = 10  # seconds for requests in flight when the process gets a signal to end
-_BACKLOG: Final = 2048
-_READ_TIME: Final = 30.0  # seconds in which a request must have arrived …
-_READ_RATE: Final = 16_384  # … and bytes that give it a second more
-_LAST_READ: Final = 2.0  # seconds for requests that are still arriving when the process gets a signal to end
+DRAIN: Final = 10  # seconds for requests in flight after a signal to end
+_BACKLOG: Final = 2048  # connections
+_READ_TIME: Final = 30.0  # seconds in which a request must arrive, plus the time for its size …
+_READ_RATE: Final = 16_384  # … at this rate in bytes per second
+_SHUTDOWN_READ_TIME: Final = 2.0  # seconds in which a request must arrive after a signal to end
 
 
-class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - chosen by uvicorn: by httptools where that is installed
-    """Connection whose requests arrive in bounded time, one at a time, with URLs and headers of bounded size.
+class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - httptools if installed, else h11
+    """Connection that bounds the time and size of requests, and accepts one at a time.
 
     A request that is incomplete after `_READ_TIME` seconds, plus the time that its size needs at `_READ_RATE`, ends
-    the connection. Data that follows a request before its response is not read; the connection ends with the
-    response. Incomplete input is bounded here, including trailers, because httptools has no limit; `HttpApp` checks
-    complete input.
+    the connection. Data that arrives after a request and before its response is discarded, and the connection ends
+    with the response. The size of incomplete heads and trailers is bounded here, because httptools has no limit;
+    `HttpApp` checks complete requests.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._surplus = False
         self._received = 0
-        self._incomplete = 0  # bytes since httptools reported a whole head, some of a body, or the end of a request
+        self._incomplete = 0  # bytes since httptools reported a complete head, body data, or the end of a request
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -83,7 +81,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
             self._begin_reading()
 
     def on_message_begin(self) -> None:
-        """Look at a further request in the same bytes; httptools asks this and what follows."""
+        """Discard a further request in the same data. Only httptools calls this and the following callbacks."""
         if self._answering():
             self._refuse_more()
         if not self._surplus:
@@ -121,22 +119,22 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
     def shutdown(self) -> None:
         super().shutdown()
         if self._timer is not None and self.cycle is not None and not self.cycle.response_complete:
-            self.loop.call_later(_LAST_READ, self._abort_reading)
+            self.loop.call_later(_SHUTDOWN_READ_TIME, self._abort_reading)
 
     def _answering(self) -> bool:
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
     def _measure_incomplete(self) -> tuple[int, int]:
-        """Return the bytes of the URL, and of all that arrived and that the parser has not reported as complete."""
+        """Return the number of bytes of the URL, and of all input that the parser has not reported as complete."""
         conn = getattr(self, "conn", None)
         if conn is None:
             return len(getattr(self, "url", b"")), self._incomplete
-        held = conn.trailing_data[0]  # by h11
+        held = conn.trailing_data[0]  # held by h11
         in_body = self.cycle is not None and not self.cycle.response_complete
         return 0 if in_body else len(held.partition(b"\n")[0]), len(held)
 
     def _refuse_head(self) -> bool:
-        """Refuse an incomplete request whose URL or headers are too large; return whether it was."""
+        """Refuse an incomplete request if its URL or headers are too large. Return True if it was refused."""
         refused = None if self._surplus else check_head(*self._measure_incomplete())
         if refused is None:
             return False
@@ -144,7 +142,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         head = f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}\r\ncontent-type: text/plain\r\n"
         size = f"content-length: {len(refused.text)}\r\nconnection: close\r\n\r\n"
         self.transport.write(f"{head}{size}{refused.text}".encode())
-        # Closing at once would reset the connection if more arrives, and the client could not read the answer.
+        # Closing at once would reset the connection if more data arrives, before the client has read the response.
         self.transport.write_eof()
         return True
 
@@ -175,7 +173,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
 
 
 class _WebServer(uvicorn.Server):
-    """Drains and ends with status 0 on a signal; a second Ctrl-C does not wait."""
+    """Server that drains and exits with status 0 on a signal, and ends at once on a second Ctrl-C."""
 
     def __init__(self, config: uvicorn.Config, app: HttpApp, lifeline: int | None) -> None:
         super().__init__(config)
@@ -194,21 +192,22 @@ class _WebServer(uvicorn.Server):
         await super().startup(sockets)
 
     def _orphaned(self) -> None:
-        """End, because the parent process has gone."""
+        """Shut down after the death of the parent process."""
         assert self._lifeline is not None
         asyncio.get_running_loop().remove_reader(self._lifeline)
         self.handle_exit(signal.SIGTERM, None)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await super().serve(sockets)
-        if busy():  # a `def` handler outlived the drain: its thread cannot be stopped, and would be waited for
+        # A `def` handler exceeded the drain time: its thread cannot be stopped, and the interpreter would wait for it.
+        if busy():
             with suppress(OSError, ValueError):
                 sys.stderr.flush()
             os._exit(0)
 
 
 class _EmbeddedServer(_WebServer):
-    """One that leaves signals, and the end of the process, to the program around it."""
+    """Server that neither handles signals nor exits the process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -219,7 +218,7 @@ class _EmbeddedServer(_WebServer):
 
 
 async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
-    """Serve until it is cancelled, then let requests in flight end, for `DRAIN` seconds at most."""
+    """Serve until cancelled, then wait for requests in flight, at most `DRAIN` seconds."""
     server = _EmbeddedServer(web_config(app), app, None)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
@@ -231,7 +230,7 @@ async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
 
 
 def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    """Return a listening socket; port 0 takes any free one, and a `shared` port may be listened on again.
+    """Return a listening socket. Port 0 takes any free port; other sockets can listen on a `shared` port.
 
     Raises:
         OSError: the address cannot be listened on.
@@ -241,10 +240,10 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Accepted sockets inherit it. Without it each response waits for the client's delayed acknowledgement (40 ms):
-        # asyncio sets it only on sockets whose protocol number says TCP, which those of a given listener do not.
+        # Accepted sockets inherit this option. Without it, each response waits for the client's delayed acknowledgement
+        # (40 ms): asyncio sets it only on sockets with protocol number TCP, which accepted sockets here do not have.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        listener.listen(_BACKLOG)  # now: who reads the URL may connect at once
+        listener.listen(_BACKLOG)  # before the URL is printed: a reader may connect at once
     except OSError:
         listener.close()
         raise
@@ -254,22 +253,22 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
 def listening_hint(error: OSError) -> str:
     """Return a hint for an address that the server cannot listen on."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-        return "--host takes an address of this machine, such as 127.0.0.1"
+        return "set --host to an address of this machine, such as 127.0.0.1"
     if error.errno == errno.EACCES:
-        return "a port above 1023 needs no special rights"
-    return "--port 0 takes a free one"
+        return "use a port above 1023"
+    return "use --port 0 for any free port"
 
 
 def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
-    """Return listening sockets for so many workers, all on one port.
+    """Return `count` listening sockets on one port.
 
-    On Linux each has its own, and the kernel spreads connections over them: from one socket the first worker that wakes
-    takes all connections that wait, and keeps them. Elsewhere the kernel does not spread, so all share one.
+    On Linux each worker has its own socket, and the kernel distributes connections over them; on a shared socket, the
+    first worker that wakes up takes all waiting connections. Other kernels do not distribute, so workers share one.
 
     Raises:
         OSError: the address cannot be listened on.
     """
-    alone = listen(host, port)  # no other process may be listening there
+    alone = listen(host, port)  # fails if another process listens there
     if sys.platform != "linux":
         return [alone] * count
     port = alone.getsockname()[1]
@@ -305,9 +304,9 @@ def _logs_json() -> bool:
 
 
 def serve(app: HttpApp, listener: socket.socket, lifeline: int | None = None) -> None:
-    """Serve until SIGINT or SIGTERM, then let requests in flight end, for `DRAIN` seconds at most.
+    """Serve until SIGINT or SIGTERM, then wait for requests in flight, at most `DRAIN` seconds.
 
-    `lifeline` is a descriptor whose end of file also counts as a signal.
+    `lifeline` is a file descriptor; its end of file has the effect of SIGTERM.
     """
     _WebServer(web_config(app), app, lifeline).run(sockets=[listener])
 
@@ -325,32 +324,32 @@ def web_config(app: HttpApp) -> uvicorn.Config:
         lifespan="on",
         backlog=_BACKLOG,
         timeout_graceful_shutdown=DRAIN,
-        h11_max_incomplete_event_size=1 << 20,  # above our own limit and one read, so that ours chooses the status
+        h11_max_incomplete_event_size=1 << 20,  # above our own limit plus one read, so that ours applies first
     )
 
 
 _STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
-_EARLY: Final = 1.0  # seconds; a worker that dies earlier did not do well, nor one that could not start
-_MAX_EARLY_DEATHS: Final = 5  # such deaths in a row that are tolerated
-_KILL_DELAY: Final = 5  # seconds beyond the drain, after which workers are killed
+_EARLY_DEATH: Final = 1.0  # seconds of life below which the death of a worker counts as a failed start
+_MAX_EARLY_DEATHS: Final = 5  # consecutive failed starts that are tolerated
+_KILL_DELAY: Final = 5  # seconds after the drain time at which workers are killed
 
 
 def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
-    """Serve `http://host:port/mcp` until SIGINT or SIGTERM, then let requests in flight end.
+    """Serve `http://host:port/mcp` until SIGINT or SIGTERM, then wait for requests in flight. Print the URL on stderr.
 
     Args:
-        server: who answers.
-        host: address to listen on; anything but this machine needs `allowed_hosts`, else every host name is served
-            and web pages are refused unless `allowed_origins` names them.
-        port: 0 takes any free one; the URL is printed on stderr.
-        workers: processes that serve; more than one needs fork, so not on Windows.
-        options: those of `HttpApp`; `store` may be an address, and is MCPFACTORY_STORE by default.
+        server: handles the requests.
+        host: address to listen on. For other than loopback addresses, `allowed_hosts` is `*` by default; web pages are
+            refused unless `allowed_origins` contains their origin.
+        port: port to listen on; 0 takes any free one.
+        workers: number of processes; more than one requires fork, so it is not available on Windows.
+        options: options of `HttpApp`; `store` may be a URL [default: MCPFACTORY_STORE].
 
     Raises:
         OSError: the address cannot be listened on, or the store cannot be used (`StoreError`).
-        ValueError: an option is wrong.
+        ValueError: an option is invalid.
     """
-    _complete(options, host)
+    _fill_defaults(options, host)
     if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
         raise ValueError(f"{workers} worker processes are not supported here\nhint: remove workers=")
     if workers > 1 and server.metrics is not None:
@@ -359,7 +358,7 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
         )
     app = HttpApp(server, **options)
     if options["store"] is not None:
-        asyncio.run(_try(options["store"]))
+        asyncio.run(_check_store(options["store"]))
     if workers == 1:
         listener = listen(host, port)
         print_url(server.name, listener, host, app.path)
@@ -367,25 +366,25 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
         return
     listeners = listen_each(host, port, workers)
     print_url(server.name, listeners[0], host, app.path, f" by {workers} processes")
-    folder = tempfile.mkdtemp(prefix="mcpfactory-")  # for its owner only
+    folder = tempfile.mkdtemp(prefix="mcpfactory-")  # only the owner may read it
     options["store"] = options["store"] or _read_store(f"sqlite:///{folder}/store.db")
     _run_workers(server.name, lambda: HttpApp(server, **options), listeners, folder)
 
 
 async def serve_http(server: ServerInterface, host: str, port: int, **options: Any) -> None:
-    """Serve `http://host:port/mcp` in the running event loop until it is cancelled; signals are left to the program.
+    """Serve `http://host:port/mcp` in the running event loop until cancelled. Install no signal handlers.
 
     Args and Raises: as `run_http`, without `workers`.
     """
-    _complete(options, host)
+    _fill_defaults(options, host)
     app = HttpApp(server, **options)
     listener = listen(host, port)
     print_url(server.name, listener, host, app.path)
     await serve_embedded(app, listener)
 
 
-def _complete(options: dict[str, Any], host: str) -> None:
-    """Add what follows from the address and the environment."""
+def _fill_defaults(options: dict[str, Any], host: str) -> None:
+    """Set the defaults that depend on the address and the environment."""
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
     store = options.get("store") or os.environ.get("MCPFACTORY_STORE") or None
@@ -393,13 +392,13 @@ def _complete(options: dict[str, Any], host: str) -> None:
 
 
 def _read_store(address: str) -> SharedStore:
-    from mcpfactory_runtime.storage import create_store  # noqa: PLC0415 - for those who share only
+    from mcpfactory_runtime.storage import create_store  # noqa: PLC0415 - rarely needed
 
     return create_store(address)
 
 
-async def _try(store: SharedStore) -> None:
-    """Find out before anything is served whether a store can be used."""
+async def _check_store(store: SharedStore) -> None:
+    """Raise `StoreError` before anything is served if the store cannot be used."""
     try:
         await store.open()
     finally:
@@ -407,16 +406,16 @@ async def _try(store: SharedStore) -> None:
 
 
 def _run_workers(name: str, make_app: Callable[[], HttpApp], listeners: Sequence[socket.socket], folder: str) -> None:
-    """Serve by as many processes as there are listening sockets until SIGINT or SIGTERM. Workers leave by SystemExit.
+    """Serve with one worker process per listening socket until SIGINT or SIGTERM. Workers exit by SystemExit.
 
     Args:
-        name: of the server, for messages.
-        make_app: makes the application, in each worker.
+        name: name of the server, for messages.
+        make_app: creates the application in each worker.
         listeners: a listening socket for each worker; they may be the same.
-        folder: is removed at the end.
+        folder: directory to remove at the end.
 
     Raises:
-        SystemExit: with status 1 when workers cannot start, or die again and again.
+        SystemExit: with status 1 if workers cannot start or die repeatedly.
     """
     parent = _WorkerSupervisor(name, make_app, listeners)
     try:
@@ -429,14 +428,14 @@ def _run_workers(name: str, make_app: Callable[[], HttpApp], listeners: Sequence
 
 
 class _WorkerSupervisor:
-    """Starts workers, replaces them, ends them."""
+    """Starts, replaces and ends workers."""
 
     def __init__(self, name: str, make_app: Callable[[], HttpApp], listeners: Sequence[socket.socket]) -> None:
         self._name = name
         self._make_app = make_app
         self._listeners = listeners
         self._pid = os.getpid()
-        self._lifeline = os.pipe()  # workers read from it: its end means that the parent has gone
+        self._lifeline = os.pipe()  # workers read from it: end of file means that the parent has died
         self._workers: dict[int, tuple[int, float]] = {}  # pid → number, start
         self._early_deaths = 0
         self._ending = False
@@ -444,11 +443,11 @@ class _WorkerSupervisor:
 
     @property
     def is_this_process(self) -> bool:
-        """False in workers."""
+        """Return True in the parent, False in workers."""
         return os.getpid() == self._pid
 
     def run(self) -> bool:
-        """Serve until a signal; return whether it ended for a failure."""
+        """Supervise workers until they have ended after a signal or repeated deaths; return True after a failure."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGALRM, self._kill)
@@ -466,11 +465,11 @@ class _WorkerSupervisor:
         if not pid:
             self._work(worker)
         self._workers[pid] = (worker, time.monotonic())
-        if self._ending:  # the signal came while forking
+        if self._ending:  # the signal arrived during the fork
             os.kill(pid, signal.SIGTERM)
 
     def _work(self, worker: int) -> None:
-        """Be a worker; does not return."""
+        """Serve in a worker process; does not return."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         os.close(self._lifeline[1])
@@ -484,7 +483,7 @@ class _WorkerSupervisor:
     def _replace(self, worker: int, started: float, pid: int, status: int) -> None:
         if self._ending:
             return
-        early = status == _STARTUP_FAILURE or time.monotonic() - started < _EARLY
+        early = status == _STARTUP_FAILURE or time.monotonic() - started < _EARLY_DEATH
         self._early_deaths = self._early_deaths + 1 if early else 0
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         if self._early_deaths > _MAX_EARLY_DEATHS:
@@ -496,9 +495,9 @@ class _WorkerSupervisor:
             self._start(worker)
 
     def _on_signal(self, number: int, _frame: Any) -> None:
-        if not self.is_this_process:  # a worker that was forked a moment ago
+        if not self.is_this_process:  # a worker that has not reset its handlers yet
             os._exit(0)
-        self._end(number if self._ending else signal.SIGTERM)  # a second interrupt does not wait
+        self._end(number if self._ending else signal.SIGTERM)  # a second Ctrl-C ends workers at once
 
     def _end(self, number: int) -> None:
         if not self._ending:

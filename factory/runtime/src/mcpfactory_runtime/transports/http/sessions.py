@@ -2,8 +2,8 @@
 
 Messages that belong to a request are sent in the response to its POST; all others on the session's own stream.
 
-In HTTP+SSE, a session is the connection of its GET. It begins with an `endpoint` event that names the address for
-POSTs, and ends when the client disconnects. Responses travel on the stream; a POST is only accepted.
+In HTTP+SSE, a session is the connection of its GET. It begins with an `endpoint` event that contains the URL for
+POSTs, and ends when the client disconnects. Responses are sent on the stream; a POST only gets 202.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from mcpfactory_runtime.transports.http.stream import Stream
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.storage.events import Journal, UnfinishedStream
 
@@ -43,10 +42,10 @@ class HttpSession(Session):
     """One client's session.
 
     Attributes:
-        id: the session id.
-        used: when it was last used, by the event loop's clock.
-        uses: how often it was.
-        owner: whose it is: a principal, or an address.
+        id: session ID.
+        used: time of the last use, by the event loop's clock.
+        uses: number of uses.
+        owner: principal or, without one, address of the client.
     """
 
     def __init__(self, server: ServerInterface, session_id: str, now: float, journal: Journal | None = None) -> None:
@@ -55,7 +54,7 @@ class HttpSession(Session):
         self.uses = 0
         self.owner = ""
         self._journal = journal
-        self._generation = 0  # processes that the session has outlived
+        self._generation = 0  # number of earlier processes that had the session
         self.own = Stream(_OWN, primed=False, awaited=False, recorder=journal)
         super().__init__(server, self.own.push)
         self._streams: OrderedDict[str, Stream] = OrderedDict({_OWN: self.own})
@@ -70,14 +69,14 @@ class HttpSession(Session):
         return self.connection.peer.revision
 
     def use(self, now: float) -> None:
-        """Somebody uses the session."""
+        """Record a use of the session."""
         self.used = now
         self.uses += 1
         if self._journal is not None:
             self._journal.touch(now)
 
     def post(self, message: Any, request: AsgiRequest) -> Stream | ErrorReply | None:
-        """Take the body of a POST: the stream of its response, a refusal to send with 400, or None for 202."""
+        """Handle the body of a POST. Return the stream of the response, an error to send with 400, or None for 202."""
         event = self.connection.receive(message)
         if type(event) is ErrorReply:
             return self._refused(message, event)
@@ -104,7 +103,7 @@ class HttpSession(Session):
         return stream
 
     async def find_stream(self, event_id: str) -> StreamPosition | None:
-        """Return the position of a `Last-Event-ID`; None if it is unknown or expired."""
+        """Return the position of a `Last-Event-ID`, or None if the ID is unknown or expired."""
         name, _, digits = event_id.rpartition("-")
         if not _NUMBER.fullmatch(digits):
             return None
@@ -124,12 +123,12 @@ class HttpSession(Session):
         return StreamPosition(stream, number) if stream.has_after(number) else None
 
     def begin_shutdown(self) -> None:
-        """End the session's own stream, and let the requests in flight end theirs."""
+        """End the session's own stream; requests in flight may finish theirs."""
         self.refuse_requests()
-        self.own.finish(recorded=False)  # another process may go on with it
+        self.own.finish(recorded=False)  # another process may continue it
 
     def outlive(self) -> None:
-        """Close the journal, if there is one: the process ends and the session does not."""
+        """Close the journal, if any, without ending the session in the store: another process may continue it."""
         if self._journal is not None:
             self._journal.close()
 
@@ -150,16 +149,16 @@ class HttpSession(Session):
         return stream
 
     def _tidy(self) -> None:
-        """Forget the oldest finished responses."""
+        """Remove the oldest finished responses above the limit."""
         surplus = len(self._streams) - _STREAMS_KEPT
         if surplus > 0:
             for name in [name for name, stream in self._streams.items() if stream.closed][:surplus]:
                 del self._streams[name]
 
-    # -- where messages go ---------------------------------------------------------------------------------------
+    # -- message routing -----------------------------------------------------------------------------------------
 
     def channel_of(self, call: Call) -> _PostChannel:
-        """Return the response of the POST that is being taken."""
+        """Return the channel of a call in the POST that is being handled."""
         assert self._current is not None
         channel = self._channels[call] = _PostChannel(self, self._current)
         return channel
@@ -171,7 +170,7 @@ class HttpSession(Session):
         assert stream is not None
         stream.finish(data)
         if stream.single is not None and stream.name is not None:
-            self._streams.pop(stream.name, None)  # it was sent as plain JSON, without event IDs: nobody can resume it
+            self._streams.pop(stream.name, None)  # it is sent as plain JSON, without event IDs, so it cannot be resumed
 
     def on_cancelled(self, call: Call) -> None:
         """End the stream of a cancelled request."""
@@ -183,7 +182,7 @@ class HttpSession(Session):
         assert self._current is not None
         return self._current.finish
 
-    # -- beyond the process --------------------------------------------------------------------------------------
+    # -- shared store --------------------------------------------------------------------------------------------
 
     def _state(self) -> Json:
         peer = self.connection.peer
@@ -220,7 +219,7 @@ class HttpSession(Session):
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream: after message `number`; `earlier` are messages after it that only the journal has."""
+    """A position in a stream, after message `number`. `earlier` are later messages that only the journal still has."""
 
     stream: Stream
     number: int
@@ -228,7 +227,7 @@ class StreamPosition(NamedTuple):
 
 
 class _PostChannel:
-    """The way back of one request: the response of its POST."""
+    """Channel of one request: sends messages in the response to its POST."""
 
     __slots__ = ("_session", "allowance", "principal", "private", "stream", "subscriptions")
 
@@ -267,7 +266,7 @@ def _expects_answer(event: Event) -> bool:
 
 
 class SseSession(Session):
-    """One client's stream."""
+    """One HTTP+SSE client and its stream."""
 
     def __init__(self, server: ServerInterface, principal: str) -> None:
         self.principal = principal
@@ -275,26 +274,26 @@ class SseSession(Session):
         super().__init__(server, self.stream.push)
 
     def post(self, message: Any, request: AsgiRequest) -> None:
-        """Take one decoded message."""
+        """Handle one decoded message."""
         event = self.connection.receive(message)
         for call in _calls(event):
             call.http = request
         self.handle(event)
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification; those that a client can do without are left out while it does not read."""
+        """Send a notification; drop optional ones while the client does not read."""
         data = jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params))
         self.stream.push(data, droppable=method in DROPPABLE)
 
 
 class SseEndpoints:
-    """The two addresses, and the sessions between them. Event loop only.
+    """The two endpoints of HTTP+SSE, and their sessions. Event loop only.
 
     Args:
-        server: who answers.
-        parent: the path above both addresses, without slash at its end.
-        max_sessions: clients at once; more are refused for now.
-        label: what the ids of this process's sessions begin with.
+        server: handles the requests.
+        parent: path above both endpoints, without trailing slash.
+        max_sessions: limit of concurrent sessions; more get 503.
+        label: prefix of the session IDs of this process.
     """
 
     def __init__(self, server: ServerInterface, parent: str, max_sessions: int, label: str = "") -> None:
@@ -322,17 +321,15 @@ class SseEndpoints:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Serve one request to one of the `paths`. `body` is the decoded body of a POST, or the McpError of that."""
+        """Serve a request to one of the `paths`. `body` is the decoded body of a POST, or the error of its decoding."""
         allowed = "GET" if path == self._stream_path else "POST"
         if scope["method"] != allowed:
-            # for newer clients that try this address with a POST first: 405 leads them here (Backwards Compatibility)
+            # Newer clients try this URL with a POST first; a 405 makes them fall back to GET (Backwards Compatibility).
             await reject(send, Rejection(405, None, f"Only {allowed} is served here\n", {"allow": allowed}))
         elif allowed == "GET":
             await self._open(scope.get("root_path", ""), principal, receive, send)
         elif not is_json(headers):
-            await reject(
-                send, Rejection(415, None, "The body must be application/json, and Content-Type must say so\n")
-            )
+            await reject(send, Rejection(415, None, "Content-Type must be application/json\n"))
         else:
             await self._post(scope, body, principal, send)
 
@@ -342,14 +339,14 @@ class SseEndpoints:
         return len(self._sessions)
 
     def begin_shutdown(self) -> None:
-        """End every stream as soon as its requests are answered."""
+        """End each stream as soon as its requests are answered."""
         for session in self._sessions.values():
             session.refuse_requests()
             in_background(self._ending, _end(session))
 
     async def _open(self, root: str, principal: str, receive: Receive, send: Send) -> None:
         if len(self._sessions) >= self._max_sessions:
-            text = f"There are {self._max_sessions} sessions already. hint: try again later\n"
+            text = f"The limit of {self._max_sessions} sessions is reached. hint: try again later\n"
             await reject(send, Rejection(503, None, text, {"retry-after": "5"}))
             return
         name = f"{self._label}{secrets.token_urlsafe(24)}"
@@ -366,15 +363,15 @@ class SseEndpoints:
 
     async def _post(self, scope: Scope, body: Any, principal: str, send: Send) -> None:
         session = self._sessions.get(session_in(scope))
-        if session is None or session.principal != principal:  # sessions of others do not exist
-            text = f"There is no such session. hint: GET {self._stream_path} begins one\n"
+        if session is None or session.principal != principal:  # hide the sessions of other principals
+            text = f"Unknown session. hint: GET {self._stream_path} begins a session\n"
             await reject(send, Rejection(404, None, text))
             return
         if isinstance(body, McpError):
             await reject(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
             return
-        session.principal = principal  # the same one, perhaps with other scopes
-        await send_json(send, 202, b"")  # before the answer, which may be on the stream at once
+        session.principal = principal  # equal to the old one, but its scopes may differ
+        await send_json(send, 202, b"")  # first: the response may be on the stream at once
         session.post(body, AsgiRequest(scope))
 
 
@@ -384,6 +381,6 @@ async def _end(session: SseSession) -> None:
 
 
 def session_in(scope: Scope) -> str:
-    """Return the session that the address of a POST names; "" for none."""
+    """Return the session ID in the URL of a POST, or "" if it has none."""
     query: bytes = scope.get("query_string", b"")
     return parse_qs(query.decode("latin-1")).get("session_id", [""])[0]

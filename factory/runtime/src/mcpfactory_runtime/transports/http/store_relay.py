@@ -1,8 +1,8 @@
 """Relay of requests between processes that share a store.
 
-All messages travel through the mailboxes of the processes, so processes do not need each other's addresses. A
-process takes a request before it acts on it. If it dies before that, the process that holds the request serves
-it, so no request is executed twice.
+Messages are sent through the processes' mailboxes in the store, so processes do not need each other's addresses. A
+process acknowledges a request before it executes it. If it dies before that, the process that sent the request
+serves it, so no request is executed twice.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 _KEPT: Final = 60.0  # seconds that a mailbox outlives its last message
-_TAKEN_WITHIN: Final = 30.0  # seconds in which a living process takes a request
+_ACCEPT_TIMEOUT: Final = 30.0  # seconds in which a live process acknowledges a request
 MAX_POLL_SECONDS: Final = 5.0  # seconds that one read of a mailbox waits for a message
-_AGAIN: Final = 0.25  # seconds until the mailbox is read again after an error of the store
-_UNREAD: Final = 1 << 20  # bytes of a response that are under way at once
-_ACK: Final = 1 << 18  # bytes after which the reader says that it has read them
+_RETRY_DELAY: Final = 0.25  # seconds until the store is tried again after an error
+_MAX_UNREAD: Final = 1 << 20  # bytes of a response that may be unacknowledged
+_ACK: Final = 1 << 18  # bytes after which the reader acknowledges them
 
 
 class _Incoming:
@@ -54,7 +54,7 @@ class _Incoming:
 
 
 class _Outgoing:
-    """A request that another process serves; `None` in its frames is the end of that process, or of its attempt."""
+    """A request that another process serves; `None` in `frames` means that this process died or failed."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
@@ -66,10 +66,10 @@ class _Outgoing:
 
 
 class StoreRelay:
-    """One process's view of the others that share its store. Event loop only.
+    """Forwards requests to, and serves requests from, the processes that share a store. Event loop only.
 
     Args:
-        sessions: the sessions in the store, and the live processes.
+        sessions: sessions and live processes in the store.
     """
 
     def __init__(self, sessions: SharedSessions) -> None:
@@ -91,7 +91,7 @@ class StoreRelay:
         return f"{self._processes.id}."
 
     async def start(self, app: App, server: ServerInterface) -> None:
-        """Serve what the others forward, and notify them of changes."""
+        """Serve the requests of other processes, and notify them of changes."""
         self._app, self._server, self._ending = app, server, False
         await self._processes.join()
         loop = asyncio.get_running_loop()
@@ -99,11 +99,11 @@ class StoreRelay:
         server.hub.add(self)
 
     def begin_shutdown(self) -> None:
-        """Take no further request: who sent it serves it when this process has ended."""
+        """Acknowledge no further requests. Their senders serve them when this process has ended."""
         self._ending = True
 
     async def aclose(self, seconds: float) -> None:
-        """Wait at most `seconds` for forwarded requests to end, then close."""
+        """Wait at most `seconds` for requests of other processes, then close."""
         if self._server is not None:
             self._server.hub.discard(self)
         if self._tasks:
@@ -115,10 +115,13 @@ class StoreRelay:
                 await task
         self._loops = []
 
-    # -- from here to another process ----------------------------------------------------------------------------
+    # -- requests that other processes serve ---------------------------------------------------------------------
 
     async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
-        """Let the process that has a session serve a request; None when it did, else what the request is received from here."""
+        """Forward a request to the process that has the session. Return None if it was answered.
+
+        Otherwise return the `receive` for serving it here: the body may have been read already.
+        """
         try:
             owner = await self._owner(session_id)
             if owner is None:
@@ -134,23 +137,23 @@ class StoreRelay:
                 owner = await self._owner(session_id)
         except StoreError as error:
             log.error("the owner of a session cannot be determined: %s", error)
-            text = "It cannot be found out now who has this session. hint: try again later\n"
+            text = "The process of this session cannot be determined. hint: try again later\n"
             await reject(send, Rejection(503, None, text, {"retry-after": "5"}))
             return None
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
-        """Return another living process that owns a session; None if this one owns it or it is unowned."""
+        """Return another live process that owns a session; None if this one owns it or it is unowned."""
         journal = Journal(self._sessions, session_id)
         owner = await journal.claim()
-        if owner is None:  # perhaps a session that is a connection, of HTTP with SSE: it is its first process's
+        if owner is None:  # an HTTP+SSE session has no journal; its ID begins with the process that has its connection
             label, dot, _ = session_id.partition(".")
             known = dot and label != self._processes.id and not await journal.exists()
             owner = label if known and await self._processes.alive(label) else None
         return owner
 
     async def _forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
-        """Return True if the other process served the request, False if it ended before it accepted it."""
+        """Forward a request to `owner`. Return False if it died before it acknowledged the request, else True."""
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
         leaving = asyncio.ensure_future(_gone(receive))
@@ -159,7 +162,7 @@ class StoreRelay:
             await asyncio.wait((leaving, answering), return_when=asyncio.FIRST_COMPLETED)
             if answering.done():
                 return answering.result()
-            await self._tell_surely(owner, "gone", name)
+            await self._send_with_retries(owner, "gone", name)
             return True
         finally:
             del self._outgoing[name]
@@ -169,20 +172,20 @@ class StoreRelay:
 
     async def _answer(self, exchange: _Outgoing, name: str, head: Json, body: bytes, send: Send) -> bool:
         try:
-            await self._tell(exchange.peer, "request", name, {"from": self._processes.id, **head}, body)
-        except StoreError as error:  # which may have it all the same
+            await self._send_message(exchange.peer, "request", name, {"from": self._processes.id, **head}, body)
+        except StoreError as error:  # the message may have been stored nevertheless, so the request is not served here
             log.error("a request could not be sent to another process: %s", error)
             await reject(send, _unavailable("cannot be reached now"))
             return True
         try:
-            async with asyncio.timeout(_TAKEN_WITHIN):
+            async with asyncio.timeout(_ACCEPT_TIMEOUT):
                 taken = await exchange.frames.get()
         except TimeoutError:
             await reject(send, _unavailable("does not answer"))
             return True
         if taken is None:
             return False
-        # The start of a stream is sent at once, any other with the body: clients may send the next request after it.
+        # Send the start of a stream at once, any other with its body: clients may send the next request after it.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:
@@ -202,61 +205,63 @@ class StoreRelay:
                 return True
             read += len(data)
             if read >= _ACK:
-                await self._tell_surely(exchange.peer, "read", name, {"bytes": read})
+                await self._send_with_retries(exchange.peer, "read", name, {"bytes": read})
                 read = 0
-        if not started:  # otherwise the response breaks off, which the client sees
+        if not started:  # otherwise the client receives an incomplete response
             await reject(send, _unavailable("has ended, or failed"))
         return True
 
     def publish(self, method: str, params: Json) -> None:
-        """Forward a change to the other processes: some of their clients may listen for it."""
+        """Forward a change to the other processes: their clients may be subscribed to it."""
         if not self._relaying:
             in_background(self._tasks, self._publish(method, params))
 
     async def _publish(self, method: str, params: Json) -> None:
         try:
             for process in await self._processes.others():
-                await self._tell(process, "change", "", {"method": method, "params": params})
+                await self._send_message(process, "change", "", {"method": method, "params": params})
         except StoreError as error:
             log.warning("other processes were not notified of %s: %s", method, error)
 
-    async def _tell(self, process: str, kind: str, name: str, more: Json | None = None, data: bytes = b"") -> None:
+    async def _send_message(
+        self, process: str, kind: str, name: str, more: Json | None = None, data: bytes = b""
+    ) -> None:
         head = jsonrpc.encode({"kind": kind, "exchange": name, **(more or {})})
         await self._store.send(process, head + b"\n" + data, seconds=_KEPT)
 
-    async def _tell_surely(self, process: str, kind: str, name: str, more: Json | None = None) -> None:
-        """`_tell`, again and again while the store does not answer: without it, the other process waits for ever."""
+    async def _send_with_retries(self, process: str, kind: str, name: str, more: Json | None = None) -> None:
+        """Send a message, with retries after errors of the store: the other process waits for it."""
         while True:
             with suppress(StoreError):
-                return await self._tell(process, kind, name, more)
-            if self._ending:  # who waits sees this process die
+                return await self._send_message(process, kind, name, more)
+            if self._ending:  # the other process will detect the end of this one
                 return None
-            await asyncio.sleep(_AGAIN)
+            await asyncio.sleep(_RETRY_DELAY)
 
-    # -- from another process to here ----------------------------------------------------------------------------
+    # -- requests of other processes -----------------------------------------------------------------------------
 
     async def _read(self) -> None:
         while True:
             try:
                 for data in await self._store.receive(self._processes.id, MAX_POLL_SECONDS):
-                    self._take_any(data)
+                    self._receive(data)
             except StoreError as error:
                 log.warning("messages from other processes cannot be read: %s", error)
-                await asyncio.sleep(_AGAIN)
+                await asyncio.sleep(_RETRY_DELAY)
 
-    def _take_any(self, message: bytes) -> None:
-        """Do what a message says; one that cannot be read, of another version say, is left out."""
+    def _receive(self, message: bytes) -> None:
+        """Handle a message; log and skip an invalid one, for example of another version."""
         head, _, data = message.partition(b"\n")
         try:
-            self._take(jsonrpc.decode(head), data)
+            self._dispatch(jsonrpc.decode(head), data)
         except Exception:
-            log.exception("a message of another process was left out")
+            log.exception("a message of another process was skipped")
 
-    def _take(self, head: Json, data: bytes) -> None:
+    def _dispatch(self, head: Json, data: bytes) -> None:
         kind, name = head["kind"], head["exchange"]
         if kind == "change":
             assert self._server is not None
-            self._relaying = True  # not back to where it came from
+            self._relaying = True  # `publish` must not send it back
             try:
                 self._server.hub.publish(head["method"], head["params"])
             finally:
@@ -289,17 +294,17 @@ class StoreRelay:
                 return
             if event["type"] == "http.response.start":
                 headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in event["headers"]]
-                await self._tell(exchange.peer, "start", name, {"status": event["status"], "headers": headers})
+                await self._send_message(exchange.peer, "start", name, {"status": event["status"], "headers": headers})
                 return
             data = event.get("body", b"")
             exchange.unread += len(data)
-            await self._tell(exchange.peer, "part" if event.get("more_body") else "end", name, data=data)
-            while exchange.unread > _UNREAD and not exchange.gone.is_set():
+            await self._send_message(exchange.peer, "part" if event.get("more_body") else "end", name, data=data)
+            while exchange.unread > _MAX_UNREAD and not exchange.gone.is_set():
                 exchange.read.clear()
                 await exchange.read.wait()
 
         try:
-            await self._tell(exchange.peer, "taken", name)  # before anything is done with it
+            await self._send_message(exchange.peer, "taken", name)  # before the request is executed
             assert self._app is not None
             await self._app(scope, _received(body, gone), send)
         except Exception as error:
@@ -307,12 +312,12 @@ class StoreRelay:
                 log.warning("another process did not get a response: %s", error)
             else:
                 log.exception("a request of another process failed")
-            await self._tell_surely(exchange.peer, "failed", name)
+            await self._send_with_retries(exchange.peer, "failed", name)
         finally:
             del self._incoming[name]
 
     async def _watch(self) -> None:
-        """Find out which of the processes that something is under way with have died."""
+        """Detect the death of processes with exchanges in progress."""
         while True:
             await asyncio.sleep(self._processes.lease / 4)
             exchanges: list[_Incoming | _Outgoing] = [*self._incoming.values(), *self._outgoing.values()]
@@ -320,7 +325,7 @@ class StoreRelay:
                 try:
                     dead = not await self._processes.alive(peer)
                 except StoreError:
-                    continue  # who cannot be asked for is not dead
+                    continue  # unknown: try again in the next round
                 for exchange in exchanges:
                     if dead and exchange.peer == peer:
                         exchange.lose()
@@ -357,16 +362,16 @@ async def _gone(receive: Receive) -> None:
 
 
 def _unavailable(why: str) -> Rejection:
-    text = f"The process that has this session {why}. hint: the request may have been carried out\n"
+    text = f"The process of this session {why}. hint: the request may have been executed\n"
     return Rejection(503, None, text, {"retry-after": "1"})
 
 
 class Sharing:
-    """One process's part of a store.
+    """Sessions and relay of one process in a shared store.
 
     Attributes:
-        sessions: keeps sessions and their events.
-        relay: forwards requests for sessions that other processes have.
+        sessions: stores sessions and their events.
+        relay: forwards requests for sessions of other processes.
     """
 
     def __init__(self, store: SharedStore) -> None:
@@ -377,7 +382,7 @@ class Sharing:
 
     @asynccontextmanager
     async def entered(self, server: ServerInterface) -> AsyncIterator[None]:
-        """Open the store, join the others, and let the server keep its tasks and used states there.
+        """Open the store, register this process, and make the server store its tasks and used states there.
 
         Raises:
             StoreError: the store cannot be used.

@@ -1,10 +1,8 @@
 """Server-sent events that clients can resume (basic/transports, Resumability and Redelivery).
 
-A `Stream` keeps its latest messages; the code that sends the response follows it, and may be absent for a while. The
-stored data is bounded for any client behavior (docs/reference/transports.md, Bounds).
-
-Without a store a stream's latest messages are in the memory of the process. With one, the next process also knows the
-events sent with IDs (`storage/events.py`).
+A `Stream` keeps its latest messages in memory; the code that sends the response follows it, and may be absent for a
+while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a store, events
+that were sent with IDs are also available to the next process (`storage/events.py`).
 """
 
 from __future__ import annotations
@@ -23,13 +21,13 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.storage.events import Journal
 
 KEPT_BYTES: Final = 1 << 20
-"""Bytes of them; the newest message is kept regardless of its size."""
+"""Bytes of messages that a stream keeps; the newest message is kept regardless of its size."""
 
 END_AT: Final = 16 << 20
-"""Unread bytes at which the next message ends the response: the client does not read."""
+"""Unread bytes at which the next message ends the response."""
 
 KEEP_ALIVE: Final = 15.0
-"""Seconds of silence after which an event stream begins or a comment is sent: proxies close quiet connections."""
+"""Seconds of silence after which an event stream begins, or a comment is sent: proxies close idle connections."""
 
 _OVERHEAD: Final = 128  # bytes of overhead per message
 
@@ -42,13 +40,13 @@ class Stream:
     Args:
         name: unique within the session; event IDs are `<name>-<number>`. None: events have no IDs.
         primed: begin with an event that has an ID and no data, so that a client can resume before the first message.
-        awaited: a response will follow the stream at once: unsent messages must not be forgotten.
+        awaited: a response will follow the stream at once, so unsent messages must be kept.
         recorder: records the events of a named stream once it has a follower.
         requests: IDs of the requests that the stream will answer.
 
     Attributes:
         closed: the last message was pushed.
-        detached: the response must end although the stream continues; the client fetches the rest.
+        detached: the response must end although the stream continues; the client fetches the rest later.
         overrun: called if the client does not read and the response has to end.
     """
 
@@ -101,22 +99,22 @@ class Stream:
 
     @property
     def count(self) -> int:
-        """Messages pushed so far."""
+        """Return the number of messages pushed so far."""
         return self._count
 
     @property
     def untouched(self) -> bool:
-        """Return True if nothing of it can have been sent yet."""
+        """Return True if nothing of the stream can have been sent yet."""
         return not self.closed and not self._followers
 
     @property
     def single(self) -> bytes | None:
-        """The message of a stream that ended with its first one before anybody followed it: it can travel as plain JSON."""
+        """Return the only message of a finished stream that had no follower, to be sent as plain JSON; else None."""
         alone = self.closed and self._count == 1 and not self.detached and not self._followers
         return self._events[0][1] if alone else None
 
     def restore(self, events: Iterable[tuple[int, bytes]]) -> None:
-        """Take events that another process sent; numbers go on after them."""
+        """Add events that another process sent; numbers continue after them."""
         self._recorded = True
         self._unsent = None
         for number, data in events:
@@ -128,7 +126,7 @@ class Stream:
         return after >= self._count or (bool(self._events) and self._events[0][0] <= after + 1)
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
-        """Add a message. A `droppable` one is left out while the client does not read."""
+        """Add a message. Drop a `droppable` one while the client does not read."""
         if self._unsent is not None:
             if droppable and self._unsent > DROP_AT:
                 return
@@ -144,7 +142,7 @@ class Stream:
         self._wake()
 
     def finish(self, data: bytes | None = None, *, recorded: bool = True) -> None:
-        """Add the last message, or none. The recorder is closed for the stream, unless this is not to be `recorded`."""
+        """End the stream, with a last message if there is one. `recorded`: also mark it as finished in the recorder."""
         if self.closed:
             return
         if data is not None:
@@ -156,7 +154,7 @@ class Stream:
         self._wake()
 
     def detach(self, retry: int | None) -> None:
-        """End the response that follows the stream now; a client may come back after `retry` milliseconds."""
+        """End the response that follows the stream; the client may reconnect after `retry` milliseconds."""
         self.detached = True
         self._retry = retry
         self._wake()
@@ -170,10 +168,10 @@ class Stream:
     async def follow(
         self, after: int | None = None, *, resumed: bool = False, earlier: Sequence[tuple[int, bytes]] = ()
     ) -> AsyncGenerator[bytes]:
-        """Yield the events after number `after` (None: only new ones) until the stream ends or is left.
+        """Yield the events after number `after` (None: only new ones) until the stream ends or is detached.
 
-        A new follower replaces an older one. `resumed` is for returning clients: they already have the priming event,
-        and an earlier `detach` is over. `earlier` are events that the stream has dropped.
+        A new follower replaces an older one. `resumed` is for returning clients: it skips the priming event and resets
+        an earlier `detach`. `earlier` are events that the stream has dropped.
         """
         self._followers += 1
         me = self._followers
@@ -200,7 +198,7 @@ class Stream:
                         if me != self._followers:
                             return
                         self._mark_sent(number, data)
-                    continue  # more may have come meanwhile, perhaps the last one
+                    continue  # more messages may have been pushed meanwhile, perhaps the last one
                 if self.detached and self._retry is not None:
                     yield sse_retry(self._retry)
                 if self.closed or self.detached:
@@ -247,7 +245,7 @@ class Stream:
             self.overrun()
 
     def _record(self) -> None:
-        """Tell the recorder what there is, once."""
+        """Start to record the stream with the messages so far, once."""
         if self._recorded or self._recorder is None:
             return
         assert self.name is not None
@@ -259,7 +257,7 @@ class Stream:
             self._recorder.finish(self.name)
 
     async def _written(self) -> None:
-        """No event is sent that a client could not take up after."""
+        """Wait until the recorder has stored the events: a client must be able to resume after each event sent."""
         if self._recorded and self._recorder is not None:
             await self._recorder.written()
 
