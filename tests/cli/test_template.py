@@ -34,7 +34,7 @@ def test_shipped_templates_and_those_of_the_workspace_are_listed(workspace):
     assert workspace("template", "new", "ours").code == 0
     rows = {row["template"]: row for row in workspace("template", "list", "--json").data}
     assert rows["minimal"]["where"] == "shipped"
-    assert rows["ours"] == {"template": "ours", "about": "Servers as ours makes them.", "where": "workspace"}
+    assert rows["ours"] == {"template": "ours", "about": "Servers from the template ours.", "where": "workspace"}
     assert "ours" in workspace("template", "list").out
 
 

@@ -178,7 +178,7 @@ def test_what_cannot_be_stated_has_no_case() -> None:
     names = name_api(api)
     assert of(api) == []
     assert list(untested([], describe_all(api, names).tools).values()) == [
-        "no plain rule says what its request looks like, or no sample arguments can be made",
+        "its request is too complex to predict, or sample arguments cannot be generated",
     ]
 
 

@@ -72,7 +72,7 @@ def test_an_operation_is_a_record_and_a_typed_function() -> None:
     GET /books/{bookId}
 
     Args:
-        api: the connection that the tools share.
+        api: the connection to the API.
         bookId: `bookId` in the path.
         fields: `fields` in the query.
         x_request_id: `X-Request-Id` in the headers.

@@ -52,18 +52,18 @@ costs        338,300 tokens in tools/list
 left out     11 (excluded by its tag), 1 (xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
 credentials  HUB_TOKEN
 address      https://api.hub.example (HUB_BASE_URL) and 1 more
-hard for a model
+difficult for models
   90 tools cost more than 2,000 tokens each: delete_0 2,500
   30 tools take more than 15 arguments: update_0 has 31
   2 tools have no description, such as send_0
   2 tools take values without a description, such as send_0
   1 tool differs only by a hash: create_item_9c0cd79d
-worth deciding
-  1. whether a model reads 339,000 tokens of tools, or searches them
+suggestions
+  1. let models search the tools instead of reading 339,000 tokens
      mode = "search"   # below [server]; or new with --include-tag repos
-  2. which credentials it gets: HUB_TOKEN
+  2. set credentials: HUB_TOKEN
      export HUB_TOKEN=…
-  3. whether a model may destroy: 90 tools, such as delete_0
+  3. offer only read-only tools: 90 tools can destroy, such as delete_0
      profile = "read-only"   # below [server]
 """
 

@@ -39,9 +39,11 @@ def importable(micro: Micro, folder: Path) -> Iterator[tuple[CreatedServer, pyte
     created = create_server(folder / "servers", source=source, name="micro")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(created.path / "src"))
-        yield created, patch
-    for name in [name for name in sys.modules if name.split(".")[0] == "micro_mcp"]:
-        del sys.modules[name]
+        try:
+            yield created, patch
+        finally:  # also after a failure, which must not affect the next document
+            for name in [name for name in sys.modules if name.split(".")[0] == "micro_mcp"]:
+                del sys.modules[name]
 
 
 @parametrize_subtests("micro", CASES, name=lambda one: one.kind)

@@ -82,7 +82,7 @@ def test_one_document_is_replaced_and_the_others_stay(acme: Path, tmp_path: Path
             ("tool-added", "list_racks"),
             ("origin-changed", ""),
         }
-    with pytest.raises(CreateError, match=r"leads to https://stock2\.acme\.test:443 now") as refused:
+    with pytest.raises(CreateError, match=r"is now at https://stock2\.acme\.test:443") as refused:
         update_server(acme, source=f"stock={path}")
     assert (refused.value.code, read(acme, "api/stock/openapi.json")) == ("origin", STOCK)
     update_server(acme, source=f"stock={path}", accept_origin=True)
@@ -118,7 +118,7 @@ def test_a_label_that_is_a_folder_of_another_document_is_refused(tmp_path: Path)
     orders["paths"]["/items"]["parameters"] = [{"$ref": "stock/openapi.json#/q"}]
     paths = written(tmp_path, openapi=orders, other=STOCK)
     shop = create_server(tmp_path / "servers", name="acme", source=paths["openapi"]).path
-    with pytest.raises(CreateError, match=r"api/stock/openapi\.json would be a file of the API document"):
+    with pytest.raises(CreateError, match=r"api/stock/openapi\.json would belong to two API documents"):
         update_server(shop, source=f"stock={paths['other']}")
     assert (shop / "api/stock/openapi.json").read_bytes() == shared.read_bytes()
     assert [tool for _, tool in changed(update_server(shop, source=f"shelf={paths['other']}"))]

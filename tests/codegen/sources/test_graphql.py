@@ -54,8 +54,8 @@ def test_fields_of_the_root_types_are_operations(api: Api) -> None:
         "POST /#query.old", "POST /#query.search",
     ]  # fmt: skip
     assert {one.operation_id: one.reason for one in api.skipped} == {
-        "added": "a subscription is a stream of answers, and a tool answers once",
-        "setCover": "its argument 'file' is a file, which needs a request of another kind",
+        "added": "a subscription is a stream, but a tool returns one result",
+        "setCover": "its argument 'file' is a file, and uploads are not supported",
     }
     assert named(api, "old").deprecated
     assert codes(api) == ["server-missing"]

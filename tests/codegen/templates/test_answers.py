@@ -52,7 +52,7 @@ def test_answers_become_what_the_question_wants() -> None:
     "given, said",
     [
         ({"wrods": "x"}, "did you mean 'words'"),
-        ({"secret": "x"}, "it asks words"),
+        ({"secret": "x"}, "questions: words"),
         ({"kind": "c"}, "one of a, b"),
         ({"many": "x"}, "a value of type int"),
         ({"many": True}, "a value of type int"),

@@ -99,7 +99,7 @@ def test_update_keeps_a_workflow_and_tells_when_the_api_no_longer_has_what_it_ca
     source.write_text(json.dumps(data), "utf-8")
     updated = update_server(server, source=source)
     assert [one.code for one in updated.problems] == ["workflow-invalid"]
-    assert "'book' calls 'get_book'" in updated.problems[0].message
+    assert "'book' calls the unknown tool 'get_book'" in updated.problems[0].message
     assert {one.tool for one in updated.changes} == {"get_book", "first_book"}
     assert "first_book" not in manifest(server)
     assert (server / "mcpfactory.toml").read_text("utf-8") == before
@@ -108,19 +108,19 @@ def test_update_keeps_a_workflow_and_tells_when_the_api_no_longer_has_what_it_ca
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('tool = "get_book"', 'tool = "get_boook"', "there is no such tool"),
-        ("bookId =", "bookid =", "does not take"),
-        ('bookId = "$.found[0].limit"', "", "which get_book needs"),
-        ("$.found[0].limit", "$.book.limit", "no earlier step"),
-        ("$.found[0].limit", "$.found[?@.x>1]", "not understood"),
-        ("$.found[0].limit", "$.inputs.name", "names no input"),
-        ('id = "book"', 'id = "found"', "used once"),
+        ('tool = "get_book"', 'tool = "get_boook"', "unknown tool"),
+        ("bookId =", "bookid =", "unknown argument"),
+        ('bookId = "$.found[0].limit"', "", "required argument"),
+        ("$.found[0].limit", "$.book.limit", "an earlier step"),
+        ("$.found[0].limit", "$.found[?@.x>1]", "not supported"),
+        ("$.found[0].limit", "$.inputs.name", "unknown input"),
+        ('id = "book"', 'id = "found"', "unique"),
         ('id = "book"', 'id = "class"', "Python name"),
-        ('"$.book"', '"$.books"', "no earlier step"),
+        ('"$.book"', '"$.books"', "an earlier step"),
         ("first_book", "list_books", "no tool has"),
         ("first_book", "step", "no tool has"),
         ('optional = ["limit"]', 'optional = ["x"]', "not an input"),
-        ('{ type = "integer" }', '{ "$ref" = "#/x" }', "stands alone"),
+        ('{ type = "integer" }', '{ "$ref" = "#/x" }', "no references"),
     ],
 )
 def test_a_workflow_that_cannot_be_made_is_left_out_and_told(server: Path, old: str, new: str, told: str) -> None:

@@ -1,5 +1,5 @@
-"""From an API document or a template to the files of an MCP server.
+"""Generation of MCP servers from API documents and templates.
 
-`read` → `openapi` → the intermediate form (`ir`) → `select` → `naming` → `describe` → `emit`; nothing after `openapi` sees the
-document. `read` may use the network and `servers` the disk; everything between them is pure.
+`read` → `openapi` → the intermediate form (`ir`) → `select` → `naming` → `describe` → `emit`. No stage after `openapi`
+uses the document. Only `read` and `servers` access the network and files; the stages between them are pure.
 """

@@ -97,7 +97,7 @@ def _description(apis: Mapping[str, Api]) -> str:
 
 
 def _tags(apis: Sequence[Api]) -> dict[str, str]:
-    """Return the descriptions of tags, without those that mean different things in two documents."""
+    """Return the descriptions of tags, without tags whose descriptions differ between documents."""
     texts: dict[str, set[str]] = defaultdict(set)
     for api in apis:
         for tag, text in api.tag_descriptions.items():
@@ -131,7 +131,7 @@ def _server_name(name: str, taken: set[str]) -> str:
 
 
 def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
-    """Return the API with other names of its servers; `base` is its root's, "" for the root of all."""
+    """Return the API with renamed servers. `base` is the name of its root, "" if that is the root of all documents."""
     own = [ServerAddress(names[one.name], one.url) for one in api.own_servers]
     if base and any(not one.server for one in api.operations):
         own.append(ServerAddress(base, api.base_url))
@@ -179,7 +179,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _renamed(api: Api, names: Mapping[str, str]) -> Api:
-    """Return the API with other names of its shared schemas, wherever it refers to them."""
+    """Return the API with renamed shared schemas and updated references."""
 
     def schema(one: JsonSchema) -> JsonSchema:
         return _referring(one, names)
@@ -216,7 +216,7 @@ def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
 
 
 def _with_schemes(apis: Mapping[str, Api], shared: frozenset[str]) -> dict[str, Api]:
-    """Return the APIs with one name for each credential: schemes of two documents that are one have one name."""
+    """Return the APIs with unique names of credentials. The same scheme in two documents has one name."""
     ready = {label: _absolute(api) if label else api for label, api in apis.items()}
     holders: dict[_Identity, list[str]] = defaultdict(list)
     for label, api in ready.items():
@@ -234,7 +234,7 @@ _Identity = tuple[str, str, str, str, tuple[Any, ...], tuple[str, ...]]
 
 
 def equal_schemes(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the names of equal security schemes in several documents that have separate credentials."""
+    """Return the names of security schemes that are equal in several documents, but have separate credentials."""
     ready = {label: _absolute(api) if label else api for label, api in apis.items()}
     counts: list[Counter[str]] = []
     for labels in (frozenset(shared), frozenset(apis)):
@@ -247,7 +247,7 @@ def equal_schemes(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> tuple[
 
 
 def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset[str]) -> _Identity:
-    """Return the identity of a scheme: two are one if they send the same credential to the same hosts."""
+    """Return the identity of a scheme. Two schemes are the same if they send the same credential to the same hosts."""
     flows = (_absolute_scheme(scheme, api) if api.base_url else scheme).flows
     whom = _ANYWHERE if label in shared else _hosts(api) or (label, "")
     return scheme.name, scheme.kind, scheme.place, scheme.parameter or scheme.service, flows, whom
@@ -262,9 +262,8 @@ def _hosts(api: Api) -> tuple[str, ...]:
 def _credential_names(holders: Mapping[_Identity, Sequence[str]]) -> dict[_Identity, str]:
     """Return the name of each scheme.
 
-    A scheme keeps its own name if the document without a label has it, if the user declared it shared, or if all
-    documents have it. Otherwise the prefix is the label of the first document with the scheme, so that later
-    documents change no name.
+    A scheme keeps its name if it is in the document without a label, shared by the user, or in all documents. Otherwise
+    the label of the first document with the scheme is the prefix, so that later documents change no name.
     """
     everyone = {label for labels in holders.values() for label in labels}
     plain = [

@@ -1,12 +1,11 @@
-"""Credentials of an API: their names, and parameters that carry them.
+"""Detection of credentials among the parameters of an API, and conversion to security schemes. Pure.
 
 Many documents describe an API key, or the token that a scheme already sends, again as a parameter of each operation.
-A parameter counts as a credential by its name, its place and its description (`RULES`). The names `key` and `token`
-alone are ambiguous: they count only if the description, a scheme of the document or nearly every operation confirms
-it. In doubt, a parameter is data. The user's decisions in `[credentials]` of `mcpfactory.toml` override all rules.
+A parameter is a credential by its name, its place and its description (`RULES`). The names `key` and `token` alone are
+ambiguous: the description, a scheme of the document or the use in nearly every operation must confirm them. In doubt,
+a parameter is data. The user's `[credentials]` in `mcpfactory.toml` override all rules.
 
-A required credential joins each alternative of `security`; an optional one adds further alternatives. All functions
-are pure.
+A required credential is added to each alternative of `security`; an optional one adds further alternatives.
 
 `RULES` select the parameters by which the API identifies its caller. `is_secret` is wider: it also covers other
 private data, such as a card number or a session, which is kept out of servers and of copies of documents.
@@ -30,11 +29,12 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow
 
 @dataclass(frozen=True, slots=True)
 class NameRule:
-    """`name` is matched against the squashed name (`X-Api-Key` is `xapikey`), `said` is looked for in the description.
+    """Rule for parameters that are credentials.
 
-    `common`: it is enough that nearly every operation has the parameter: "unsaid" where nothing describes it, "needed" where
-    nothing less will do. `token`: what a bearer or OAuth scheme of the operation sends already.
-    Not `described`: it counts in collections only: in a document it may be what an operation is about.
+    `name` matches the normalized name (`X-Api-Key` is `xapikey`), and `said` must occur in the description. `common`:
+    use in nearly every operation is required ("needed"), or suffices without a description ("unsaid"). `token`: a
+    bearer or OAuth scheme may already send it. `described` False: the rule applies to collections only, because in a
+    document the parameter may be data.
     """
 
     name: str
@@ -81,7 +81,7 @@ RULES: Final = (
     NameRule(r"clientsecret|sessionid|sig|signature", PLACES, described=False),
 )
 PAIRS: Final = (("appid", "appkey"), ("accesskey", "secretkey"), ("apiaccesskeyid", "apisecretaccesskey"))
-"""Names that are credentials where an operation has both."""
+"""Names that are credentials if an operation has both."""
 _SECRET: Final = re.compile(
     r"(^|[_.-])(auth|authorization|authentication|credentials?|pass(word|wd|code|phrase)?|pwd|secret|token|jwt|sid|session|csrf|xsrf|nonce|otp|pin|cvv|cvc"
     r"|ssn|api[_-]?key|app[_-]?key|app[_-]?id|access[_-]?key|private[_-]?key|subscription[_-]?key|client[_-]?secret|key|appid|apikey|signature|sig|hmac|cookies?"
@@ -107,7 +107,7 @@ def is_secret(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def normalize_name(name: str) -> str:
-    """Return a name without what its spelling adds: `X-Api-Key` is `xapikey`."""
+    """Return the lower-case letters and digits of a name: `X-Api-Key` is `xapikey`."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
@@ -138,18 +138,18 @@ _INSTEAD: Final = re.compile(
     r"\b(unless|instead of|alternative(ly)?|either|not needed (if|when)|or (an?|the) oauth)\b", re.I
 )
 _AUTHORIZATION: Final = ("header", "authorization")
-_COMMON: Final = 0.8  # of the operations
-_RARE: Final = 0.2  # share of operations; rarer in a secured operation: data, not a credential
-_FEW: Final = 5  # operations; fewer give no meaningful share
-_SUBSETS: Final = 2  # optional credentials that are combined freely; of more, all or none
+_COMMON: Final = 0.8  # share of operations; from here on, a parameter is in nearly every operation
+_RARE: Final = 0.2  # share of operations; a rarer parameter of a secured operation is data
+_FEW: Final = 5  # operations; shares among fewer are not meaningful
+_SUBSETS: Final = 2  # optional credentials that get all combinations; more are sent all or none
 _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")
 
 
 @dataclass(slots=True)
 class _Binding:
-    """State of credential binding: the rules' inputs, the schemes, and the outcome per parameter.
+    """State of credential binding: inputs, schemes, and the outcome per parameter.
 
-    `schemes` has those of the document and those that parameters add.
+    `schemes` has the schemes of the document and those made from parameters.
     """
 
     api: Api
@@ -166,7 +166,7 @@ class _Binding:
 
 
 def bind_credentials(api: Api, options: CredentialOptions = NO_OPTIONS) -> Api:
-    """Return the API without parameters that are credentials; `security` asks for them."""
+    """Return the API with credentials as security schemes instead of parameters."""
     binding = _Binding(
         api,
         options,
@@ -200,7 +200,7 @@ def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
     for parameter in operation.parameters:
         slot = _slot(parameter)
         if slot[0] == "header" and _SIGNATURE.fullmatch(normalize_name(slot[1])) and _signed(operation, binding):
-            continue  # made when the request is signed
+            continue  # added when the request is signed
         rule = _rule(parameter, operation, binding, pairs)
         if rule is None:
             kept.append(parameter)
@@ -209,7 +209,7 @@ def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
         else:
             name = _scheme(parameter, binding)
             binding.note(slot, "environment", operation)
-            needed = parameter.required and slot != _AUTHORIZATION  # which OpenAPI wants ignored (3.1 §4.8.12.1)
+            needed = parameter.required and slot != _AUTHORIZATION  # OpenAPI ignores this header (3.1 §4.8.12.1)
             (required if needed else optional).append(name)
             alone += [name] if _INSTEAD.search(parameter.description) else []
     if len(kept) == len(operation.parameters):
@@ -246,7 +246,7 @@ def _rule(
     if not _plain(parameter, binding.api) or (operation.security and share < _RARE):
         return None
     literal = [part for part in operation.path.split("/") if part and "{" not in part]
-    about_tokens = bool(literal) and _ABOUT_TOKENS.search(literal[-1])  # a token is what the operation is about
+    about_tokens = bool(literal) and _ABOUT_TOKENS.search(literal[-1])  # a token is data of such an operation
     if about_tokens and "token" in plain and not everywhere:
         return None
     said = parameter.description or _samples(parameter, "description")
@@ -261,7 +261,7 @@ def _rule(
 
 
 def _plain(parameter: ApiParameter, api: Api) -> bool:
-    """Return True for an unrestricted string: credentials have no enumerated values."""
+    """Return True for an unrestricted string. Credentials have no enumerated values."""
     schema = lookup(parameter.schema, api.schemas)
     if not isinstance(schema, dict):
         return True
@@ -280,7 +280,7 @@ def _signed(operation: ApiOperation, binding: _Binding) -> bool:
 def _sent_already(parameter: ApiParameter, rule: NameRule, operation: ApiOperation, binding: _Binding) -> bool:
     """Return True if a scheme of the operation already sends this token.
 
-    The description of a required parameter must confirm that it is that token.
+    Name or description of a required parameter must confirm that it is that token.
     """
     if not rule.token:
         return False
@@ -334,7 +334,7 @@ def _samples(parameter: ApiParameter, *keywords: str) -> str:
 def _security(
     base: Alternatives, required: list[str], optional: list[str], alone: list[str], binding: _Binding
 ) -> Alternatives:
-    """Return the alternatives with the credentials of parameters, the most complete ones first."""
+    """Return the alternatives with the credentials of parameters added, the most complete ones first."""
     subsets: Iterable[tuple[str, ...]] = (tuple(optional), ())
     if len(optional) <= _SUBSETS:
         subsets = [one for size in range(len(optional), -1, -1) for one in combinations(optional, size)]
@@ -350,7 +350,7 @@ def _security(
 
 
 def _together(names: Iterable[str], binding: _Binding) -> tuple[str, ...]:
-    """Return the names without those whose place an earlier one fills."""
+    """Return the names without those that would be sent in the place of an earlier one."""
     kept: dict[object, str] = {}
     for name in names:
         kept.setdefault(binding.schemes[name].sends if name in binding.schemes else name, name)
@@ -358,7 +358,7 @@ def _together(names: Iterable[str], binding: _Binding) -> tuple[str, ...]:
 
 
 def _with_service_account(scheme: ApiSecurityScheme) -> ApiSecurityScheme:
-    """Return a scheme of Google's accounts with the way that its servers go: the key of a service account (RFC 7523)."""
+    """Return a scheme of Google accounts with a flow for programs: the key of a service account (RFC 7523)."""
     urls = " ".join(f"{one.token_url} {one.authorization_url}" for one in scheme.flows)
     if scheme.kind != "oauth2" or not _GOOGLE.search(urls):
         return scheme
@@ -369,8 +369,8 @@ def _with_service_account(scheme: ApiSecurityScheme) -> ApiSecurityScheme:
 
 
 _SAID: Final = {
-    "environment": "is a credential: it comes from the environment, and is not offered",
-    "scheme": "is the credential of a security scheme once more; left out",
+    "environment": "is a credential: it is read from the environment and is not an argument",
+    "scheme": "is already sent by a security scheme; left out",
 }
 
 

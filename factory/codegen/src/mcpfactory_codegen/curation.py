@@ -1,4 +1,4 @@
-"""Settings about tools, arguments, answers, credentials and workflows: tables of a server's `mcpfactory.toml`."""
+"""Settings of tools, arguments, answers, credentials and workflows in a server's `mcpfactory.toml`."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class Selection(BaseModel):
 
 
 class CredentialOptions(Settings):
-    """Decisions about parameters that are credentials, by name; they override the rules."""
+    """Names of parameters that are credentials, or are not; they override the rules in `credentials`."""
 
     parameters: Strings = Field(default=(), description="further parameters that are credentials", examples=[["wskey"]])
     arguments: Strings = Field(default=(), description="parameters that are never credentials", examples=[["key"]])
 
 
 class ArgumentCuration(Settings):
-    """Curation of one argument. A `default` of None is unset, because TOML has no null."""
+    """Curation of one argument. A `default` of None means unset, because TOML has no null."""
 
     rename: str = Field(default="", description="new name: a Python identifier of at most 64 characters")
     description: str = Field(default="", description="new text for the model")

@@ -1,7 +1,7 @@
-"""Effect of an operation: read, write or destroy. Generation, generated tests and `validate` share it. Pure.
+"""Effect of an operation: read, write or destroy. Used by generation, generated tests and `validate`. Pure.
 
-The method, and the verbs of the name, the path, summary and description decide, as docs/reference/effects.md describes.
-Clients run a read-only tool without asking, so a doubtful operation is not read-only.
+The effect depends on the method and on the verbs in name, path, summary and description; see
+docs/reference/effects.md. Clients run a read-only tool without confirmation, so a doubtful operation is not read-only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENDINGS: Final = (
 
 
 def base_of(word: str, known: frozenset[str]) -> str:
-    """Return the base of a verb in the third person or as a gerund if that is known, else the word."""
+    """Return the infinitive of a word in -s or -ing if it is one of the known verbs, else the word."""
     if word in known:
         return word
     stems = (word.removesuffix(ending) + instead for ending, instead in _ENDINGS if word.endswith(ending))
@@ -37,7 +37,7 @@ WRITE_VERBS: Final = word_group("write-verbs")
 AMBIGUOUS_VERBS: Final = word_group("ambiguous-verbs")
 VERBS_ALSO_NOUNS: Final = word_group("verbs-also-nouns")
 UNAMBIGUOUS_WRITE_VERBS: Final = (WRITE_VERBS | DESTRUCTIVE_VERBS) - VERBS_ALSO_NOUNS
-"""Verbs of changing that are never nouns."""
+"""Verbs for changes that are never nouns."""
 NOUN_HEADS: Final = word_group("noun-heads")
 SKIPPED_FIRST_WORDS: Final = word_group("skipped-first-words")
 ISSUED_OBJECTS: Final = word_group("issued-objects")
@@ -50,7 +50,7 @@ ACTION_VERBS: Final = word_group("action-verbs")
 VERBS: Final = (
     READ_VERBS | DISPLAY_VERBS | DESTRUCTIVE_VERBS | WRITE_VERBS | AMBIGUOUS_VERBS | OTHER_VERBS | METHODS
 ) - _RATHER_NOUNS
-"""The verbs of names."""
+"""All verbs that a name can start with."""
 
 
 EffectKind = Literal["reads", "writes", "destroys"]
@@ -72,8 +72,8 @@ _METHOD_FIRST: Final = re.compile(
     r"(GET|HEAD|DELETE|PATCH|PUT|POST|OPTIONS)_|(?:post|put|patch)[_./ -]|(?:Post|Put|Patch)(?=[A-Z])"
 )
 
-_READ_CHARACTERS: Final = 1200
-_SENTENCES_READ: Final = 3
+_READ_CHARACTERS: Final = 1200  # of a text
+_SENTENCES_READ: Final = 3  # later sentences rarely describe the effect
 _NOTE: Final = re.compile(
     r"^(?:\[[^\]]{0,40}\]|\([^)]{0,40}\)|!?\[?(?:note|warning|deprecated|experimental|beta|preview|alpha|important|tip)\]?[:.!\]-]+"
     r"|[^A-Za-z0-9'\"/`(\[]+|`?/[\w{}/._-]*`?)\s*",
@@ -93,7 +93,7 @@ _JOINED: Final = re.compile(
     r"(?:\band\b|\bor\b|\bthen\b|,|\bwhile\b|/)\s*(?:(?:then|also|either|optionally|automatically|immediately)\s+)*([a-z]+)(?:\s+([a-z]+)|\W*\Z)",
     re.I,
 )
-"""A second verb, and the word behind it."""
+"""A second verb, and the word after it."""
 _DETERMINER: Final = word_group("determiners")
 _RELATIVE: Final = re.compile(r"\b(which|that|who|where|when|can|may|must|should|you|not|been)\b", re.I)
 _COMMAND: Final = re.compile(
@@ -120,11 +120,10 @@ _REPLACED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Effect of an operation. `verb` is the deciding word, "" if the method decided.
+    """Effect of an operation. `verb` is the word that determines it, "" if the method does.
 
-    `contradicts`: the method promises to change nothing, but the text reports a change. `adds`: according to the
-    text, a second call does more than the first. `additive`: the text only reports that something is created or
-    added.
+    `contradicts`: the method is safe, but the words describe a change. `adds`: by its words, a second call has a
+    further effect. `additive`: the words only describe a creation or addition.
     """
 
     kind: EffectKind
@@ -136,7 +135,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class _VerbMatch:
-    """Verb of a name, a path or a text. `clear`: it is not a noun here. `unknown`: its effect is not known."""
+    """Verb of a name, a path or a text. `clear`: it cannot be a noun here. `unknown`: its effect is unknown."""
 
     verb: str = ""
     clear: bool = False
@@ -153,7 +152,11 @@ class _VerbMatch:
 
 @dataclass(frozen=True, slots=True)
 class _OperationWords:
-    """Words of an operation. `every`: of name and path; `first`: of the first sentences; `second`: a second verb of a name or a sentence."""
+    """Words of an operation.
+
+    `second`: a second verb of a name or sentence. `every`: words of the name and the last path segment. `first`: the
+    first sentence of each text.
+    """
 
     name: _VerbMatch
     path: _VerbMatch
@@ -174,7 +177,7 @@ def effect_of(operation: ApiOperation) -> Effect:
     action = next(filter(None, map(_action_of, operation.parameters)), "")
     path = f"{path}#Action={action}" if action else path
     graphql = operation.body.graphql if operation.body is not None else ""
-    if graphql:  # its path only names it; a query promises what a GET does (GraphQL §2.3)
+    if graphql:  # the path is only a label; a query is as safe as a GET request (GraphQL §2.3)
         method, path = ("QUERY" if graphql.startswith("query") else "PATCH"), ""
     found = _METHOD_FIRST.match(operation.operation_id)
     said = found[0].strip("_./ -").upper() if found else ""
@@ -184,26 +187,26 @@ def effect_of(operation: ApiOperation) -> Effect:
 
 
 def is_question(method: str, path: str) -> bool:
-    """Return True if a request reads by its method, or by its path (`POST /books/search`), which may have values in it."""
+    """Return True if a request reads, by its method or its path (`POST /books/search`). The path may contain values."""
     return _effect(method, path, "", ()).kind == "reads"
 
 
 def sounds_like_change(name: str, *texts: str) -> bool:
-    """Return True if a tool of which only words are known may change something."""
+    """Return True if a tool may change something, by the words of its name and texts."""
     found = _words(name, "", texts)
     loud = not _CHANGES.isdisjoint(words(name)) and not (found.name.reads and found.name.clear)
     return loud or found.second.changes or any(said.changes and said.clear for said in found.texts)
 
 
 def is_idempotent(effect: Effect, method: str) -> bool:
-    """Return True if a second call does no more than the first: the method promises it, and no word says otherwise."""
+    """Return True if a second call has no further effect: the method is idempotent, and no word contradicts that."""
     return effect.kind == "reads" or (method in _IDEMPOTENT and not effect.adds)
 
 
 def annotations_of(effect: Effect, method: str) -> dict[str, Any]:
     """Return the annotations of the tool (MCP schema, ToolAnnotations).
 
-    Without `destructiveHint` a tool may be destructive: it is false only if the words say so.
+    `destructiveHint` is false only if the words describe an addition. It is omitted if in doubt: the default is true.
     """
     if effect.kind == "reads":
         return {"readOnlyHint": True, "openWorldHint": True}
@@ -212,7 +215,7 @@ def annotations_of(effect: Effect, method: str) -> dict[str, Any]:
 
 
 def is_certainly_read_only(method: str, path: str) -> bool:
-    """Return True if the method promises to change nothing, and the path does not name another action."""
+    """Return True if the method is safe, and the path does not name another action."""
     rpc = _ACTION.search(path) or (_DOTTED.search(path) and not _FILE.search(path))
     return method in SAFE_METHODS and not rpc
 
@@ -232,14 +235,14 @@ def _effect(method: str, path: str, name: str, texts: Sequence[str]) -> Effect:
 
 
 def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
-    """Return the word that reports a change, or "".
+    """Return the word that describes a change, or "".
 
-    `certain`: the method promises that nothing changes, so nouns do not count.
+    `certain`: the operation is certainly read-only by its method, so possible nouns do not count.
     """
     reads = any(said.reads for said in found.texts)
     if change := next((one for one in (*found.texts, found.second) if one.changes and one.clear), None):
         return change.verb
-    # A possible noun in the name is a verb if the text starts with it.
+    # A possible noun in the name counts as a verb if the text starts with it.
     twice = any(said.verb == found.name.verb for said in found.texts)
     always = found.name.verb in UNAMBIGUOUS_WRITE_VERBS
     if found.name.changes and (
@@ -263,10 +266,10 @@ def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
 
 
 def _asks(found: _OperationWords, *, reading: bool) -> bool:
-    """Return True if a request whose method promises nothing reads, by the verbs of its name, path or text.
+    """Return True if a request reads by the verbs of its name, path or text, because its method is not sufficient.
 
-    A verb at the end of a name can be a noun (saved search), so path or text must have the same. A listed object must be
-    plural. A POST can create what it “gets”, such as a token. `reading`: the method is one of reading.
+    A verb at the end of a name can be a noun (saved search), so path or text must have the same verb. A listed object
+    must be plural. A POST can create what it “gets”, such as a token. `reading`: the method is safe.
     """
     spoken = (*found.every, *words(found.text))
     lists = "list" in {found.name.verb, *(said.verb for said in found.texts)}
@@ -283,7 +286,7 @@ def _asks(found: _OperationWords, *, reading: bool) -> bool:
 
 
 def _additive(path: str, found: _OperationWords) -> bool:
-    """Return True if the words report a creation or addition, and no other change."""
+    """Return True if the words describe a creation or addition, and no other change."""
     changes = [one.verb for one in found.said if one.changes]
     acted = path.rpartition("}/")[2] if "}/" in path else path.rpartition(":")[2] if ":" in path else ""
     acting = acted in ACTION_VERBS | _CHANGES and acted not in ADDITIVE_VERBS
@@ -292,7 +295,7 @@ def _additive(path: str, found: _OperationWords) -> bool:
 
 
 def _adds(path: str, found: _OperationWords) -> bool:
-    """Return True if a second call does more. An addition by name, `PUT /members/{id}`, does not."""
+    """Return True if a second call has a further effect. “Add” has none with an ID at the end: `PUT /members/{id}`."""
     said = found.said if any(one.changes for one in found.said) and not found.path.clear else (*found.said, found.path)
     known = NON_IDEMPOTENT_VERBS - {"add"} if path.endswith("}") else NON_IDEMPOTENT_VERBS
     return bool(_EACH.search(found.text)) or any(one.verb in known for one in said)
@@ -316,7 +319,7 @@ def _words(name: str, path: str, texts: Sequence[str]) -> _OperationWords:
 
 
 def _action_of(parameter: ApiParameter) -> str:
-    """Return the action that a parameter with one possible value names: `?Action=DeleteVolume`."""
+    """Return the action if it is the only possible value of a parameter: `?Action=DeleteVolume`."""
     if parameter.place not in {"query", "header"} or parameter.name not in {"Action", "X-Amz-Target"}:
         return ""
     schema = parameter.schema if isinstance(parameter.schema, dict) else {}
@@ -325,7 +328,7 @@ def _action_of(parameter: ApiParameter) -> str:
 
 
 def _of_name(name: str) -> _VerbMatch:
-    """Return the verb of a name: the first word, else a later verb, which is not clear."""
+    """Return the verb of a name: the first word, or a later one, which is not `clear`."""
     own = name.rpartition("_")[2] if re.search(r"[a-z][A-Z]", name) else name
     found = [word for word in words(own) if not word.isdigit()]
     while len(found) > 1 and found[0] in SKIPPED_FIRST_WORDS:
@@ -341,7 +344,7 @@ def _of_name(name: str) -> _VerbMatch:
 
 
 def _of_path(path: str) -> _VerbMatch:
-    """Return the verb that a path ends with: `/logout`, `:cancel`, `/{id}/start`, `#Action=DeleteVolume`."""
+    """Return the verb at the end of a path: `/logout`, `:cancel`, `/{id}/start`, `#Action=DeleteVolume`."""
     if found := _ACTION.search(path):
         return _of_name(found[1])
     before, _, segment = path.rpartition("/")
@@ -356,7 +359,7 @@ def _of_path(path: str) -> _VerbMatch:
 
 @lru_cache(maxsize=4096)
 def _sentences(text: str) -> tuple[str, ...]:
-    """Return the first sentences of a text, without markup and without notes like “[Beta]” or “Deprecated:” in front."""
+    """Return the first sentences of a text, without markup and without leading notes such as “[Beta]” or “Deprecated:”."""
     shown = _SENT.sub("", plain(text[:_READ_CHARACTERS]).replace("\\", "")).strip()
     while (found := _NOTE.match(shown)) and found.end():
         shown = shown[found.end() :]
@@ -366,7 +369,7 @@ def _sentences(text: str) -> tuple[str, ...]:
 def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
     """Return the first verb of a sentence such as “Delete …”, “Deletes …”, “Use this method to delete …”.
 
-    `later`: an earlier sentence describes a read, so only an initial verb counts, and no noun.
+    `later`: an earlier text describes a read, so a change counts only if it is the first word and not a noun.
     """
     start = words(sentence[:200])
     if not start or start[0] in {"to", "if", "when", "for"}:
@@ -383,7 +386,7 @@ def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
 
 
 def _of_phrase(found: Sequence[str]) -> _VerbMatch:
-    """Return the verb at the start of words; before a noun or “of” it is not clear, or missing."""
+    """Return the verb at the start of words. It is not `clear` if it can be a noun, and missing before “of”."""
     while len(found) > 1 and (
         found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):
@@ -402,7 +405,7 @@ def _of_phrase(found: Sequence[str]) -> _VerbMatch:
 
 
 def _second(sentence: str, *, named: bool = False) -> _VerbMatch:
-    """Return the second verb of a name or a sentence, if it is a change: “Returns the messages and marks them as read”."""
+    """Return the second verb of a name or sentence if it is a change: “Returns the messages and marks them as read”."""
     lead = words(sentence[:200])
     if not lead or base_of(lead[0], _KNOWN) not in _KNOWN:
         return _VerbMatch()

@@ -1,12 +1,11 @@
 """Inputs of an operation: its parameters, and its body split into properties where useful.
 
 A JSON or form body that is an object of known properties becomes one input per property, because models fill flat
-arguments more reliably; any other body is one input. All code that names, describes or writes arguments uses this
-list, so the results always agree.
+arguments more reliably; any other body is one input. All code that names, describes or writes arguments uses this list.
 
-An argument keeps the API's spelling where Python allows it, so that it matches the API's documentation: `bookId`
-stays `bookId`; `X-Request-Id` becomes `x_request_id`. If two places use one name, the first of `PLACES` keeps it and
-the others get their place as a prefix: `limit` and `body_limit`.
+An argument keeps the API's spelling if Python permits it, to match the API's documentation: `bookId` stays `bookId`,
+but `X-Request-Id` becomes `x_request_id`. If two places use one name, the first of `PLACES` keeps it, and the others
+get their place as a prefix: `limit` and `body_limit`.
 """
 
 from __future__ import annotations
@@ -25,13 +24,12 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
 PLACES: Final[tuple[Place, ...]] = ("path", "query", "querystring", "header", "cookie", "body", "form")
-"""In the order in which they win a plain argument name."""
+"""Places of inputs; if two use the same name, the first keeps it unchanged."""
 
 _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
-_DEPTH: Final = 12
-_PARTS: Final = 500
-"""Parts of an `allOf`, counting those inside others again: beyond that a body stays whole."""
+_DEPTH: Final = 12  # levels of nested `allOf`; a deeper body is one input
+_PARTS: Final = 500  # `allOf` parts of all levels; a body with more is one input
 _ANNOTATIONS: Final = frozenset(
     {"title", "description", "default", "deprecated", "example", "examples", "$comment", "externalDocs", "xml"}
 )
@@ -40,7 +38,7 @@ _BRANCHING: Final = ("oneOf", "not", "if", "patternProperties", "dependentSchema
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One value that a caller can give. `name` is the wire name; for a body's property its name, "" for a whole body."""
+    """One value that a caller can pass. `name` is that of the parameter or body property; "" for a whole body."""
 
     place: Place
     name: str
@@ -61,8 +59,8 @@ class Input:
 class Inputs:
     """The inputs of an operation.
 
-    `choices`: sets of body properties of which one must be given (an `anyOf` of nothing but `required`).
-    `needed_with_body`: properties that a body needs, where the body itself may be left out.
+    `choices`: sets of body properties, one of which must be given (an `anyOf` that contains only `required`).
+    `needed_with_body`: required properties of an optional body.
     """
 
     items: tuple[Input, ...]
@@ -119,7 +117,7 @@ def _of_body(
 
 
 def _is_file(body: ApiBody, media: str) -> bool:
-    """Return True if a whole body is raw bytes: no text, JSON or XML media type, and no structured schema."""
+    """Return True if a whole body is raw bytes: neither a form nor a text format, and a schema without structure."""
     if media in _FORMS or not media or is_json(media) or media.startswith("text/"):
         return False
     structured = isinstance(body.schema, dict) and not {"properties", "$ref", "items"}.isdisjoint(body.schema)
@@ -128,7 +126,7 @@ def _is_file(body: ApiBody, media: str) -> bool:
 
 @dataclass(slots=True)
 class _FlatSchema:
-    """An object schema and its `allOf` as one. `others` is the schema of other properties, or None."""
+    """An object schema merged with its `allOf`. `others` is the schema of other properties, or None."""
 
     properties: dict[str, Any] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
@@ -169,7 +167,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
 
 
 def _choices(branches: list[Any]) -> tuple[tuple[str, ...], ...] | None:
-    """Return an `anyOf` that contains only `required` as sets of names; () if missing, None if it contains more."""
+    """Return the names in an `anyOf` that contains only `required`; () if it is missing, None if it contains more."""
     if not all(isinstance(branch, dict) and "required" in branch for branch in branches):
         return None
     if not all(set(branch) <= _ANNOTATIONS | {"required"} for branch in branches):
@@ -182,7 +180,7 @@ _RESERVED_ARGUMENTS: Final = frozenset({"api", "self", "cls", "_", "match", "cas
 
 
 def may_be_argument(name: str) -> bool:
-    """Return True if a generated function can take an argument of this name."""
+    """Return True if an argument of a generated function can have this name."""
     return (
         is_identifier(name)
         and not name.startswith("__")
@@ -192,7 +190,7 @@ def may_be_argument(name: str) -> bool:
 
 
 def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tuple[str, str], str]:
-    """Return the argument of each input, by (place, wire name); unique within the operation and none of `taken`."""
+    """Return the argument name of each input, by slot; unique within the operation and not in `taken`."""
     waiting = sorted(items, key=lambda item: (PLACES.index(item.place), item.name))
     order = [item.slot for item in waiting]
     names: dict[tuple[str, str], str] = {}
@@ -209,7 +207,7 @@ def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tu
                     names[exact[0].slot] = name
                     used.add(name)
     for slot in order:
-        if slot not in names:  # two names that differ only in what an identifier cannot show, twice over
+        if slot not in names:  # all candidates collided with those of other inputs
             names[slot] = f"{slot[0]}_{digest(slot[1], 16)}"
     return names
 

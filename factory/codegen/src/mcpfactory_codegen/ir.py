@@ -1,8 +1,8 @@
-"""The intermediate form between API documents and generated code: frozen, JSON-able, and without any Python in it.
+"""Intermediate form between API documents and generated code: immutable, JSON-serializable, independent of Python.
 
-Readers (`openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` consume it. Every schema in it is JSON Schema
-2020-12 already: dialect differences of Swagger 2.0 and OpenAPI 3.0 are gone, and every `$ref` is `#/$defs/<name>` into
-`Api.schemas`. Nothing after the reader looks at the document again.
+Readers (`openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` consume it. Every schema is JSON Schema
+2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` into
+`Api.schemas`. No stage after the reader uses the document.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 class Problem:
     """Something wrong with, or left out of, an API document. A value, never raised.
 
-    `error`: what the pointer names was left out. `warning`: it is there, but something about it was assumed or repaired.
-    `code` is stable and documented in docs/reference/problems.md; `pointer` is a JSON pointer into the document (RFC 6901),
-    into another of its files `file#pointer`. `line` is where that stands in the file, 0 when that is not known.
+    `error`: the element at the pointer was left out. `warning`: it was kept, with an assumption or a repair. `code` is
+    stable and documented in docs/reference/problems.md. `pointer` is a JSON pointer into the document (RFC 6901), or
+    `file#pointer` for another of its files. `line` is the line in that file, 0 if unknown.
     """
 
     level: Literal["error", "warning"]
@@ -38,14 +38,14 @@ class Problem:
     line: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return the problem as plain data, in the order in which it is read."""
+        """Return the problem as plain data."""
         fields = ("level", "code", "pointer", "line", "message", "hint")
         return {name: getattr(self, name) for name in fields}
 
 
 @dataclass(frozen=True, slots=True)
 class ApiParameter:
-    """A parameter in path, query, querystring, header or cookie. `style` "" and `explode` None: the place's default."""
+    """A parameter. If `style` is "" or `explode` is None, the default of the place applies."""
 
     place: ParameterLocation
     name: str
@@ -75,7 +75,7 @@ class Encoding:
 class ApiBody:
     """The request body in the selected media type. `schema` has read-only properties removed.
 
-    `xml` is the root of an XML body, `shapes` the types that it references (the runtime's record, unchanged).
+    `xml` is the root of an XML body, and `shapes` has the types that it references, as in the runtime's `Operation`.
     `graphql` is the document of a GraphQL request; the properties of `schema` are its variables.
     """
 
@@ -94,8 +94,8 @@ class ApiBody:
 class Response:
     """One documented response. `status` is "200", "2XX" or "default".
 
-    `schema` is None if the body is absent or not described. `headers` has their names, in lower case. `lists`: the
-    pairs of element names that mark lists in XML (`Operation.lists`).
+    `schema` is None if the body is absent or not described. `headers` has the header names in lower case. `lists` has
+    the pairs of element names that mark lists in XML (`Operation.lists`).
     """
 
     status: str
@@ -139,13 +139,10 @@ class ApiSecurityScheme:
 class ApiOperation:
     """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
 
-    `label` is that of its document in an API of several (see `combine`), and then part of its identity and its pointer.
-
-    `scopes` are those that `security` asks of OAuth schemes, by scheme name. `server` is the name of one of `Api.own_servers`,
-    "" for the root.
-
-    `extensions` holds the fields of the document, the path and the operation whose names begin as `MARK_PREFIXES` says, in
-    this order.
+    `label` is the label of its document if the API has several (see `combine`); it is part of identity and pointer then.
+    `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
+    `Api.own_servers`, "" for the root. `extensions` has the fields of the document, the path and the operation, in this
+    order, whose names start with one of `MARK_PREFIXES`.
     """
 
     method: str
@@ -178,7 +175,7 @@ class ApiOperation:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """An operation of the document that is not in `Api.operations`, and why."""
+    """An operation of the document that is not in `Api.operations`, with the reason."""
 
     method: str
     path: str
@@ -190,9 +187,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """A whole API. `servers` are absolute base URLs of its root with their variables filled in with defaults, best first.
+    """A whole API.
 
-    `own_servers` are the other addresses, which operations name, in the order of their names.
+    `servers` are the absolute base URLs of its root, preferred first, with the defaults of their variables.
+    `own_servers` are the other servers that operations use, sorted by name.
     """
 
     title: str
@@ -210,12 +208,12 @@ class Api:
 
     @property
     def base_url(self) -> str:
-        """Return the first server, or "" if the document names none."""
+        """Return the first URL of the root, or "" if it has none."""
         return next(iter(self.servers), "")
 
     @property
     def root(self) -> dict[str, Any]:
-        """The JSON document that the references of its schemas point into."""
+        """The JSON document that references in schemas point into."""
         return {"$defs": self.schemas}
 
     def by_key(self) -> dict[str, ApiOperation]:
@@ -234,10 +232,10 @@ def split_label(text: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", text)
 
 
-# --- Every problem code that reading and selecting can report, and the collector that gathers problems as values ---
+# --- Problem codes, and the collector of problems ---
 #
-# A code is stable: people filter on it and docs/reference/problems.md explains it (a test compares the two lists).
-# A new code is one line here and one section there.
+# Codes are stable, because users filter by them. A new code also needs a section in docs/reference/problems.md; a test
+# compares the two lists.
 
 
 Level = Literal["error", "warning"]
@@ -267,11 +265,11 @@ PROBLEM_CODES: Final[dict[str, Level]] = {
 _LABELLED: Final = re.compile(r"([a-z][a-z0-9-]*): (.*)\Z", re.DOTALL)
 
 _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
-"""Problems listed per code, because a document can have the same mistake a thousand times."""
+"""Limit of problems per code, because a document can repeat the same mistake a thousand times."""
 
 
 class ProblemCollector:
-    """Collects problems in order; each (code, pointer) once, and a bounded number of each code."""
+    """Collector of problems, in order: each (code, pointer) once, and at most `_MOST` of each code."""
 
     def __init__(self) -> None:
         self._listed: list[Problem] = []
@@ -290,7 +288,7 @@ class ProblemCollector:
         self._listed.append(Problem(level, code, pointer, message, hint))
 
     def extend(self, problems: tuple[Problem, ...]) -> None:
-        """Add the problems that another part has found."""
+        """Add problems that were found elsewhere."""
         for problem in problems:
             self.add(problem.code, problem.pointer, problem.message, problem.hint)
 

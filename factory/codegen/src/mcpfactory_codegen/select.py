@@ -26,9 +26,9 @@ NOT_SELECTED: Final = "not selected"
 
 
 def select(api: Api, selection: Selection) -> Api:
-    """Return the API with the chosen operations only; schemas and security schemes that none of them needs are gone.
+    """Return the API with the selected operations only, and with the schemas and security schemes that they use.
 
-    Entries of the selection that match nothing are reported as problems: they are mistyped more often than not.
+    A term of the selection without a match is reported as a problem, because it is probably mistyped.
     """
     problems = ProblemCollector()
     terms = [(field, term, matcher(term)) for field, matcher in _MATCHERS.items() for term in getattr(selection, field)]
@@ -53,14 +53,14 @@ def select(api: Api, selection: Selection) -> Api:
 
 
 def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> str:
-    """Return why an operation is left out; "" if it is kept. `hits` are the fields of the selection that match it."""
+    """Return the reason to skip an operation; "" to keep it. `hits` are the fields of the selection that match it."""
     asked = [field.removeprefix("include_") for field in _ADDING if getattr(selection, field)]
     if asked and not hits & _ADDING.keys():
         return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
     if selection.include_methods and "include_methods" not in hits:
         return f"{NOT_SELECTED}: {operation.method} is not one of the selected methods"
     if marked(operation.extensions) is False and "include_operations" not in hits:
-        return f"{NOT_SELECTED}: the document says that it is not for models"
+        return f"{NOT_SELECTED}: an extension of the document excludes it from use by models"
     return ""
 
 
@@ -107,12 +107,12 @@ _ADDING: Final[Mapping[str, Callable[[str], Callable[[ApiOperation], bool]]]] = 
     "include_paths": _by_path,
     "include_operations": _by_operation,
 }
-"""Fields of a selection that add operations, each with a function from a term to what matches it."""
+"""Fields of a selection that add operations, each with a function that makes a matcher from a term."""
 _MATCHERS: Final = {**_ADDING, "include_methods": _by_method}
 
 
 def _glob(text: str) -> re.Pattern[str]:
-    """`*` and `?` within a segment, `**` across; braces and brackets mean themselves, for paths are full of them."""
+    """Return a glob as a pattern: `*` and `?` match within a segment, `**` across; braces are literal, as in paths."""
     text, below = (text[:-3], "(?:/.*)?") if text.endswith("/**") else (text, "")
     parts = re.split(r"(\*\*|\*|\?)", text)
     translated = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -124,7 +124,7 @@ def _reduced(api: Api, kept: list[ApiOperation], skipped: list[Skipped], problem
     schemas = {name: api.schemas[name] for name in sorted(needed)}
     named = {name for operation in kept for alternative in operation.security for name in alternative}
     hosts = {operation.server for operation in kept}
-    asked = any(operation.security for operation in api.operations)  # else nothing says who needs which
+    asked = any(operation.security for operation in api.operations)  # if not, any operation may need any scheme
     return dataclasses.replace(
         api,
         operations=tuple(kept),
@@ -178,11 +178,11 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
     **dict.fromkeys(("x-mcp-enabled", "x-mcp-include", "x-mcp-expose"), _plain),
     **dict.fromkeys((f"x-mcp-{word}" for word in ("disabled", "exclude", "ignore", "skip", "hidden")), _reverse),
 }
-"""Extension → how its value is read: True, for models; False, not for models; None, it says nothing."""
+"""Functions that read the value of an extension: True includes the operation, False excludes it, None does neither."""
 
 
 def marked(extensions: Mapping[str, Any]) -> Mark:
-    """Return the mark from an operation's extensions, given outermost first: True, False, or None if unmarked."""
+    """Return the mark of an operation; `extensions` are sorted outermost first, and the innermost mark wins."""
     mark: Mark = None
     for name, value in extensions.items():
         read = EXTENSIONS.get(name.lower())

@@ -1,4 +1,4 @@
-"""Settings files: the base of their models, and errors that name the line, the key and a correction."""
+"""Settings files: base class of their models, and errors with line, key and correction."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _SHOWN: Final = 100  # characters of a value that a message shows
 
 
 class SettingsError(McpfactoryError):
-    """A settings file cannot be used. `hint` says what to change."""
+    """Error for an invalid settings file. `hint` is the correction."""
 
     exit_code = Exit.BAD_INPUT
 
 
 class Settings(BaseModel):
-    """A table of a settings file: unknown keys and values of other types are refused.
+    """A table of a settings file. Unknown keys and values of other types are refused.
 
-    Write a default that is a model with `model_construct`: it needs no validator, which takes time at each start.
+    Create defaults that are models with `model_construct`: building validators would slow down each start.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=True, defer_build=True)
@@ -119,7 +119,7 @@ def _settings_error(
     return SettingsError(": ".join(part for part in (f"{file}{line}", key, message) if part), hint)
 
 
-# --- where an error is ---
+# --- locations of errors ---
 
 
 Keys = tuple[str | int, ...]
@@ -140,7 +140,7 @@ def _place(error: ErrorDetails, data: Any) -> tuple[Keys, Any]:
 
 
 def _names(keys: Keys) -> list[str]:
-    """Return the keys as people write them: tables of a list are counted from 1."""
+    """Return the keys in readable form: the tables of a list are counted from 1."""
     names: list[str] = []
     for part in keys:
         if isinstance(part, int):
@@ -151,7 +151,7 @@ def _names(keys: Keys) -> list[str]:
 
 
 def find_line(text: str, keys: Keys) -> int:
-    """Return the line of a key in a TOML text, or that of the innermost table around it if the key has no line."""
+    """Return the line of a key in a TOML text, or of the innermost table around it if the key is missing."""
     best, line = 0, 1
     table: Keys = ()
     counts: dict[Keys, int] = {}
@@ -164,7 +164,7 @@ def find_line(text: str, keys: Keys) -> int:
             for end, name in enumerate(names, 1):
                 table = (*table, name, counts[names[:end]]) if names[:end] in counts else (*table, name)
         place = table if content.startswith("[") else (*table, *names)
-        for one in (place[:-1], place):  # the first table of a list also stands for the list
+        for one in (place[:-1], place):  # the line of a list is that of its first table
             if len(one) > best and one == keys[: len(one)]:
                 best, line = len(one), number
     return line
@@ -186,7 +186,7 @@ def _written_keys(line: str) -> Keys:
     return tuple(keys)
 
 
-# --- what is wrong, by the JSON Schema of the place ---
+# --- messages and hints, from the JSON Schema of the location ---
 
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -203,7 +203,7 @@ _TYPES: Final = {bool: "boolean", str: "string", int: "integer", float: "number"
 
 
 def _explain(error: ErrorDetails, value: Any, places: Sequence[Mapping[str, Any]], example: str) -> tuple[str, str]:
-    """Return the error, and a hint. `places` are the JSON Schemas that the value may have."""
+    """Return the message and a hint. `places` are the JSON Schemas that permit the value."""
     last = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "setting":
         return error["msg"], str(error["ctx"]["hint"])
@@ -276,13 +276,13 @@ def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str
 
 
 def any_property(schema: Mapping[str, Any]) -> Any:
-    """Return the schema of the values of a table with names of the user's choice; None if it has none."""
+    """Return the schema of values under keys that the user chooses; None if the table has fixed keys only."""
     named = (part for steps, part in children(schema) if steps[0] in {"patternProperties", "additionalProperties"})
     return next((part for part in named if isinstance(part, Mapping)), None)
 
 
 def branches(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any = None) -> Iterator[Mapping[str, Any]]:
-    """Yield a schema without references and unions; without branches for other constants than those in the data."""
+    """Yield the alternatives of a schema, resolved; skip those whose constants differ from the data."""
     schema = resolve(schema, root)
     if options := parts_of(schema, "anyOf", "oneOf"):
         about = {key: value for key, value in schema.items() if key in {"examples", "description"}}
@@ -295,7 +295,7 @@ def branches(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any = Non
 
 
 def json_schema(*models: type[Settings]) -> dict[str, Any]:
-    """Return the JSON Schema of a settings file that is one of these models."""
+    """Return the JSON Schema of a settings file that follows one of these models."""
     if len(models) == 1:
         return {"$schema": _DIALECT, **models[0].model_json_schema()}
     from pydantic.json_schema import models_json_schema  # noqa: PLC0415 - only `mcpfactory schema` needs it
@@ -308,7 +308,7 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
 
 
 def quoted(text: str) -> str:
-    """Return a string literal that TOML and Python read alike: JSON, without characters that only they must escape."""
+    """Return a string literal for TOML and Python: JSON, without control characters that JSON does not escape."""
     return json.dumps(clean(text), ensure_ascii=False)
 
 

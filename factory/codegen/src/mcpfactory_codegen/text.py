@@ -1,4 +1,4 @@
-"""Texts: words of names, the closest known name, prose as models read it, and what JSON costs them in tokens. Pure."""
+"""Text functions: words of names, closest known names, plain text for models, and token estimates. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def word_group(name: str) -> frozenset[str]:
 
 
 def word_pairs(name: str) -> dict[str, str]:
-    """Return a group of pairs from words.txt: `indices=index`."""
+    """Return a group of pairs from words.txt, written as `indices=index`."""
     return dict(pair.split("=") for pair in word_group(name))
 
 
@@ -84,7 +84,7 @@ def digest(text: str, length: int = 8) -> str:
 
 
 def shorten(parts: Iterable[str], limit: int, key: str) -> str:
-    """Join words by `_`; over `limit` characters, words are dropped from the middle and `key`'s digest is added."""
+    """Join words by `_`. Above `limit` characters, drop words from the middle and add the digest of `key`."""
     parts = list(parts)
     name = "_".join(parts)
     if len(name) <= limit:
@@ -102,7 +102,7 @@ def is_identifier(text: str) -> bool:
 
 
 def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()) -> str:
-    """Return an ASCII Python identifier from snake-cased text; `prefix` leads when it is empty or begins with a digit."""
+    """Return the text in snake case as an ASCII identifier; add `prefix` if it is empty or starts with a digit."""
     name = snake_case(text)
     if not name:
         return f"{prefix}_{digest(text, 6)}"
@@ -112,17 +112,17 @@ def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()
 
 
 def unique_suffixes(lead: str, key: str, length: int) -> Iterator[str]:
-    """Yield ever longer digests of the key, behind a lead; endless, for names that must differ."""
+    """Yield endless distinct names: `lead` and a digest of the key that gets longer each time."""
     while True:
         yield "_".join(filter(None, (lead, digest(key, length))))
         length += 2
 
 
 def choose_unique_names(proposals: Mapping[str, Iterator[str]], taken: set[str]) -> dict[str, str]:
-    """Return a name for each key: the first of its endless proposals that is free. Names are compared without case.
+    """Return a name for each key: the first free one of its endless proposals. Names are compared without case.
 
-    In each round, a key that is the only one to propose a free name gets it, so that no name depends on an order.
-    `taken` has names in lower case that nobody gets; the proposed ones are added.
+    In each round, a key gets its proposal if no other key has the same, so names do not depend on the order of keys.
+    `taken` has reserved names in lower case; all proposed names are added to it.
     """
     names: dict[str, str] = {}
     waiting = dict(proposals)
@@ -136,16 +136,16 @@ def choose_unique_names(proposals: Mapping[str, Iterator[str]], taken: set[str])
     return names
 
 
-# --- Closest known name, for hints about mistyped names and unknown keys ---
+# --- hints for mistyped names and unknown keys ---
 
 
-_SHOWN: Final = 20
+_SHOWN: Final = 20  # names in a hint
 _LONGEST: Final = 100  # characters of a name that are compared and shown
-_LEAST: Final = 3  # characters; shorter beginnings are those of unlike names
+_LEAST: Final = 3  # characters; shorter prefixes match unrelated names
 
 
 def closest_match(word: str, known: Iterable[str]) -> str:
-    """Return the closest known name: similar, with its letters in another order, or beginning with the word; else ""."""
+    """Return the closest known name, or "": one that is similar, has the same letters, or starts with the word."""
     by_fold = {name.casefold(): name for name in known}
     asked = word.casefold()[:_LONGEST]
     close = get_close_matches(asked, by_fold, 1)
@@ -155,7 +155,7 @@ def closest_match(word: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, known: Collection[str], what: str) -> str:
-    """Return a hint with the closest name and the known ones: `did you mean 'shop'? servers: books, shop`."""
+    """Return a hint with the closest and all known names: `did you mean 'shop'? servers: books, shop`."""
     names = list(known)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     there = f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else f"{what}: none"
@@ -164,21 +164,17 @@ def did_you_mean(word: str, known: Collection[str], what: str) -> str:
 
 
 def unknown_key(table: Mapping[str, object], known: Collection[str], where: str) -> tuple[str, str] | None:
-    """Return the problem and a hint for the first unknown key of a table, or None if all keys are known.
-
-    An ignored key would be a setting that the author wrongly believes to be in effect.
-    """
+    """Return a message and a hint for the first unknown key of a table, or None."""
     for key in table:
         if key not in known:
             return f"{where} has an unknown field {str(key)[:_LONGEST]!r}", did_you_mean(str(key), known, "fields")
     return None
 
 
-# --- document text for models and readers: plain, short, and without hidden characters ---
+# --- text of documents, as plain and short text without hidden characters ---
 
 
-_READ: Final = 20_000
-"""Characters read from one text: 20 times the displayed length; some patterns below are slow on long texts."""
+_READ: Final = 20_000  # characters of a text that are read, because some patterns below are slow on long texts
 _FENCE: Final = re.compile(r"```.*?(```|\Z)", re.S)
 _COMMENT: Final = re.compile(r"<!--.*?(-->|\Z)", re.S)
 _IMAGE: Final = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
@@ -203,9 +199,12 @@ _ENTITIES: Final = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#3
 
 
 def clean(text: str) -> str:
-    """Return the text without control, format (bidirectional, zero-width) and surrogate characters; newlines and tabs stay."""
+    """Return the text without control, format (bidirectional, zero-width) and surrogate characters.
+
+    Newlines and tabs are kept.
+    """
     text = text.replace("\r\n", "\n")
-    if text.replace("\n", "").replace("\t", "").isprintable():  # most texts: nothing of the kind is in them
+    if text.replace("\n", "").replace("\t", "").isprintable():  # the common case, much faster
         return text
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _HIDDEN)
 
@@ -244,7 +243,7 @@ def shorten_text(text: str, limit: int) -> str:
 
 
 def _worth(sentence: str) -> int:
-    """Return 0 for a constraint, 2 for a mere pointer to other texts, 1 for others."""
+    """Return the sort key of a sentence: 0 for a constraint, 2 for a pointer to other texts, 1 for others."""
     if _ELSEWHERE.match(sentence):
         return 2
     return 0 if _CONSTRAINT.search(sentence) else 1
@@ -255,10 +254,10 @@ def one_line(text: str, limit: int) -> str:
     return " ".join(shorten_text(text, limit).split())
 
 
-# --- the cost of a tool in tokens: UTF-8 length of its compact JSON divided by four, within about 15 % of tokenizers ---
+# --- JSON, and estimates of tokens ---
 
 
-_BYTES_A_TOKEN: Final = 4
+_BYTES_A_TOKEN: Final = 4  # of compact JSON in UTF-8; within about 15 % of real tokenizers
 
 
 def compact(data: Any) -> str:
@@ -267,7 +266,7 @@ def compact(data: Any) -> str:
 
 
 def json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None) -> str:
-    """Return a JSON object whose list has one element a line, for readable diffs."""
+    """Return a JSON object whose list has one element per line, for readable diffs."""
     opening = "".join(f"{compact(name)}: {compact(value)},\n" for name, value in (head or {}).items())
     body = ",\n".join(compact(row) for row in rows)
     text = "{\n" + opening + f"{compact(key)}: [\n{body}\n]\n}}\n"

@@ -1,1 +1,1 @@
-"""Calls of every tool, right and wrong, each with the request that it must make and the answer: the tests of a generated server."""
+"""Generated tests of a server: valid and invalid calls of each tool, with the expected requests and responses."""

@@ -7,10 +7,9 @@ Each tool has one case: a call with all its arguments. The case also has
 - `reads`: set if the call changes nothing although its method does not imply that;
 - `answers`: the other documented responses, and a failure if none is documented.
 
-`expected` builds the expected requests. A tool has no case if these rules cannot express its path, or if its
-operation has its own server, which a stub cannot replace; `untested` reports it. Arguments differ from each other
-wherever their schemas permit, so that swapped arguments are detected. Arrays have two items, so that their
-serialization is visible.
+`expected` builds the expected requests. A tool without a case is reported by `untested`. Arguments differ from each
+other if their schemas permit, so that swapped arguments are detected. Arrays have two items to show their
+serialization.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.secrets import redirect_variables
 
-MAX_CASES_PER_TOOL: Final = 10  # refused calls of one tool, and answers of one tool
-MAX_CASES: Final = 12_000  # tests of one server; beyond, every tool has fewer
+MAX_CASES_PER_TOOL: Final = 10  # limit for the refused calls, the answers and the variants of one tool
+MAX_CASES: Final = 12_000  # tests of one server; above, every tool has fewer
 _SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+\Z")
 _JSON: Final = re.compile(r"application/([\w.+-]+\+)?json\Z")
 _ENCODED: Final = (
@@ -46,8 +45,8 @@ _ENCODED: Final = (
     "a c&d?é",
     "a é",
     "é",
-)  # the first that fits; each has what must be encoded anywhere
-# How bytes of a format begin, as far as somebody looks at that: clients do, and `validate`.
+)  # the first valid one is used; each needs encoding in every place
+# First bytes of binary formats, which clients and `validate` check.
 _BEGINNINGS: Final[dict[str, bytes]] = {
     "application/pdf": b"%PDF-1.7\n",
     "application/zip": b"PK\x03\x04",
@@ -64,7 +63,7 @@ _FREE: Final = frozenset(
     {"type", "minLength", "maxLength", "nullable", "title", "description", "default", "example", "examples"}
 )
 _MADE: Final = "made to fail by a test"
-# members that say why (RFC 9457 §3.1, RFC 6749 §5.2)
+# Members with an error message (RFC 9457 §3.1, RFC 6749 §5.2).
 _WORDS: Final = ("detail", "message", "error_description", "error", "title")
 _STEPS: Final = 9  # nearby values to try if another argument already has the value
 _UNKNOWN: Final = "mcpfactory_unknown"
@@ -76,7 +75,7 @@ Slot = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Callee:
-    """One tool while its case is made: `own` are the slots that the server itself fills, `shared` those of merged arguments."""
+    """A tool whose case is built. `own` are slots that the server fills itself, `shared` those of merged arguments."""
 
     operation: ApiOperation
     tool: ApiTool
@@ -89,7 +88,7 @@ class _Callee:
     names: Names
 
     def given(self, values: dict[Slot, Any]) -> Json:
-        """Return the arguments that a caller gives for these values."""
+        """Return the arguments of a call with these values."""
         named = {self.arguments[slot]: value for slot, value in values.items() if slot not in self.own}
         for name, merged in self.tool.merged.items():
             pieces = [named.pop(member) for member in merged.members if member in named]
@@ -100,7 +99,7 @@ class _Callee:
     def takes(self, values: dict[Slot, Any]) -> bool:
         """Return True if the tool's schema accepts the values.
 
-        Composed schemas can require more than `samples` takes into account.
+        Composed schemas can require more than `sample` considers.
         """
         given = self.given(values)
         try:
@@ -122,13 +121,12 @@ class _Callee:
 
 
 def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
-    """`{"tool", "arguments", "request", "response", "variants", "refused", "answers"}` for every tool that can be tested."""
+    """Return the case of each testable tool, at most `MAX_CASES` tests in total."""
     operations = api.by_key()
-    # else three tests each are too many already, and what else there is would be cut again
-    more = 4 * len(tools) < 3 * MAX_CASES
+    more = 4 * len(tools) < 3 * MAX_CASES  # otherwise nearly all variants, refused calls and answers would be removed
     callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
-    for key in ("refused", "answers", "variants"):  # in this order they can be done without
+    for key in ("refused", "answers", "variants"):  # least important first
         for most in range(MAX_CASES_PER_TOOL, -1, -1):
             if most < MAX_CASES_PER_TOOL and count(built) <= MAX_CASES:
                 break
@@ -143,10 +141,10 @@ def count(built: Sequence[Json]) -> int:
 
 
 def untested(built: Sequence[Json], tools: Sequence[ApiTool]) -> dict[str, str]:
-    """Return the tools without a case, and why."""
+    """Return the tools without a case, each with the reason."""
     tested = {case["tool"] for case in built}
     return {
-        tool.name: "no plain rule says what its request looks like, or no sample arguments can be made"
+        tool.name: "its request is too complex to predict, or sample arguments cannot be generated"
         for tool in tools
         if tool.name not in tested
     }
@@ -164,7 +162,7 @@ def _callee(operation: ApiOperation, tool: ApiTool, api: Api, names: Names) -> _
 
 
 def _case(one: _Callee, *, more: bool) -> Json | None:
-    sent = {**one.tool.defaults, **one.tool.fixed}  # by the server itself: what is expected without being given
+    sent = {**one.tool.defaults, **one.tool.fixed}  # values that the server sends for omitted arguments
     built: dict[Slot, Any] = {}
     for item in one.items:
         argument = one.arguments[item.slot]
@@ -213,7 +211,7 @@ def _listed_arguments(tool: ApiTool) -> Json:
 
 
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
-    """Give the members of a merged argument the same value, or a plain piece if it has a separator."""
+    """Give the members of a merged argument the same value. With a separator, replace values that contain it."""
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():
         members = [slots[member] for member in merged.members if member in slots]
@@ -254,7 +252,7 @@ def _sample_of(item: Input, api: Api) -> Any:
 
 
 def _members(item: Input, api: Api) -> Json:
-    """Return an object including its optional members, because an empty object disappears in a path."""
+    """Return an object with its optional members, because an empty object would make the path segment empty."""
     parts = properties_of(resolve(item.schema, api.root))
     made = {name: sample(part, api.root) for name, part in parts.items()}
     return {name: value for name, value in made.items() if value is not NOTHING}
@@ -266,11 +264,11 @@ def _without_examples(schema: Any) -> Any:
     return {key: value for key, value in schema.items() if key not in {"example", "examples", "default"}}
 
 
-# --- other calls that are right ---
+# --- other valid calls ---
 
 
 def _distinct(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
-    """Return the same call with arrays of two items, and no two arguments alike, as far as the tool's schema permits."""
+    """Return the call with arrays of two items and distinct arguments, if the tool's schema permits that."""
     seen: set[str] = set()
     for item in one.items:
         value = values.get(item.slot, NOTHING)
@@ -315,7 +313,7 @@ def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Itera
 
 
 def _encoded(item: Input, value: Any, one: _Callee) -> Sequence[Any]:
-    """Return values with what a path, a query or a form must encode, where nothing says what the text looks like."""
+    """Return values that must be encoded in a path, query or form; () unless the schema accepts any text."""
     schema, parameter = resolve(item.schema, one.api.root), item.parameter
     if item.encoding is not None or not isinstance(schema, dict):
         return ()
@@ -334,18 +332,18 @@ def _is_free(schema: Any, one: _Callee) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "string" and schema.keys() <= _FREE
 
 
-# --- calls that are wrong ---
+# --- invalid calls ---
 
 
 def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
-    """`{"without": argument}` and `{"set": {argument: value}}`: what to change of the call so that it is wrong."""
+    """Yield changes that make the call invalid: `{"without": argument}` or `{"set": {argument: value}}`."""
     for name in required_of(one.tool.input_schema):
         if one.refuses({key: value for key, value in arguments.items() if key != name}):
             yield {"without": name}
     if one.refuses({**arguments, _UNKNOWN: 1}):
         yield {"set": {_UNKNOWN: 1}}
     rows = [[(one.arguments[item.slot], value) for value in _invalid_for(item, one)] for item in one.items]
-    for column in zip_longest(*rows):  # one of every argument, then a second of each
+    for column in zip_longest(*rows):  # one value of each argument, then the second ones
         for name, value in filter(None, column):
             if one.refuses({**arguments, name: value}):
                 yield {"set": {name: value}}
@@ -357,7 +355,7 @@ def _invalid_for(item: Input, one: _Callee) -> Iterator[Any]:
         yield from invalid_values(item.schema, one.api.root)
 
 
-# --- the answers ---
+# --- responses ---
 
 
 def _response(one: _Callee) -> Json:
@@ -376,7 +374,7 @@ def _answer(status: int, response: Response, api: Api) -> Json:
     body = sample(response.schema, api.root) if response.schema is not None else NOTHING
     if _JSON.match(media):
         return {"status": status, "content_type": media, "body": {} if body is NOTHING else body}
-    if "*" not in media and carries_json(media, response.schema, api.schemas):  # the tests of answers try the label
+    if "*" not in media and carries_json(media, response.schema, api.schemas):
         return {"status": status, "content_type": "application/json", "body": body}
     if media.startswith("text/"):
         return {"status": status, "content_type": media, "body": body if isinstance(body, str) else "text"}
@@ -394,7 +392,7 @@ def _success(responses: Sequence[Response]) -> Response | None:
 
 
 def _answers(one: _Callee, usual: int) -> Iterator[Json]:
-    """Yield what else is documented, by status: `4XX` is 400, and `default` a failure that is not documented otherwise."""
+    """Yield the other documented responses: 400 for `4XX`, 500 for `default`. Add failures if none are documented."""
     documented = {response.status.upper() for response in one.operation.responses}
     stated = {_status(status) for status in documented if status != "DEFAULT"}
     for response in sorted(one.operation.responses, key=lambda response: response.status):
@@ -404,22 +402,19 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
         answer = _answer(status, response, one.api)
         if status >= 400 and one.operation.method != "HEAD":
             answer = _with_words(answer)
-        # No test waits: what may be tried again may be at once (RFC 9110 §10.2.3).
+        # Retries must not slow down the tests (RFC 9110 §10.2.3).
         yield answer | ({"headers": {"Retry-After": "0"}} if status in _TRANSIENT else {})
     made: Json = {"content_type": "application/json", "body": {"message": _MADE}}
     if one.operation.method != "HEAD":  # RFC 9110 §9.3.2: no body
         made["says"] = _MADE
     if not {"5XX", "500", "DEFAULT"} & documented:
         yield {"status": 500, **made}
-    if one.operation.method in _ONCE and not _TRANSIENT & stated:  # what changes something is not tried again
+    if one.operation.method in _ONCE and not _TRANSIENT & stated:  # must not be retried
         yield {"status": 503, **made, "headers": {"Retry-After": "0"}}
 
 
 def _with_words(answer: Json) -> Json:
-    """Return a documented failure with a message text, if its format has a member for one.
-
-    Tests check that the text reaches the model.
-    """
+    """Return a documented failure with a message, if its format has a member for one. Tests search the result for it."""
     body = answer["body"]
     for name in _WORDS if isinstance(body, dict) else ():
         if isinstance(body.get(name), str):
@@ -431,10 +426,10 @@ def _status(text: str) -> int:
     return int(text) if text.isdigit() else int(text[0]) * 100 if text[:1].isdigit() else 500
 
 
-# --- the files that hold and run the cases ---
+# --- files with the cases and their tests ---
 
 
-_INIT: Final = '"""Tests that mcpfactory made from the API document; rewritten whole."""\n'
+_INIT: Final = '"""Tests generated by mcpfactory from the API document. Do not edit: they are regenerated."""\n'
 _SET_ADDRESS: Final = '        patch.setenv(DATA["address"], stub.base_url)\n'
 _SET_SERVERS: Final = (
     '        for variable, folder in DATA["servers"].items():\n'
@@ -453,7 +448,7 @@ def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *
     if dialect:
         module = module.replace('profile="full")', 'profile="full", dialect="standard")')
     built = cases(api, names, tools)
-    # The server sends nothing without the variables that hold its credentials.
+    # The server refuses calls if credentials are missing.
     head: Json = {"environment": sorted(variable for variables in names.variables.values() for variable in variables)}
     head |= {"address": f"{names.prefix}_BASE_URL", "base_url": api.base_url}
     if api.own_servers:

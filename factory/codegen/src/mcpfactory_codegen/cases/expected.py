@@ -1,8 +1,8 @@
-"""The request that a call must make, by plain rules and by nothing else, least of all by the runtime's request builder.
+"""Expected request of a call, computed without the runtime's request builder.
 
-The rules are those of OpenAPI (3.1 §4.8.12 and §4.8.15) for values without delimiters in them; they are stated here a second
-time on purpose, so that the two check each other. What they do not cover is left out: a part that is absent is not
-compared. With `strict` the query is complete.
+The rules are those of OpenAPI (3.1 §4.8.12 and §4.8.15) for values without delimiters. They are implemented here a
+second time on purpose, to test the request builder. Parts that they do not cover are omitted and not compared. With
+`strict` the query is complete.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 from mcpfactory_runtime.upstream.operation import CookieStyle, HeaderStyle, PathStyle, QueryStyle, complete
 
 _FORM: Final = "application/x-www-form-urlencoded"
-_OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # §4.8.12.1: such parameters are ignored
+_OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # ignored parameters, §4.8.12.1
 _ENDS_PATH: Final = re.compile(r"[?#]")
-_ENDS: Final = re.compile(
-    r"[,;|&=\s%+#\[\]]"
-)  # in a value that is joined with others, these would need more than plain rules
+_ENDS: Final = re.compile(r"[,;|&=\s%+#\[\]]")  # characters that these rules do not cover in joined values
 
 Given = Sequence[tuple[Input, Any]]
 Pairs = list[list[Any]]
@@ -35,7 +33,7 @@ def expected_request(
 ) -> dict[str, Any]:
     """Return the `request` of a case; {} if these rules cannot express its path.
 
-    The path is relative to the API's base URL. An operation of another server is in the folder of that server's name.
+    The path is relative to the API's base URL. For an operation of another server, it starts with that server's name.
 
     Args:
         operation: the operation to call.
@@ -97,7 +95,7 @@ def _is_segments(item: Input) -> bool:
 
 
 def _path(template: str, given: Given) -> str | None:
-    """Return the decoded path below the API's base; None where a value is written in a way that needs more than these rules."""
+    """Return the decoded path below the API's base URL; None if these rules do not cover it."""
     values = {item.name: (item, value) for item, value in given if item.place == "path"}
     parts = re.split(r"\{([^{}]*)\}", _ENDS_PATH.split(template, maxsplit=1)[0])
     for at in range(1, len(parts), 2):
@@ -149,7 +147,7 @@ _PATH: Final[Mapping[str, tuple[str, str]]] = complete(
 
 
 def _query(given: Given) -> Pairs | None:
-    """Return decoded pairs in the order of the document; None when one goes beyond the plain rules."""
+    """Return decoded pairs in the order of the document; None if these rules do not cover one."""
     pairs: Pairs = []
     for item, value in given:
         if item.place == "querystring":
@@ -170,7 +168,7 @@ def _query(given: Given) -> Pairs | None:
 
 
 def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | None:
-    """Return a value in a query or form: one pair for a scalar; for others by style, whose default is `form`, exploded."""
+    """Return the pairs of a value in a query or form. The default style is exploded `form`."""
     delimiter, exploded = _QUERY[style or "form"]
     explode = exploded if explode is None else explode
     if delimiter is None and isinstance(value, dict | list):
@@ -211,7 +209,7 @@ def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
 
 
 def _deep(prefix: str, value: Any) -> Pairs | None:
-    """`name[member]=…`; the items of an array repeat their name, as OpenAPI leaves arrays here open."""
+    """Return pairs `name[member]=…`. Items of an array repeat its name, because OpenAPI does not define arrays here."""
     if isinstance(value, dict | list):
         inner = [
             _deep(f"{prefix}[{key}]" if isinstance(value, dict) else prefix, one)
@@ -284,7 +282,7 @@ def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, A
 
 
 def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """Scalars and arrays of them as in a query; anything nested is JSON, unless its encoding has a style."""
+    """Return scalars and arrays of scalars as in a query; other values as JSON, unless the encoding has a style."""
     if encoding is not None and encoding.allow_reserved:
         return None
     if encoding is not None and (encoding.style or encoding.explode is not None):
@@ -296,7 +294,7 @@ def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | Non
 
 
 def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """Return a part for each item of an array; files by their text, what is nested as JSON."""
+    """Return a part for each item of an array: files as their text, objects and arrays as JSON."""
     if encoding is not None and encoding.explode is False:
         return None
     parts: Pairs = []
@@ -315,13 +313,13 @@ def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
 
 
 def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[str, Any]]:
-    """Those of the first alternative: where all variables are set, that is the one that is used."""
+    """Return the credentials of the first alternative, which is used because tests set all variables."""
     schemes = {scheme.name: scheme for scheme in api.security_schemes}
     usable = [one for one in operation.security if one and all(name in schemes for name in one)]
     built: list[dict[str, Any]] = []
     for name in usable[0] if usable else ():
         scheme = schemes[name]
-        if scheme.kind == "mutualTLS":  # of the connection, not of the request
+        if scheme.kind == "mutualTLS":  # not part of the request
             continue
         kind = "bearer" if scheme.kind == "oauth2" else scheme.kind
         variables = list(names.variables[name][: {"basic": 2, "awsSigV4": 0}.get(kind, 1)])
@@ -342,7 +340,7 @@ def _texts(value: Any) -> list[str] | None:
 
 
 def _scalar(value: Any) -> str | None:
-    """Return a scalar as URL text: as in JSON, strings without quotes. None for null, objects and arrays."""
+    """Return a scalar as text: JSON, but strings without quotes. None for null, objects and arrays."""
     if isinstance(value, str):
         return value
     return json.dumps(value) if isinstance(value, bool | int | float) else None

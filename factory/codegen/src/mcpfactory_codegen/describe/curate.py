@@ -28,9 +28,9 @@ from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reach
 
 @dataclass(frozen=True, slots=True)
 class RenamedTools:
-    """The new names, and what remains to be done: the decisions by operation key, their arguments by their new names.
+    """The new names, and the decisions that remain, by operation key and with new argument names.
 
-    `uncurated` has the name that each tool with a decision has without it.
+    `uncurated` has the original names of the tools with decisions.
     """
 
     names: Names
@@ -41,7 +41,7 @@ class RenamedTools:
 
 @dataclass(frozen=True, slots=True)
 class CuratedTools:
-    """The tools that are shown; `hidden` are the keys of the operations of the others."""
+    """The tools to list. `hidden` has the operation keys of the others."""
 
     tools: tuple[ApiTool, ...]
     hidden: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class CuratedTools:
 
 
 def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> RenamedTools:
-    """Give tools and arguments the names that the user chose; report invalid or taken names as problems."""
+    """Rename tools and arguments as the user wants; report invalid and taken names as problems."""
     problems: list[Problem] = []
     keys = {named.tool: key for key, named in names.operations.items()}
     decisions = {keys[tool]: one for tool, one in wanted.items() if tool in keys}
@@ -131,14 +131,14 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
     for name, written in decision.arguments.items():
         if name in tool.fixed:
             if any(value not in (None, tool.fixed[name]) for value in (written.fix, written.default)):
-                problems.append(_default(f"{where}.{name}", f"the API admits no value but {compact(tool.fixed[name])}"))
+                problems.append(_default(f"{where}.{name}", f"the API accepts only {compact(tool.fixed[name])}"))
             continue
         one = written if written.fix is None else written.model_copy(update={"hide": True, "default": written.fix})
         usable = one.default is not None and _fits(one.default, properties[name], tool.input_schema)
         if one.default is not None and not usable:
             problems.append(_default(f"{where}.{name}", f"{compact(one.default)} is not a value of {name}"))
         if one.hide and name in required and not usable:
-            problems.append(_default(f"{where}.{name}", f"{name} is required and stays: hidden, it needs a default"))
+            problems.append(_default(f"{where}.{name}", f"{name} is required and was not hidden: it needs a default"))
         elif one.hide:
             del properties[name]
             fixed |= {name: one.default} if usable else {}
@@ -215,7 +215,7 @@ def _fits(value: JsonValue, schema: Any, whole: Mapping[str, Any]) -> bool:
 
 
 def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    """Return the input schema with these properties, the required ones first, and with the definitions that they still use."""
+    """Return the input schema with these properties, required ones first, without unused definitions."""
     ordered = sorted(properties, key=lambda name: name not in required)
     schema = {key: value for key, value in old.items() if key not in {"required", "$defs"}}
     schema["properties"] = {name: properties[name] for name in ordered}
@@ -245,7 +245,7 @@ def _unknown(where: str, what: str) -> Problem:
 
 
 def _name(where: str, name: str, why: str) -> Problem:
-    message = f"[{where}] of mcpfactory.toml: {name!r} is not given: {why}"
+    message = f"[{where}] of mcpfactory.toml: the name {name!r} is not used: {why}"
     return Problem("warning", "curation-name", where, message, "choose another name, or leave out rename")
 
 
@@ -255,15 +255,15 @@ def _default(where: str, what: str) -> Problem:
 
 
 BOUND: Final = 20_000
-"""Tokens of a tool list above which groups are suggested: a tenth of what common models can read at once."""
+"""Tokens of a tool list above which groups are suggested: a tenth of common context windows."""
 
 _MOST: Final = 15
-_SHARE: Final = 0.9  # a group of nearly everything divides nothing
+_SHARE: Final = 0.9  # of all tools; a larger group is not a useful selection
 
 
 @dataclass(frozen=True, slots=True)
 class ToolGroup:
-    """Tools that belong together, what they cost, and what to type to have only them."""
+    """Tools that belong together: their number, their tokens, and the option that selects them."""
 
     name: str
     tools: int
@@ -272,9 +272,9 @@ class ToolGroup:
 
 
 def suggest(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[ToolGroup, ...]:
-    """Return the largest groups first; none when all tools together stay within the bound, or nothing divides them.
+    """Return groups of tools, largest first; () if all tools together are within the bound, or if no groups are found.
 
-    Groups are the document's tags, where it has some that divide it; otherwise the beginnings of its paths.
+    Groups are the document's tags if these cover at least half of the tools, otherwise prefixes of its paths.
     """
     if sum(tool.tokens for tool in tools) <= bound:
         return ()

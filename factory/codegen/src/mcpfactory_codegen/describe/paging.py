@@ -1,8 +1,8 @@
 """Detection of pagination from an operation's inputs and response.
 
-The runtime uses it to tell the model how to get the next page. The tables map names to roles; names are compared
-without case and punctuation (`page[number]` is `pagenumber`). If an argument looks like a cursor but the response has
-no matching member, that is reported, not guessed.
+The runtime uses it to explain to the model how to get the next page. The tables map names to roles; names are compared
+without case and punctuation (`page[number]` is `pagenumber`). An argument that looks like a cursor, without a matching
+member in the response, is reported as a problem.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mcpfactory_runtime.schemas.walk import lookup, properties_of, types_of
 from mcpfactory_runtime.upstream.operation import Paging
 
 UNCLEAR: Final = "paging-unclear"
-"""Code of the problem that is reported when an operation pages in a way that was not recognised."""
+"""Problem code for an operation whose paging was not recognized."""
 
 Path = tuple[str, ...]
 
@@ -44,7 +44,7 @@ _NEXT: Final = _paths("""
     paginationtoken nextpage.offset nextpage.cursor next.after next.cursor cursors.after cursor.after cursor.next
     endcursor iterator bookmark scrollid pagination.after paging.after pagination.cursor cursor after lastid
 """)
-"""Endings of the path to a cursor, most reliable first; `.` separates members."""
+"""Endings of the path to a cursor, most reliable ones first; `.` separates members."""
 
 _URLS: Final = _paths("""
     nexturl nextlink odatanextlink nextpageurl nexthref next.href next.url next.uri nextpage.uri links.next
@@ -66,9 +66,9 @@ _MOST: Final = 300  # members of a response that are read
 def recognize_paging(
     operation: ApiOperation, given: Inputs, named: OperationNames, api: Api, answer: Callable[[], Mapping[str, Any]]
 ) -> tuple[Paging | None, str]:
-    """Return the operation's paging, or None, and a note about anything ambiguous ("" if clear).
+    """Return the operation's paging or None, and a note about an unclear case, else "".
 
-    `answer` returns the response in the plain form of `outputs`; it is called only if needed.
+    `answer` returns the plain form of the response (`Outputs.shape`); it is called only if needed.
     """
     found = {normalize_name(item.name): item for item in given.items if item.place in _PLACES and item.name}
     candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
@@ -76,7 +76,7 @@ def recognize_paging(
         return None, ""
     inputs = _Inputs(found, {name: _kinds(lookup(found[name].schema, api.schemas)) - {"null"} for name in candidates})
     graphql = operation.body is not None and bool(operation.body.graphql)
-    seen = _AnswerMembers(answer(), _DEPTH + 1 if graphql else _DEPTH)  # all is in `data` there
+    seen = _AnswerMembers(answer(), _DEPTH + 1 if graphql else _DEPTH)  # GraphQL nests the result in `data`
     for rule in (_by_cursor, _by_number, _by_last):
         paging = rule(inputs, seen)
         if paging is not None:
@@ -87,7 +87,7 @@ def recognize_paging(
             sure = cursor in _CURSOR or not _SIZE.isdisjoint(found)  # `start` alone can be a time
             if not (cursor and sure and answer() and effect_of(operation).kind == "reads"):
                 return None, ""
-            return None, f"nothing in its answer says what `{found[cursor].name}` is next"
+            return None, f"its response does not contain the next value of `{found[cursor].name}`"
         paging = _PagingMatch("link", min(candidates, key=lambda name: name in _LAST))
     size = next((name for name in found if name in _SIZE and name != paging.argument), "")
     first = lookup(found[paging.argument].schema, api.schemas)
@@ -110,13 +110,13 @@ def recognize_paging(
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """Inputs by plain name, and the types of those that might page."""
+    """Inputs by normalized name, and the types of those that can select a page."""
 
     items: Mapping[str, Input]
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first of these words whose input takes only integers, or other values."""
+        """Return the first of these names whose input takes only numbers (`whole`), or other values."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -125,7 +125,7 @@ class _Inputs:
 @dataclass(frozen=True, slots=True)
 class _PagingMatch:
     kind: Literal["link", "cursor", "last", "page", "offset"]
-    argument: str  # its plain name
+    argument: str  # its normalized name
     next: Path = ()
 
 
@@ -134,7 +134,7 @@ class _AnswerMembers:
 
     def __init__(self, shape: Mapping[str, Any], depth: int) -> None:
         self.members: list[tuple[Path, Path, frozenset[str]]] = []
-        """Path, path in plain names, types."""
+        """Path, path in normalized names, types."""
         self.items: Path | None = () if "array" in _kinds(shape) else None
         waiting: deque[tuple[Path, Path, Mapping[str, Any]]] = deque(
             [((), (), shape)] if "object" in _kinds(shape) else []
@@ -155,7 +155,7 @@ class _AnswerMembers:
             self.items = min(top)[2]
 
     def at(self, ends: Iterable[Path]) -> Path:
-        """Return the path of the first of these endings that has a scalar value; () if none matches."""
+        """Return the path of a scalar member with the first matching one of these endings; () if none matches."""
         for end in ends:
             fitting = [path for path, plain, own in self.members if plain[-len(end) :] == end and not own & _NO_VALUE]
             if fitting:
@@ -167,19 +167,19 @@ class _AnswerMembers:
         return self._nearest([path for path, plain, own in self.members if plain[-1] in words and own & {*kinds}])
 
     def _nearest(self, paths: list[Path]) -> Path:
-        """Return the path that shares most with the list's: a response can have several lists, each with a total."""
+        """Return the path nearest to the list, because a response can have several lists, each with a total."""
         ours = self.items or ()
         return max(paths, key=lambda path: len([*takewhile(bool, map(eq, path, ours))]), default=())
 
 
 def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by a cursor or URL in the response, and an argument for it."""
+    """Return paging by a cursor or URL in the response that an argument takes."""
     names = (inputs.first(words, whole=False) for words in (_CURSOR - _LAST, _LAST, _PAGE, _OFFSET))
     name = next((one for one in names if one), "")
     place = seen.at(_NEXT) or seen.at(_URLS)
     if not name or not place:
         return None
-    if name in _LAST and normalize_name(place[-1]) == "cursor":  # both could be the requested page
+    if name in _LAST and normalize_name(place[-1]) == "cursor":  # could be the cursor of the current page
         return None
     return _PagingMatch("cursor", name, place)
 

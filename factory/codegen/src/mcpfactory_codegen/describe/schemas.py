@@ -1,7 +1,7 @@
-"""Schemas as a model should read them: without what only documentation needs, and with few definitions.
+"""Schemas for models: input schemas without documentation-only keywords, and output schemas.
 
-`Library.close` makes a schema stand alone: definitions that are used once, or are tiny, replace their references; the
-rest goes to `$defs`; what would exceed the budget is left open, outermost definitions first to stay.
+`SharedDefinitions.close` makes an input schema self-contained. Definitions that are tiny or used once replace their
+references; the others move to `$defs`. Definitions above the budget are left open, innermost ones first.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from mcpfactory_runtime.schemas.walk import (
 from mcpfactory_runtime.upstream.encoding import media_type
 
 BUDGET: Final = 24_000
-"""Bytes of definitions that one tool may bring along: some 6,000 tokens."""
+"""Bytes of the definitions of one tool, about 6,000 tokens."""
 
 
 _DROPPED: Final = frozenset(
     {"title", "example", "examples", "externalDocs", "xml", "discriminator", "$comment", "$schema", "$id", "$anchor"}
-    | {"unevaluatedItems", "unevaluatedProperties"}  # servers do not judge by them
+    | {"unevaluatedItems", "unevaluatedProperties"}  # the runtime does not check them
     | {"writeOnly", "readOnly", "contentMediaType", "contentEncoding", "nullable", "collectionFormat"}
 )
 _ANNOTATIONS: Final = frozenset({"description", "default", "deprecated", "title"})
@@ -52,7 +52,7 @@ _CHOICES: Final = 24
 
 
 class SharedDefinitions:
-    """The shared definitions of an API, cleaned once each and shared by every tool that needs them."""
+    """The shared definitions of an API, each cleaned once for all tools."""
 
     def __init__(self, schemas: dict[str, JsonSchema]) -> None:
         self._schemas = schemas
@@ -61,7 +61,7 @@ class SharedDefinitions:
         self._sizes: dict[str, int] = {}
 
     def clean(self, schema: JsonSchema, depth: int = 0) -> JsonSchema:
-        """Return the schema without documentation-only keywords, its descriptions shortened. Data keywords are untouched."""
+        """Return the schema without documentation-only keywords, and with shortened descriptions."""
         if not isinstance(schema, dict):
             return schema
         if depth > _DEPTH:
@@ -88,7 +88,7 @@ class SharedDefinitions:
         return None if value is False and key in {"deprecated", "uniqueItems"} else value
 
     def definition(self, name: str) -> JsonSchema:
-        """Return the cleaned definition; `{}` for one that does not exist."""
+        """Return the cleaned definition; {} if it does not exist."""
         if name not in self._cleaned:
             cleaned = self.clean(self._schemas.get(name, {}), 1)
             self._cleaned[name] = {} if cleaned is True else cleaned
@@ -97,7 +97,7 @@ class SharedDefinitions:
         return self._cleaned[name]
 
     def close(self, schema: dict[str, Any], budget: int = BUDGET) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return a cleaned schema with everything that it refers to, and the names of definitions left open for size."""
+        """Return a cleaned schema with its definitions, and the names of definitions that are left open for their size."""
         uses = Counter(references(schema))
         kept: set[str] = set()
         cut: list[str] = []
@@ -127,7 +127,8 @@ class SharedDefinitions:
     def _expanded(self, schema: Any, *, shared: set[str], kept: set[str]) -> Any:
         """Return the schema with its references replaced.
 
-        Those to shared definitions point into `$defs`, the others become the definition or, if it is not kept, its outline.
+        References to `shared` definitions point into `$defs`. Others are replaced by the definition, or by its outline
+        if it is not in `kept`.
         """
         if not isinstance(schema, dict):
             return schema
@@ -150,7 +151,7 @@ class SharedDefinitions:
         return {"allOf": [target], **siblings}
 
     def outline(self, name: str) -> dict[str, Any]:
-        """Return an outline of an unexpanded definition: its required members with types and enums."""
+        """Return an outline of a definition: its required members with types and enums; {} if it has none."""
         whole = self.definition(name)
         if not isinstance(whole, dict) or whole.get("type") != "object":
             return {}
@@ -164,7 +165,7 @@ class SharedDefinitions:
 
 
 def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with its `oneOf` as `anyOf`: branches often fit the same value, and the API judges in the end."""
+    """Return the schema with `anyOf` instead of `oneOf`: values often match several branches, and the API decides."""
     if "oneOf" not in schema:
         return schema
     choice = {"anyOf": parts_of(schema, "oneOf")}
@@ -194,7 +195,7 @@ def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:
-    """Merge an `allOf` of one, as OpenAPI 3.0 writes a described reference, into the schema itself where nothing clashes."""
+    """Merge an `allOf` of one schema into its parent if no keyword conflicts; in 3.0 it only adds a description."""
     parts = parts_of(schema, "allOf")
     if len(parts) != 1 or not isinstance(parts[0], dict):
         return schema
@@ -213,27 +214,26 @@ def _compiles(pattern: str) -> bool:
     return True
 
 
-# --- `outputSchema` of a tool, derived from the success response that the document declares ---
+# --- output schemas, derived from the documented success responses ---
 #
-# A client must be able to rely on it, and documents are wrong about responses far more often than about requests. So
-# the schema is reduced to a plain form, which gives each place the types that occur there and nothing else that could
-# be wrong:
+# Clients validate results against this schema, and documents are wrong about responses far more often than about
+# requests. Therefore the schema is reduced to a plain form with the possible types of each value:
 #
-# kept      `type` (null where the document permits it), `properties`, `items`, a schema in `additionalProperties`
-# merged    `allOf`, `anyOf` and `oneOf` into that form: the types and properties of all branches; no `$ref` is needed
-# left out  formats, patterns, bounds and lengths (never checked by the APIs that document them)
+# kept      `type` (with null if documented), `properties`, `items`, a schema in `additionalProperties`
+# merged    `allOf`, `anyOf` and `oneOf`: the types and properties of all branches; `$ref` is resolved
+# left out  formats, patterns, bounds and lengths (APIs that document them do not check them)
 # loose     also without `required` and `enum` (APIs add and remove members and values without a new version),
-#           and without `additionalProperties: false` (APIs ignore it); small enumerations stay as `examples`
-# declared  with these three, as the document has them
+#           and without `additionalProperties: false` (APIs ignore it); small enumerations are kept as `examples`
+# declared  with these three, as documented
 #
-# The root is an object in every revision with structured content: other responses become its member `result`, as at
-# run time. The tool list costs the model tokens: a schema is cut at the depth at which it fits the limit. If its
-# first level alone exceeds the limit, the schema is left out, with a reason.
+# The root must be an object in every revision with structured content. Other responses become its member `result`, as
+# at run time. A schema is cut at the depth that fits the token limit. If even its first level exceeds the limit, it is
+# left out with a reason.
 
 
 _BYTES_A_TOKEN: Final = 4
 _OUTPUT_DEPTH: Final = 6  # levels of properties; deeper ones are left open
-_OUTLINE: Final = 3  # levels of properties that `shape` gives
+_OUTLINE: Final = 3  # levels of properties that `shape` returns
 _MOST_EXAMPLES: Final = 8
 _LONGEST_EXAMPLES: Final = 100
 _MOST_PROPERTIES: Final = 500
@@ -260,12 +260,12 @@ class Output:
 
 
 class Outputs:
-    """The output schemas of one API; what operations share is worked out once.
+    """Output schemas of one API.
 
     Args:
         schemas: the definitions of the API.
-        mode: see the table above; "none" makes no schemas.
-        tokens: the bound of one schema.
+        mode: see the table above; "none" disables output schemas.
+        tokens: the limit of one schema.
     """
 
     def __init__(self, schemas: dict[str, JsonSchema], mode: OutputMode, tokens: int = OUTPUT_TOKENS) -> None:
@@ -275,10 +275,10 @@ class Outputs:
         self._strict = mode == "declared"
         self._known: dict[tuple[str, int], Shape] = {}
         self._active: set[tuple[str, int]] = set()
-        self._done: dict[tuple[tuple[int, ...], bool], Output] = {}  # ids of schemas, which live as long as the API
+        self._done: dict[tuple[tuple[int, ...], bool], Output] = {}  # by id(); the API keeps the schemas alive
 
     def of(self, operation: ApiOperation) -> Output:
-        """Return the output schema of an operation, which covers all its successful JSON responses."""
+        """Return the output schema of an operation, for all its successful JSON responses."""
         if self._mode == "none":
             return Output()
         success = [one for one in operation.responses if one.status.startswith("2")]
@@ -296,7 +296,7 @@ class Outputs:
         return Output(reason=f"its answer is {others[0]}") if others else Output()
 
     def is_json(self, operation: ApiOperation) -> bool:
-        """Return True if a successful response is or can be non-empty JSON."""
+        """Return True if a successful response can be JSON."""
         success = [one for one in operation.responses if one.status.startswith("2")]
         return any(one.schema is not None and self._carries_json(one) for one in success)
 
@@ -304,12 +304,9 @@ class Outputs:
         return carries_json(response.content_type, response.schema, self._schemas)
 
     def shape(self, operation: ApiOperation) -> dict[str, Any]:
-        """Return the shape of an operation's first successful JSON response in the plain form.
-
-        The depth is limited; {} means anything.
-        """
+        """Return the plain form of an operation's first successful JSON response, to a limited depth; {} means anything."""
         found = (one.schema for one in operation.responses if one.status.startswith("2") and self._carries_json(one))
-        levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))  # all is in `data` there
+        levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))  # one more level: `data`
         return next((self._shape(one, levels) for one in found if one is not None), {})
 
     def _fitting(self, schemas: list[JsonSchema], perhaps_empty: bool) -> Output:
@@ -321,7 +318,7 @@ class Outputs:
             if not shape:
                 return Output()
             root = self._root(shape)
-            if root == fitting:  # nothing is any deeper
+            if root == fitting:  # there are no deeper levels
                 break
             if _size(root, self._room) > self._room:
                 break
@@ -339,7 +336,7 @@ class Outputs:
         wrapped: Shape = {"type": "object", "properties": {"result": shape}}
         return {**wrapped, "required": ["result"]} if self._strict else wrapped
 
-    # --- the plain form; {} is anything ---
+    # --- plain form; {} means anything ---
 
     def _shape(self, schema: JsonSchema, depth: int) -> Shape:
         if not isinstance(schema, dict):
@@ -357,7 +354,7 @@ class Outputs:
     def _shared(self, name: str, depth: int) -> Shape:
         key = (name, depth)
         if key not in self._known:
-            if key in self._active:  # a circle without an object in it
+            if key in self._active:  # a cycle of references without an object
                 return {}
             self._active.add(key)
             try:
@@ -404,7 +401,7 @@ class Outputs:
 
 
 def _size(value: Any, most: int) -> int:
-    """Characters of the compact JSON, or some number above `most`: what is far too large is not walked to its end."""
+    """Return the characters of the compact JSON. Above `most`, counting stops early and the number is only a minimum."""
     if isinstance(value, dict):
         size = 2
         for key, one in value.items():
@@ -418,7 +415,7 @@ def _size(value: Any, most: int) -> int:
 
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
-    """Return the types that a schema names, or that its other keywords are about; [] for anything."""
+    """Return the types of a schema, inferred from other keywords if `type` is missing; [] means anything."""
     kinds = [one for one in types_of(schema) if one in TYPES]
     if not kinds and "properties" in schema:
         kinds = ["object"]
@@ -450,5 +447,5 @@ def _either(first: Shape, second: Shape) -> Shape:
 
 
 def _kept(merged: Shape) -> Shape:
-    """Return a merged shape without `additionalProperties`: each part would refuse the other's properties."""
+    """Return a merged shape without `additionalProperties`, because each part excludes properties of the other."""
     return {key: merged[key] for key in _MERGED if key in merged}

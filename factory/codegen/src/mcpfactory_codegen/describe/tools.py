@@ -1,4 +1,4 @@
-"""Tools as a model sees them: name, description, input schema, hints, difficulties."""
+"""Tools for models: name, description, input and output schema, annotations, difficulties."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FILE_PROPERTIES: Final[dict[str, Any]] = {
 }
 _FILE_SCHEMA: Final[dict[str, Any]] = {"type": ["object", "string"], "properties": FILE_PROPERTIES}
 _FILE_NOTE: Final = "A file: its text, or an object with text or base64."
-_WHOLE: Final = {  # descriptions of the arguments that hold a whole body, form or query string
+_WHOLE: Final = {  # descriptions of arguments for a whole body, form or query string
     "body": "The whole body of the request.",
     "form": "All fields of the form that is sent.",
     "querystring": "The whole query, behind the question mark of the address.",
@@ -64,7 +64,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class MergedArgument:
-    """Argument that replaces several: their names, the JSON types of their pieces, and the separator to split by."""
+    """Argument that replaces several: their names, their JSON types, and the separator that splits the text."""
 
     members: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -75,9 +75,9 @@ class MergedArgument:
 class ApiTool:
     """A tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`.
 
-    `title` is "" if it would only repeat `name`. `defaults` are sent for omitted arguments, `fixed` for arguments
-    that are not shown at all. `merged`: arguments that are shown in place of several. `output` describes its
-    response, `paging` its pagination, and `select` is the argument that selects parts of a response.
+    `title` is "" if it would only repeat `name`. `defaults` are sent for omitted arguments, `fixed` for hidden ones.
+    `merged` has the arguments that replace several others. `output` describes the response, `paging` its pagination,
+    and `select` is the argument that selects parts of a response.
     """
 
     key: str
@@ -112,7 +112,7 @@ class ApiTool:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The tools, the operations that could not become one, and the assumptions made."""
+    """The tools, the operations without a tool, and the problems."""
 
     tools: tuple[ApiTool, ...]
     skipped: tuple[Skipped, ...] = ()
@@ -125,10 +125,10 @@ def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
 
 
 def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> Description:
-    """Return the tools of an API; an operation whose tool cannot be made costs that operation."""
+    """Return the tools of an API. An operation that cannot become a tool is skipped and reported."""
     library = SharedDefinitions(api.schemas)
     responses = responses or ResponseOptions()
-    # What is selected has another shape, so nothing is promised of it.
+    # The structure of a selected part is unknown, so there are no output schemas with `select`.
     outputs = Outputs(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[ApiTool] = []
     skipped: list[Skipped] = []
@@ -152,7 +152,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
 
 
 def _selecting(tool: ApiTool) -> ApiTool:
-    """Return the tool with an argument that selects of its answer, under a name that is free."""
+    """Return the tool with an additional argument, under a free name, that selects parts of the response."""
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}
@@ -201,11 +201,8 @@ def _tool(
 
 
 def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:
-    """Return the constant inputs of every call: required inputs for which the document permits one value.
-
-    The caller need not supply them.
-    """
-    alternatives = {name for choice in operation_inputs.choices for name in choice}  # the description explains them
+    """Return the required inputs with only one valid value, which the caller need not supply."""
+    alternatives = {name for choice in operation_inputs.choices for name in choice}  # the caller chooses among them
     values = {
         item.slot: only_value(item.schema, schemas)
         for item in operation_inputs.items
@@ -215,7 +212,7 @@ def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tup
 
 
 def _input_schema(items: Sequence[Input], named: OperationNames, library: SharedDefinitions) -> dict[str, Any]:
-    ordered = sorted(items, key=lambda item: not item.required)  # stable: the document's order within each half
+    ordered = sorted(items, key=lambda item: not item.required)  # otherwise in the order of the document
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {named.arguments[item.slot]: _property(item, library) for item in ordered},
@@ -265,7 +262,7 @@ def _title(operation: ApiOperation, named: OperationNames) -> str:
 
 
 def _description(operation: ApiOperation, operation_inputs: Inputs, named: OperationNames) -> str:
-    """Return the description: purpose, requirements and deprecations; never empty, at most 1,024 characters."""
+    """Return the description with purpose, requirements and deprecations: 1 to 1,024 characters."""
     notes = _notes(operation, operation_inputs, named)
     tail = "\n".join(notes)
     room = _DESCRIPTION - len(tail) - 1 if tail else _DESCRIPTION
@@ -295,11 +292,11 @@ def _notes(operation: ApiOperation, operation_inputs: Inputs, named: OperationNa
 
 
 def _doubtful(operation: ApiOperation, effect: Effect) -> Problem | None:
-    """Return a warning if the operation's text reports a change that its method must not make."""
+    """Return a warning if the operation's text describes a change, but its method is safe."""
     if not effect.contradicts:
         return None
-    what = f"says that it will {effect.verb}" if effect.verb else "says that it changes something"
-    message = f"{operation.key} {what}, which its method must not; it is not called read-only"
+    what = f"a change ({effect.verb})" if effect.verb else "a change"
+    message = f"{operation.key}: the text describes {what}, which the method must not make; not marked as read-only"
     return Problem("warning", "hints-doubtful", operation.pointer, message, "change the method or the description")
 
 

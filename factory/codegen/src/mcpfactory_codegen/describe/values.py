@@ -1,6 +1,6 @@
-"""Texts about a schema's values in addition to their type: the meanings of enum values, and an example.
+"""Meanings of enum values, constant values, and examples of a schema.
 
-Extensions that many tools write are read: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`,
+Meanings are read from common extensions: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`,
 `x-enum-varnames`, `x-ms-enum`.
 """
 
@@ -15,13 +15,13 @@ from mcpfactory_runtime.schemas.merge import listed_values
 from mcpfactory_runtime.schemas.walk import lookup, parts_of, types_of
 
 EXAMPLE_DEPTH: Final = 1
-"""Schema depth down to which examples are shown: arguments and their direct members."""
+"""Maximum depth of schemas with examples: arguments and their direct members."""
 
 _MEANINGS: Final = ("x-enum-descriptions", "x-enumDescriptions")
 _NAMES: Final = ("x-enumNames", "x-enum-varnames", "x-enum-names")
 _MOST_VALUES: Final = 16
 _ONE: Final = 80  # characters of one value's meaning
-_ALL: Final = 400
+_ALL: Final = 400  # characters of all meanings
 _LONGEST_EXAMPLE: Final = 32
 _BESIDE_A_PART: Final = frozenset({"allOf", "title", "description", "default", "example", "examples", "deprecated"})
 _PLACEHOLDERS: Final = frozenset(
@@ -30,7 +30,7 @@ _PLACEHOLDERS: Final = frozenset(
 
 
 def meanings(schema: dict[str, Any]) -> str:
-    """Return the meanings of enum values, `1: open; 2: closed`; "" if unknown or too long."""
+    """Return the meanings of enum values, such as `1: open; 2: closed`; "" if unknown or too long."""
     values = schema.get("enum")
     if not isinstance(values, list) or len(values) > _MOST_VALUES:
         return ""
@@ -49,7 +49,7 @@ def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
         rows = [one for one in entries if isinstance(one, dict)]
         texts = {_shown(one.get("value")): one.get("description") for one in rows}
         return _texts(texts, values)
-    if all(isinstance(value, int) for value in values):  # names describe numbers
+    if all(isinstance(value, int) for value in values):  # names of strings only repeat them
         return next((found for key in _NAMES if (found := _texts(schema.get(key), values))), {})
     return {}
 
@@ -69,7 +69,7 @@ def _shown(value: Any) -> str:
 
 
 def constant_title(schema: dict[str, Any]) -> str:
-    """Return the title of one value of a `oneOf`, which is its meaning; "" of anything else."""
+    """Return the title of a `const`, which is its meaning in a `oneOf`; "" for other schemas."""
     title = schema.get("title")
     if "const" not in schema or schema.get("description") or not isinstance(title, str):
         return ""
@@ -79,7 +79,7 @@ def constant_title(schema: dict[str, Any]) -> str:
 def only_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int | float | None:
     """Return the only string or number that a schema permits (`const` or a one-value `enum`), else None.
 
-    A boolean is excluded: a fixed one is a consent (`accept_terms: true`), which the caller has to give.
+    Booleans are excluded, because a required true is often a consent of the caller (`accept_terms: true`).
     """
     found = lookup(schema, schemas)
     if isinstance(found, dict) and len(parts := parts_of(found, "allOf")) == 1:
@@ -94,7 +94,7 @@ def only_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int 
 
 
 def example_of(schema: dict[str, Any]) -> Any:
-    """Return a short example of a string whose format is not documented otherwise; None if missing."""
+    """Return a short example of a string whose format is not documented; None if there is none."""
     if "string" not in types_of(schema):
         return None
     if schema.keys() & {"enum", "const", "default", "format", "$ref"}:

@@ -1,8 +1,7 @@
 """Workflows: several tools combined into one in `[workflows.<name>]` of `mcpfactory.toml`. Pure.
 
-A string in `arguments` or `result` that starts with `$` is a
-JSONPath into `inputs` and the results of earlier steps; `$$` is a literal `$`. Names, indexes and `[*]` are
-supported. For filters and slices, write Python in server.py.
+A string in `arguments` or `result` that starts with `$` is a JSONPath into `inputs` and the results of earlier steps;
+`$$` is a literal `$`. Names, indexes and `[*]` are supported. For filters and slices, write Python in server.py.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _TAKEN: Final = frozenset({"ctx", "step", "pick", "inputs", "Any", "Context", "E
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A workflow that can be made: its name, what was written, and the Tool object of tools/list."""
+    """A valid workflow: its name, its configuration, and its Tool object of tools/list."""
 
     name: str
     config: WorkflowConfig
@@ -37,7 +36,7 @@ class Workflow:
 
 
 def path_of(text: str) -> tuple[str | int, ...] | None:
-    """Return the keys of a JSONPath, EACH for a wildcard; None when it is not understood."""
+    """Return the keys of a JSONPath, with EACH for a wildcard; None if it is not supported."""
     keys: list[str | int] = []
     at = 1
     while at < len(text):
@@ -55,7 +54,7 @@ def path_of(text: str) -> tuple[str | int, ...] | None:
 def check_workflows(
     configs: Mapping[str, WorkflowConfig], tools: Sequence[ApiTool]
 ) -> tuple[tuple[Workflow, ...], tuple[Problem, ...]]:
-    """Return the workflows that can be made with these tools; what is wrong with the others is a problem for each."""
+    """Return the valid workflows, and a problem for each other one."""
     known = {tool.name: tool for tool in tools}
     usable: list[Workflow] = []
     problems: list[Problem] = []
@@ -63,7 +62,7 @@ def check_workflows(
         wrong = _wrong(name, config, known)
         if wrong:
             where = f"workflows.{name}"
-            hint = "mcpfactory inspect lists tools and arguments; docs/reference/generated-server.md says what a workflow takes"
+            hint = "mcpfactory inspect lists tools and arguments; see docs/reference/generated-server.md for workflows"
             message = f"[{where}] of mcpfactory.toml was left out: {wrong}"
             problems.append(Problem("error", "workflow-invalid", where, message, hint))
         else:
@@ -73,26 +72,26 @@ def check_workflows(
 
 def _wrong(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> str:
     if not may_be_argument(name) or name in _TAKEN or name.lower() in {one.lower() for one in known}:
-        return "its name has to be a Python name of 1 to 64 characters that no tool has"
+        return "its name must be a Python name of 1 to 64 characters that no tool has"
     names = [*config.inputs, *(step.id for step in config.steps)]
     for one in names:
         if not may_be_argument(one) or one in _TAKEN or names.count(one) > 1 or one == name:
-            return f"{one!r} cannot name an input or a step: a Python name is needed that is used once"
+            return f"{one!r} is not a valid name of an input or a step: use unique Python names"
     for one, schema in config.inputs.items():
         if isinstance(schema.get("default"), dict | list) or not _usable(schema):
-            return f"the input {one!r} needs a schema that stands alone, with a plain default or none"
+            return f"the schema of the input {one!r} must have no references, and only a scalar default"
     if unknown := sorted(set(config.optional) - set(config.inputs)):
-        return f"optional names {unknown[0]!r}, which is not an input"
+        return f"optional contains {unknown[0]!r}, which is not an input"
     answered: set[str] = set()
     for step in config.steps:
         tool = known.get(step.tool)
         if tool is None:
-            return f"the step {step.id!r} calls {step.tool!r}, and there is no such tool"
+            return f"the step {step.id!r} calls the unknown tool {step.tool!r}"
         properties = tool.input_schema["properties"]
         if unknown := sorted(set(step.arguments) - set(properties)):
-            return f"the step {step.id!r} gives {unknown[0]!r}, which {step.tool} does not take"
+            return f"the step {step.id!r} passes the unknown argument {unknown[0]!r} to {step.tool}"
         if missing := [one for one in tool.input_schema.get("required", ()) if one not in step.arguments]:
-            return f"the step {step.id!r} does not give {missing[0]!r}, which {step.tool} needs"
+            return f"the step {step.id!r} lacks the required argument {missing[0]!r} of {step.tool}"
         if wrong := _wrong_paths(dict(step.arguments), config, answered):
             return f"the step {step.id!r}: {wrong}"
         answered.add(step.id)
@@ -116,15 +115,15 @@ def _wrong_paths(value: JsonValue, config: WorkflowConfig, answered: set[str]) -
     keys = path_of(value)
     if keys is None:
         return (
-            f"{value!r} is not understood: write names, indexes and [*], such as $.found.items[0].id; $$ for a plain $"
+            f"{value!r} is not supported: use names, indexes and [*], such as $.found.items[0].id; $$ for a literal $"
         )
     if keys[0] == "inputs":
-        return "" if len(keys) > 1 and keys[1] in config.inputs else f"{value!r} names no input"
-    return "" if keys[0] in answered else f"{value!r} names no earlier step"
+        return "" if len(keys) > 1 and keys[1] in config.inputs else f"unknown input in {value!r}"
+    return "" if keys[0] in answered else f"{value!r} does not refer to an earlier step"
 
 
 def _listed(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> dict[str, Any]:
-    """Return the Tool object. It only reads if all steps do, and destroys if any that writes may."""
+    """Return the Tool object: read-only if all steps are, and destructive if any writing step may be."""
     required = [one for one, schema in config.inputs.items() if "default" not in schema and one not in config.optional]
     schema: dict[str, Any] = {"type": "object", "properties": dict(config.inputs), "additionalProperties": False}
     hints = [known[step.tool].annotations for step in config.steps]

@@ -1,4 +1,7 @@
-"""Python source from text and schemas: literals, calls, docstrings, annotations. Only here, document text becomes code."""
+"""Python source code from texts and schemas: literals, calls, docstrings, annotations.
+
+Text of documents becomes code only in this module.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def literal(value: Any) -> str:
     """Return a literal of str, int, float, bool, None or tuples, lists and dicts of them.
 
     Raises:
-        TypeError: for any other type, so that no object can bring its own `repr` along.
+        TypeError: the value has another type, whose `repr` could be arbitrary code.
     """
     if isinstance(value, tuple):
         return sequence(map(literal, value))
@@ -27,7 +30,7 @@ def literal(value: Any) -> str:
         return f"[{', '.join(map(literal, value))}]"
     if type(value) is dict:
         return f"{{{', '.join(f'{literal(key)}: {literal(member)}' for key, member in value.items())}}}"
-    if isinstance(value, (WrittenInt, WrittenFloat)):  # numbers that remember how they were written
+    if isinstance(value, (WrittenInt, WrittenFloat)):
         return int.__repr__(value) if isinstance(value, int) else float.__repr__(value)
     if value is None or type(value) in (str, int, float, bool):
         return repr(value)
@@ -35,18 +38,18 @@ def literal(value: Any) -> str:
 
 
 def call(name: str, /, *arguments: str, **keywords: str) -> str:
-    """Return a call, `name(a, b, k=v)`, of expressions that are source code already."""
+    """Return a call, `name(a, b, k=v)`; the arguments are source code."""
     return f"{name}({', '.join([*arguments, *(f'{key}={value}' for key, value in keywords.items())])})"
 
 
 def sequence(items: Iterable[str]) -> str:
-    """Return a tuple of expressions that are source code already; no trailing comma where none is needed."""
+    """Return a tuple, with a trailing comma only if it has one item; the items are source code."""
     items = list(items)
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
-    """Return a docstring: the first paragraph on the first line, each wrapped, nothing able to end or escape the string."""
+    """Return a docstring of wrapped paragraphs. Quotes and backslashes are escaped, so no text can end the string."""
     wrapped = ["\n".join(_wrapped(paragraph, indent)) for paragraph in paragraphs if paragraph.strip()]
     text = "\n\n".join(wrapped).replace("\\", "\\\\").replace('"""', '\\"\\"\\"').removeprefix(indent)
     if text.endswith('"'):
@@ -55,7 +58,7 @@ def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
 
 
 def _wrapped(paragraph: str, indent: str) -> list[str]:
-    """Return lines of at most `_WIDTH` characters; an indented line keeps its indent and wraps deeper."""
+    """Return lines of at most `_WIDTH` characters. Continuations of an indented line are indented further."""
     lines = []
     for line in clean(paragraph).split("\n"):
         hanging = line[: len(line) - len(line.lstrip())]
@@ -70,7 +73,7 @@ def _wrapped(paragraph: str, indent: str) -> list[str]:
     return lines
 
 
-# --- JSON Schema → a Python annotation: what a reader and a type checker need, no more precise than that ---
+# --- annotations: only as precise as readers and type checkers need ---
 
 
 _PLAIN: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
@@ -81,12 +84,12 @@ _LONGEST_LITERAL: Final = 40
 
 
 def annotation(schema: Any, defs: Mapping[str, Any]) -> str:
-    """Return the annotation of a value of this schema; `Any` where a union would say little."""
+    """Return the annotation of a value of this schema; `Any` instead of a large union."""
     return _Annotations(defs).of(schema, 0)
 
 
 class _Annotations:
-    """Annotations of schemas that refer to definitions. Each definition is read once for each depth."""
+    """Annotations of schemas with definitions. Each definition is converted once per depth."""
 
     def __init__(self, defs: Mapping[str, Any]) -> None:
         self._defs = defs
@@ -138,7 +141,7 @@ def _literals(values: list[Any], schema: dict[str, Any]) -> str:
 
 
 def _leaves(text: str) -> list[str]:
-    """Return the members of a union in source code; the values of a literal separately."""
+    """Return the members of a union in source code, with each value of a literal as a separate member."""
     if "|" not in text and not text.startswith("Literal["):
         return [text]
     open_, found = [ast.parse(text, mode="eval").body], []
@@ -155,7 +158,7 @@ def _leaves(text: str) -> list[str]:
 
 
 def _union(members: list[str]) -> str:
-    """Return a union with each member once, all literals as one in the place of the first, and None last."""
+    """Return a union of distinct members: all literals merged into the first one, and None last."""
     if "Any" in members:
         return "Any"
     leaves = list(dict.fromkeys(leaf for member in dict.fromkeys(members) for leaf in _leaves(member)))

@@ -1,17 +1,17 @@
-"""All names of the generated code, chosen in one pass over the whole API.
+"""Names of the generated code, chosen in one pass over the whole API.
 
 Rules, in this order:
-1. Total and unique: every operation, argument, module and variable has a name, and all names are distinct.
+1. Every operation, argument, module and variable has a name, and all names are distinct.
 2. A name depends on its own operation (operationId, method, path, summary) and on those that would have the same
-   name; never on the order of the document, and never on a counter. Reordering, adding or renaming elsewhere changes
-   nothing. A name that is too long also depends on how common its words are in the API.
-3. Position in the document gives no priority. If operations want the same name, it goes to the one whose operationId
-   is exactly that name, or whose path is a prefix of the others' paths. The others get longer names, from words of
-   their path, their method, and finally a digest of method and path.
-4. `pinned` names win: a published server keeps the names that its callers know.
+   name. It never depends on a counter or on the order of the document. A name that is too long also depends on how
+   common its words are in the API.
+3. Of several operations that propose a name, the one whose operationId is exactly that name gets it, or the one whose
+   path is a prefix of the others. The others get longer names, from words of their path, their method, and finally a
+   digest of method and path.
+4. `pinned` names have priority: a published server keeps the names that its callers use.
 5. Each document of a server is named separately. If two would share a name, it gets the label as a prefix:
-   `messaging_list_services` and `verify_list_services`. The document without a label, the oldest one, keeps its
-   names.
+   `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one, keeps
+   its names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mcpfactory_codegen.naming.tools import TOOL_LIMIT, name_tools
 from mcpfactory_codegen.naming.variables import name_variables, variable_prefix
 from mcpfactory_codegen.text import VERSION, choose_unique_names, digest, identifier, shorten, snake_case, words
 
-# Names that mean something else inside a generated module.
+# Names that are used by the code of generated modules.
 _RESERVED_FUNCTIONS: Final = frozenset(
     {"api", "str", "int", "float", "bool", "list", "dict", "tuple", "type", "print", "object"}
 )
@@ -48,9 +48,10 @@ class OperationNames:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """`operations` by `Operation.key`; `variables`: the environment variables of each security scheme, by its name.
+    """Names of a whole API.
 
-    `prefix` leads them all, and those of the server's settings.
+    `operations` are by operation key, `variables` are the environment variables of each security scheme by its name.
+    `prefix` is the common prefix of all variables of the server.
     """
 
     server: str
@@ -60,13 +61,12 @@ class Names:
 
 
 def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = None, prefix: str = "") -> Names:
-    """Name everything in `api`.
+    """Return the names of an API.
 
-    `server` leads the names of environment variables ("" takes the API's title); `pinned` maps operation keys
-    ("GET /books/{id}") to tool names that must stay. A pinned name that no tool may have is ignored. `prefix` is that of an
-    existing server's variables.
+    `server` is the server's name ("": from the API's title). `pinned` maps operation keys ("GET /books/{id}") to tool
+    names to keep; invalid ones are ignored. `prefix` is the variable prefix of an existing server.
     """
-    # The first operation of each identity: a second one cannot be called apart from it.
+    # Of operations with the same key, only the first one is named.
     operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]
     tools = name_labeled_tools(operations, pinned or {})
     modules = name_labeled_modules(operations)
@@ -93,7 +93,7 @@ def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str
     for key, name in plain.items():
         claims[modules[key], name].append(key)
     for (_, name), keys in claims.items():
-        if len(keys) > 1:  # pinned names can differ only in characters that identifiers lack
+        if len(keys) > 1:  # pinned names that differ only in characters that are not valid in identifiers
             for key in keys:
                 plain[key] = name if tools[key] == name else identifier(f"{name} {key}", prefix="tool")
     return plain
@@ -104,21 +104,21 @@ def _constant(function: str) -> str:
     return name + "_" if name in _RESERVED_CONSTANTS else name
 
 
-# --- modules: one a group of operations, by first tag or else by first word of the path ---
+# --- modules: one per first tag, or per first word of the path for operations without tags ---
 #
 # A group of more than `MAX_OPERATIONS_PER_MODULE` is divided by the next words of its paths, then by digests of method
-# and path. So a module stays readable, and the order of operations does not matter.
+# and path, so that the result does not depend on the order of operations.
 
 
 MAX_OPERATIONS_PER_MODULE: Final = 60
 _MODULE_LIMIT: Final = 48
 _DEPTH: Final = 6
-# names that Windows reserves
+# File names that Windows reserves.
 _RESERVED_MODULES: Final = frozenset({"con", "aux", "nul", "prn", "com1", "lpt1"})
 
 
 def name_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
-    """Return the module of every operation, by its key: ASCII identifiers, no keywords."""
+    """Return the module of every operation, by its key. Modules are ASCII identifiers, but not keywords."""
     groups: dict[str, list[ApiOperation]] = defaultdict(list)
     for operation in operations:
         groups[_group(operation)].append(operation)
@@ -177,7 +177,7 @@ _LABELLED_MODULE_LIMIT: Final = 64
 
 
 def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
-    """Return the tool name of every operation, by its key, as `name_tools` for each document; unique over all of them."""
+    """Return the tool name of every operation, by its key: `name_tools` per document, but unique over all documents."""
     plain = _each(operations, lambda some: name_tools(some, pinned))
     labels = {operation.key: operation.label for operation in operations}
     if not any(labels.values()):
@@ -189,7 +189,7 @@ def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, 
         if stays and plain[key].lower() not in taken:
             names[key] = plain[key]
             taken.add(plain[key].lower())
-    # A name that two documents share without pinning is ambiguous, even if one of them was renamed long ago.
+    # A name that two documents propose without pinning remains ambiguous, even if one of them has a pinned name now.
     wanted = Counter(name.lower() for name in _each(operations, lambda some: name_tools(some, {})).values())
     taken |= {name for name, claims in wanted.items() if claims > 1}
     return names | choose_unique_names(
@@ -206,7 +206,7 @@ def _fitted(parts: Sequence[str], kept: int) -> str:
 
 
 def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
-    """Yield the names that an operation proposes: its own, with the label, and with ever longer digests."""
+    """Yield the names that an operation proposes: its own, with the label, and with increasingly long digests."""
     yield plain
     parts = [*words(label), *plain.split("_")]
     yield _fitted(parts, len(words(label)) + 1)
@@ -215,7 +215,7 @@ def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
 
 
 def name_labeled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
-    """Return the module of every operation, by its key, as `name_modules` for each document, with the label in front."""
+    """Return the module of every operation, by its key: `name_modules` per document, with its label as prefix."""
     labels = {operation.key: operation.label for operation in operations}
     plain = _each(operations, name_modules)
     return {key: _led(labels[key], module) if labels[key] else module for key, module in plain.items()}

@@ -1,7 +1,7 @@
 """Name words of an operation, from its operationId, its path and its summary.
 
-Only operationIds that a person chose count. A path provides nouns, and together with the method and the summary a
-verb: `GET /books/{id}` is get book.
+Only operationIds that a person chose are used. A path provides nouns; path, method and summary together provide a
+verb: `GET /books/{id}` is “get book”.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.text import VERSION, plural, singular, word_group, word_pairs, words
 
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
-"""Segments that many paths begin with, and that name nothing."""
+"""First segments of many paths, without a meaning."""
 
-_ROOM: Final = 48
-"""Characters for the verb and nouns of a path, while no more are needed for a unique name."""
-_NEAREST: Final = 2  # segments that are named in any case
+_ROOM: Final = 48  # characters of verb and nouns of a path, unless a unique name needs more
+_NEAREST: Final = 2  # last segments, which are always part of the name
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}|(?<=/):(\w+)")
 _EXTENSION: Final = re.compile(r"(?<=[\w}])\.(json|xml|csv|txt|html|htm|yaml|yml|php|aspx|do)\Z", re.I)
 
@@ -31,10 +30,11 @@ _REST: Final = {"HEAD": "check", "OPTIONS": "options", "TRACE": "trace", "QUERY"
 
 @dataclass(frozen=True, slots=True)
 class PathWords:
-    """Words of a path. `near`: verb and nouns, not repeated, of the last segments if there are too many; `whole`: of all segments.
+    """Words of a path.
 
-    `written` are the nouns in the path's own spelling, plurals and all. `parameters` are the words of the path's
-    parameters, `rest` its other words: versions and prefixes, an extension, what follows `#`.
+    `near` has the verb and the nouns of the last segments, without repetitions; `whole` those of all segments.
+    `written` are the nouns as spelled in the path. `parameters` are the words of the path's parameters. `rest` are its
+    other words: versions, prefixes, an extension, and the text after `#`.
     """
 
     verb: str
@@ -46,7 +46,7 @@ class PathWords:
 
 
 def path_words(operation: ApiOperation, room: int = _ROOM) -> PathWords:
-    """Return the words of an operation's path, with a verb that agrees with its summary; `near` has `room` characters."""
+    """Return the words of an operation's path, with a verb that agrees with its summary. `room` limits `near`."""
     path, _, fragment = re.sub(r"[?#]", "\0", operation.path, count=1).partition("\0")
     extension = _EXTENSION.search(path)
     path = _EXTENSION.sub("", path)
@@ -77,7 +77,7 @@ def _flat(segments: list[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _once(nouns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words without those that the next word repeats: /marketing/marketing-events is marketing events."""
+    """Return the words without consecutive repetitions: /marketing/marketing-events is “marketing events”."""
     pairs = zip(nouns, (*nouns[1:], ""), strict=False)
     return tuple(word for word, after in pairs if singular(word) != singular(after))
 
@@ -150,7 +150,7 @@ _MACHINE_MADE: Final = re.compile(
     r"((operation|op|route|handler|endpoint|api|path|method|unnamed|id)[_-]?\d*|(\w*[_-])?(?=\w*\d)[0-9a-f]{8,}|\d+)\Z",
     re.I,
 )
-_TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")  # letters alone, or with a version: `chatv2`
+_TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")  # only letters, or letters and a version: `chatv2`
 _ONE_WORD: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP(?![a-z])")
 _MANY: Final = re.compile(r"[A-Z]{2,}s(?![a-z])")
 _SPRING: Final = re.compile(r"(?P<name>.+?)_?Using_?(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS)(_\d+)?\Z")
@@ -160,9 +160,9 @@ _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w
 
 @dataclass(frozen=True, slots=True)
 class IdWords:
-    """Words of an operationId. `plain`: chosen by a person; `whole`: with the additions of a framework. Both are () if method and path say more.
+    """Words of an operationId: `plain` as chosen by a person, `whole` with the additions of a framework.
 
-    `tail`: the words of a name that follows method and path in the operationId.
+    Both are () if method and path are more meaningful. `tail` has the words after method and path in the operationId.
     """
 
     plain: tuple[str, ...] = ()
@@ -185,7 +185,7 @@ def id_words(operation: ApiOperation) -> IdWords:
     if text.startswith(f"{begin}_"):
         return IdWords(tail=words(text[len(begin) :]))
     if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
-        return IdWords(words(match["name"]), words(match["name"]))  # `get_delete_policy` would say two things
+        return IdWords(words(match["name"]), words(match["name"]))  # `get_delete_policy` would be ambiguous
     for plain in _plain(operation, text):
         parts = words(plain)
         if parts and parts != whole:
@@ -198,9 +198,9 @@ def _is_bare(parts: tuple[str, ...]) -> bool:
 
 
 def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
-    """Yield names that a person may have chosen, by the frameworks that make an operationId of them."""
+    """Yield names that a person may have chosen, without the additions of frameworks to operationIds."""
     tail = "_" + operation.method.lower()
-    # FastAPI: `read_item_items__item_id__get` is the function read_item
+    # FastAPI: `read_item_items__item_id__get` is the function `read_item`.
     made = re.sub(r"\W", "_", operation.path) + tail
     for ending in (made, re.sub(r"\W", "_", operation.path.rstrip("/")) + tail):
         name = text.removesuffix(ending)
@@ -217,7 +217,7 @@ def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
 def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
     """Return True if `parts` only repeat the method and the path, including parameters.
 
-    The path then gives the better name. `getUserBooks` on /user/books stays, because a person chose it.
+    The path then provides a better name. `getUserBooks` of /user/books is kept, because a person chose it.
     """
     method = operation.method.lower()
     sides = [(parts[0], parts[1:]), (parts[-1], parts[:-1])]
@@ -233,7 +233,7 @@ def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
 
 
 def _spelled(path: str) -> str:
-    """Return a pattern of the spellings of a path: with or without versions and prefixes, and parameters by name or as `id`."""
+    """Return a pattern of the spellings of a path: versions and prefixes are optional, parameters are names or `id`."""
     pieces = []
     for segment in re.split(r"[/?#&=]", path):
         for piece in re.split(r"(\{[^{}]*\})", segment):
@@ -247,7 +247,7 @@ def _spelled(path: str) -> str:
 
 
 READING: Final = frozenset({"search", "export", "download", "query", "preview", "validate", "verify", "compare"})
-"""Actions that a GET may be."""
+"""Actions that GET requests can perform."""
 
 
 _KIND_OF: Final = {verb: name for name in ("read", "create", "update", "delete") for verb in word_group(f"{name}-kind")}
@@ -260,15 +260,15 @@ _WRITTEN: Final = re.compile(r"^(\[[^\]]*\]|\([^)]*\)|[\W\d_])+")
 
 
 def verb_kind(verb: str) -> str:
-    """Return the kind of a verb: read, create, update or delete; any other verb is a separate kind."""
+    """Return the kind of a verb: read, create, update, delete, or the verb itself."""
     return _KIND_OF.get(verb, verb)
 
 
 def summary_verb(summary: str, *, reading: bool) -> tuple[str, ...]:
     """Return the verbs at the start of a summary, in base form.
 
-    ("create", "update") for "Creates or updates a book". () if the first word is not a verb or can be a noun:
-    "Request details", and for an operation that is `reading` also "Upload file" or "Request the time".
+    ("create", "update") for "Creates or updates a book". () if the first word is not a verb or can be a noun, as in
+    "Request details". If `reading`, also () for "Upload file" and "Request the time".
     """
     said = words(_WRITTEN.sub("", summary[:200].replace("'", "")))
     while said and (said[0] in _ADVERBS or said[0].endswith("ly")) and len(said) > 1 and said[0] != "reply":
@@ -291,6 +291,6 @@ def summary_verb(summary: str, *, reading: bool) -> tuple[str, ...]:
 
 
 def _verb_of(word: str) -> str:
-    """Return the verb that a word is a form of, or ""."""
+    """Return the base form of a verb; "" for other words."""
     verb = base_of(word, VERBS)
     return verb if verb in VERBS else ""

@@ -3,14 +3,13 @@
 Each operation has candidate names, simplest first. In each round, an operation that is the only one to propose a free
 name gets it; the others continue with their next candidate. If several propose the same name, it goes to the one
 
-- whose operationId is exactly that name, otherwise whose path spells it
+- whose operationId is exactly that name, otherwise whose path has exactly these words
 - whose path is a prefix of the others': `get_kit` of /kit, `get_kit_by_id` of /kit/{id}
 
-Names that are too long for a tool lose words until they fit: words that most operations of the API have, repeated
-phrases, articles and prepositions, repeated words, and the most common remaining words, but never a verb or the last
-noun. Long words with a usual short form are abbreviated: `configuration` is `config`. The words in `kept` are dropped
-last: they distinguish the operation from those that would have the same name. Only a name that is still too long is
-cut, and gets a digest; so do the last candidates, so that the rounds end.
+Names that are too long for a tool are shortened step by step: words that most operations have, repeated phrases,
+abbreviations (`configuration` is `config`), articles and prepositions, repeated words, and the most common words. Verbs,
+the last words, and words in `kept` are dropped last; `kept` distinguishes the operation from others with the same name.
+Names that are still too long are cut and get a digest. The last candidates have digests as well, so the rounds end.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from mcpfactory_codegen.naming.phrases import IdWords, PathWords, id_words, path
 from mcpfactory_codegen.text import digest, shorten, singular, word_pairs, words
 
 TOOL_LIMIT: Final = 64
-"""Characters; the limit of the strictest clients."""
+"""Maximum characters of a name, by the strictest clients."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _EXACT: Final = {"PUT": "replace", "PATCH": "patch", "POST": "post"}
@@ -36,13 +35,13 @@ _DIGESTS: Final = (8, 16, 32)
 
 
 def may_be_tool(name: str) -> bool:
-    """Return True if every client accepts the name."""
+    """Return True if all clients accept the name."""
     return _NAME.match(name) is not None
 
 
 @dataclass(slots=True)
 class _UnnamedOperation:
-    """Operation that needs a name: its forms, plainest first, the index of the current one, and the words that it keeps."""
+    """Operation without a name: its candidate forms, plainest first, the index of the current one, and words to keep."""
 
     key: str
     forms: list[tuple[str, ...]]
@@ -72,7 +71,7 @@ class _UnnamedOperation:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """Keep the words that the rivals lack, if words had to be omitted; return True if that changes anything."""
+        """Keep the words that the rivals lack if the form is too long; return True if that changes `kept`."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept
@@ -81,7 +80,7 @@ class _UnnamedOperation:
 
 
 def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
-    """Return the tool name of every operation, by its key; unique without regard to case, `[A-Za-z0-9_-]{1,64}`."""
+    """Return the tool name of every operation, by its key: `[A-Za-z0-9_-]{1,64}`, unique without regard to case."""
     names: dict[str, str] = {}
     holders: dict[str, tuple[str, ...]] = {}
     ordered = sorted(operations, key=lambda operation: operation.key)
@@ -117,7 +116,7 @@ def _phase(
             for claimant in unchanged:
                 claimant.at += 1
         if all(claimant.fits() for claimant in group):
-            holders.setdefault(name, rivals[0])  # nobody gets a name that was refused to several
+            holders.setdefault(name, rivals[0])  # a name that several proposed stays reserved
         left += losers
     return left
 
@@ -127,7 +126,7 @@ def _forms(group: Sequence[_UnnamedOperation]) -> list[tuple[str, ...]]:
 
 
 def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
-    """Return the claimant that gets the name that all proposed; None if undecided."""
+    """Return the claimant that gets the name proposed by all; None if there is no single best one."""
     if len(group) == 1:
         return group[0]
     most = max(claimant.exact() for claimant in group)
@@ -140,7 +139,7 @@ def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
 
 def _claimant(operation: ApiOperation) -> _UnnamedOperation:
     said = id_words(operation)
-    # The words derived from method and path are useful as well: keep their nouns while there is room.
+    # With an operationId, the path only adds words, so it is not shortened.
     path = path_words(operation, TOOL_LIMIT) if operation.operation_id else path_words(operation)
     literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
     every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}
@@ -149,7 +148,7 @@ def _claimant(operation: ApiOperation) -> _UnnamedOperation:
 
 
 def _forms_of(operation: ApiOperation, said: IdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
-    """Yield the forms of an operation, plainest first; the others are more specific."""
+    """Yield the forms of an operation, from plain to specific."""
     if said.plain:
         yield from _id_forms(said, path)
     else:
@@ -185,7 +184,7 @@ def _path_forms(operation: ApiOperation, said: IdWords, path: PathWords) -> Iter
 
 
 def _without_parameters(parts: tuple[str, ...], path: PathWords) -> tuple[str, ...]:
-    """Return the words without an ending that repeats the path's parameters: `getNoteByorderIdnoteId` is get note."""
+    """Return the words without an ending that repeats the path's parameters: `getNoteByorderIdnoteId` is “get note”."""
     for index in range(1, len(parts)):
         ending = "".join(parts[index:])
         if ending.startswith("by") and _made_of(ending[2:], path.parameters):
@@ -221,7 +220,7 @@ class WordFrequency:
 
     @classmethod
     def of(cls, names: Iterable[Sequence[str]]) -> WordFrequency:
-        """Count each word once a name, in the singular."""
+        """Count each word once per name, in the singular."""
         every = list(names)
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))
 
@@ -230,7 +229,7 @@ class WordFrequency:
         return self.total >= _ENOUGH and 2 * self.counts[singular(word)] >= self.total
 
     def rarity(self, word: str) -> int:
-        """Return a number that is the larger, the fewer operations have the word."""
+        """Return a number that increases with the rarity of the word."""
         return -self.counts[singular(word)]
 
 
@@ -241,7 +240,7 @@ def shortened(
 
     As a last resort, cut the name and add a digest of `key`.
     """
-    middle = limit // 2  # with more words than characters, those in between would be dropped in any case
+    middle = limit // 2  # bounds the work; the words in between would be dropped anyway
     words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
     work = _NameShortener(words, limit, common, frozenset(kept))
     for step in (work.everywhere, work.phrases, work.abbreviate, work.little, work.repeated, work.commonest):
@@ -259,7 +258,7 @@ def _usual(word: str) -> str:
 
 
 class _NameShortener:
-    """The words of one name, and which of them are left out."""
+    """The words of one name, and the indexes of dropped ones."""
 
     __slots__ = ("common", "kept", "limit", "out", "parts", "shown")
 
@@ -281,7 +280,7 @@ class _NameShortener:
         return len(self.name()) <= self.limit
 
     def phrases(self) -> None:
-        """Drop repeated phrases of two or more words; the later one after `by` and `for`."""
+        """Drop repeated phrases of two or more words: the later one after a preposition, else the earlier one."""
         ones = [singular(word) for word in self.parts]
         for length in range(len(self.parts) // 2, 1, -1):
             for first in range(len(self.parts) - length):
@@ -292,13 +291,13 @@ class _NameShortener:
                         self.out += [at for at in range(start, start + length) if at not in self.out]
 
     def everywhere(self) -> None:
-        """Drop words that most operations have, from the front, where their names are alike."""
+        """Drop words that most operations have, from the start of the name."""
         service = [0] if not VERBS.isdisjoint(self.parts[1:]) and self.parts[0] not in self.kept else []
         every = dict.fromkeys([*service, *self._droppable()])
         self._drop_until_it_fits([index for index in every if self.common.everywhere(self.parts[index])])
 
     def abbreviate(self) -> None:
-        """Abbreviate long words, including plurals, those that save most first."""
+        """Abbreviate long words, including plurals, with the largest savings first."""
         short = {word: found for word in self.left() if (found := _usual(word))}
         for word in sorted(short, key=lambda word: (len(short[word]) - len(word), word)):
             if self.fits():
@@ -324,7 +323,7 @@ class _NameShortener:
         self._drop_until_it_fits(sorted(twice))
 
     def commonest(self) -> None:
-        """Drop the most common words; kept words and verbs only if nothing else is left."""
+        """Drop the most common words; verbs and kept words only if that is not enough."""
         order = sorted(self._droppable(), key=lambda index: (self.common.rarity(self.parts[index]), index))
         self._drop_until_it_fits(order)
         if not self.fits():

@@ -1,15 +1,14 @@
 """Environment variables of a server: settings such as `<PREFIX>_BASE_URL`, credentials and server URLs.
 
 The prefix is `MCPF_<SERVER>`. A server is named after its document's title. Without `MCPF_`, an untrusted document
-could choose a variable that is set for another purpose: GITHUB_TOKEN.
+could read a variable that is set for another purpose, such as GITHUB_TOKEN.
 
 Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: `bearerAuth` of the server bookshop is
-MCPF_BOOKSHOP_TOKEN; a scheme with a specific name keeps it: MCPF_BOOKSHOP_ADMIN_TOKEN. Parts are never names of
-settings.
+MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
 
 A server other than the root has a name, which is part of the variable that overrides its URL: `uploads.github.com` of
 the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide with a credential,
-because credential parts have other endings. All names are chosen together, so that none depends on an order.
+because credential parts have other endings. All names are chosen together, so that none depends on their order.
 """
 
 from __future__ import annotations
@@ -128,9 +127,9 @@ def name_servers(urls: Collection[str], root: str) -> tuple[ServerAddress, ...]:
 
 
 def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
-    """Return the API whose servers have the names that callers know: who set a variable means the address that it moved.
+    """Return the API with the existing names of its servers, so that variables in use keep overriding the same URLs.
 
-    `known` has the address of each name, "" for the root, as the server was last made.
+    `known` has the URL of each name, "" for the root, from the last generation.
     """
     root = known.get("", "")
     if is_mock(root) and root in api.servers:  # created with this URL; a variable overrides it
@@ -163,7 +162,7 @@ _LOOPBACK: Final = re.compile(r"127(\.\d+){3}|::1|0\.0\.0\.0")
 
 
 def is_mock(url: str) -> bool:
-    """Return True if a URL is an example, a mock or on this machine, so not a real API."""
+    """Return True if a URL is an example, a mock or a loopback address, and not a real API."""
     host, path = _split(url).host.lower(), _split(url).path
     example = _EXAMPLE.search(host) is not None
     return example or bool(_MOCKS & _labels(host)) or is_loopback(url) or path[:1] in {("mock",), ("mocks",)}
@@ -176,7 +175,7 @@ def is_loopback(url: str) -> bool:
 
 
 def is_sandbox(url: str) -> bool:
-    """Return True if the URL's host is a sandbox for trying an API."""
+    """Return True if the URL's host is a sandbox."""
     return bool(_SANDBOXES & _labels(_split(url).host))
 
 
@@ -227,9 +226,6 @@ def _candidates(url: str, root: str) -> Iterator[str]:
 
 
 def _name(parts: Sequence[str]) -> str:
-    """Return the words of a host or path as lower-case part of a variable name (`dl_boxcloud`).
-
-    Return "" if the result is empty or too long.
-    """
+    """Return the words of a host or path as a server name (`dl_boxcloud`); "" if they are missing or too long."""
     name = "_".join(word for part in parts for word in words(part))
     return name if len(name) <= _LONGEST else ""

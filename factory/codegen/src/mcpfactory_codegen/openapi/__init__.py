@@ -1,4 +1,4 @@
-"""Conversion of API documents to the intermediate form: OpenAPI 3.0, 3.1 and 3.2, Swagger 2.0, and what `sources` translates.
+"""Conversion of API documents to the intermediate form: OpenAPI 3.0 to 3.2, Swagger 2.0, and the formats of `sources`.
 
 `context` handles differences between versions, `references` locations and references, `translate` schemas. Operations
 are read with `parameters`, `content`, `security` and `servers`. All pure.
@@ -27,10 +27,10 @@ from mcpfactory_codegen.sources.translation import Translation, table, text
 
 
 def read_api(document: Document) -> Api:
-    """Read a document. Never raises for invalid content: every error is a `Problem` of the result.
+    """Read a document. Invalid content never raises: every error is a `Problem` of the result.
 
-    Each operation of the document is either in `operations` or in `skipped`. Pointers of problems are JSON pointers
-    into the document; those into another of its files are written `file#pointer`.
+    Each operation of the document is either in `operations` or in `skipped`. Problems have a JSON pointer into the
+    document, or `file#pointer` for another of its files.
     """
     problems = ProblemCollector()
     problems.extend(document.problems)
@@ -49,7 +49,7 @@ def read_api(document: Document) -> Api:
     security = Security(context)
     operations, skipped = read_operations(context, security, servers)
     if operations and security.unapplied:
-        message = "security schemes are defined, but nothing asks for one; each is sent when its credentials are there"
+        message = "security schemes are defined, but no operation uses one; each is sent if its credential is set"
         problems.add("security-unapplied", spec.schemes, message, "add `security` at the top")
         operations = [replace(operation, security=security.unapplied) for operation in operations]
     stated = spec.shape == "2" or bool(document.data.get("servers"))
@@ -105,7 +105,7 @@ def _tags(tags: Node) -> dict[str, str]:
 
 
 MAX_OPERATIONS: Final = 30_000
-"""The largest known public API has 11,422."""
+"""Limit of operations; the largest known public API has 11,422."""
 
 _FIELDS: Final = frozenset({"$ref", "summary", "description", "servers", "parameters", "additionalOperations"})
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
@@ -114,7 +114,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
 class WrittenOperation(NamedTuple):
     """One operation as written in the document.
 
-    `node` has its identity as location, also if its path item is elsewhere.
+    The location of `node` is below `paths` even if the path item is a reference.
     """
 
     path: str
@@ -149,7 +149,7 @@ def read_operations(
             message = f"{method} {path} was left out: {error}"
             context.problems.add(error.code, str(error.location), message, error.hint)
             skipped.append(Skipped(method, path, name, str(location), str(error)))
-        except Exception as error:  # noqa: BLE001  # an unexpected document costs only one operation
+        except Exception as error:  # noqa: BLE001  # a bug costs one operation, not the whole API
             message = f"{method} {path} was left out: reading it failed ({type(error).__name__}: {str(error)[:200]})"
             node.report("operation-internal-error", message, "this is a bug in mcpfactory; please report it")
             skipped.append(Skipped(method, path, name, str(location), f"reading it failed ({type(error).__name__})"))
@@ -157,7 +157,7 @@ def read_operations(
             operations.append(operation)
             name = operation.operation_id
             if name and (first := ids.setdefault(name, location)) != location:
-                message = f"the operationId {name[:80]!r} is used by {first} already"
+                message = f"the operationId {name[:80]!r} is already used by {first}"
                 node.at("operationId").report("operation-id", message, "give every operation a unique operationId")
     return operations, skipped
 
@@ -199,10 +199,7 @@ def _item(written: Node) -> Node | None:
 
 
 def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
-    """Yield the operations of a path item.
-
-    `location` is the path's in the document, even if the path item is elsewhere.
-    """
+    """Yield the operations of a path item. `location` is below `paths` even if the path item is a reference."""
     spec, newest = item.context.spec, SPEC_VERSIONS[-1]
     path = Node(item.context, item.value, location)
     for key, node in path.members():
@@ -210,12 +207,12 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
             if node.value is not None:
                 yield key.upper(), node
         elif key.lower() in spec.methods and isinstance(node.value, dict):
-            message = f"the method {key!r} has to be written in lower case; read all the same"
+            message = f"the method {key!r} has to be written in lower case; read anyway"
             node.report("path-method", message)
             yield key.upper(), node
         elif key in newest.methods and isinstance(node.value, dict):
-            message = f"the method {key!r} does not exist in {spec.version}; read all the same"
-            node.report("path-method", message, f"it came with {newest.version}")
+            message = f"the method {key!r} does not exist in {spec.version}; read anyway"
+            node.report("path-method", message, f"it was added in {newest.version}")
             yield key.upper(), node
         elif key not in _FIELDS and not key.startswith("x-"):
             node.report("path-method", f"{key[:80]!r} is not an HTTP method; ignored")
@@ -242,7 +239,7 @@ def _read(security: Security, servers: tuple[str, ...], written: WrittenOperatio
     outside = [one for one in found if one not in inside] if inside else found
     tags = operation.value.get("tags")
     if isinstance(tags, str):
-        message = "`tags` is a text; read as a list of one"
+        message = "`tags` is a string; read as a list of one"
         operation.at("tags").report("operation-tags", message, "write `- name`")
         tags = [tags]
     return ApiOperation(
@@ -266,23 +263,23 @@ def _read(security: Security, servers: tuple[str, ...], written: WrittenOperatio
 
 
 def _responses(operation: Node, method: str) -> tuple[Response, ...]:
-    """Return the responses; of HEAD without their bodies, which are never sent (RFC 9110 §9.3.2)."""
+    """Return the responses, without bodies for HEAD (RFC 9110 §9.3.2)."""
     found = read_responses(operation)
     if method != "HEAD" or not any(one.content_type for one in found):
         return found
-    message = "an answer to HEAD has no body; what is described of one does not count"
+    message = "a response to HEAD has no body; the described one is ignored"
     operation.at("responses").report("head-body", message, "describe its headers only")
     return tuple(replace(one, content_type="", schema=None, example=None) for one in found)
 
 
 def _path(path: str, found: list[Node], identity: Node) -> str:
-    """Return the path with its templates in braces; what else is unusual about it is reported."""
+    """Return the path with its parameters in braces; report unusual syntax."""
     plain = plain_path(path, frozenset(one.value["name"] for one in found if one.value["in"] == "path"))
     odd = ""
     if plain != path:
-        odd = f"the templates of {path[:200]!r} are written in another way; read as {plain[:200]!r}"
+        odd = f"the parameters of {path[:200]!r} are not written as {{name}}; read as {plain[:200]!r}"
     elif re.search(r"[{}\s]", re.sub(r"\{[^{}]*\}", "", path)):
-        odd = f"the path {path[:200]!r} holds a single brace or white space; sent encoded"
+        odd = f"the path {path[:200]!r} has an unpaired brace or white space; sent encoded"
     if odd:
         identity.report("path-unusual-syntax", odd, "write the path as the API has it, parameters as {name}")
     return plain
@@ -306,7 +303,7 @@ def _resolved(written: Node) -> Node:
             operation = written.follow()
         except UnresolvedError as error:
             raise UnusableOperationError(error.code, written.location, str(error), error.hint) from None
-        message = "an operation has to be written out, not referred to; the reference was followed"
+        message = "an operation must not be a reference; the reference was followed"
         written.report("operation-reference", message)
     if not isinstance(operation.value, dict):
         hint = "write an object with `responses`"
@@ -344,7 +341,7 @@ def kind_of(document: Document) -> DocumentKind:
 
 
 def title_of(document: Document) -> str:
-    """Return the title that the document gives its API; "" when it gives none."""
+    """Return the title of the API in the document; "" if missing."""
     translation = _translation(document)
     info = (document.data if translation is None else translation.data).get("info")
     return str(info.get("title", "")) if isinstance(info, dict) else ""

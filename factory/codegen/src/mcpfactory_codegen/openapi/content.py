@@ -1,4 +1,4 @@
-"""Request bodies and responses: which media type is used, its schema, and how form fields travel (OpenAPI 3.1 §4.8.13 to §4.8.17)."""
+"""Request bodies and responses: media type, schema, and encoding of form fields (OpenAPI 3.1 §4.8.13 to §4.8.17)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+(
 
 
 class Media(NamedTuple):
-    """The chosen media type, and its object."""
+    """A media type and its object in the document."""
 
     content_type: str
     node: Node
@@ -35,7 +35,7 @@ _RANKS: Final = (
 )
 """Media types in order of preference: JSON, then types with defined field encodings, text, and raw content."""
 _LAST: Final = 8
-_XML: Final = 4  # if its members are described; otherwise the model would have to write XML
+_XML: Final = 4  # if the schema has properties; otherwise the model would have to write XML
 _NO_LIST: Final = re.compile(r"application/([\w.-]*-)?merge-patch\+json")
 _LIST: Final = re.compile(r"application/json-patch\+json")
 _SHORT: Final = {
@@ -93,13 +93,13 @@ def choose(content: Node) -> Media | None:
     content.is_object("media-invalid", "`content` has to be an object of media types; ignored")
     usable: dict[str, Node] = {}
     for key, one in content.members():
-        name = key.partition(",")[0].strip()  # a list, as in an Accept header, counts as its first entry
+        name = key.partition(",")[0].strip()  # of a list as in an Accept header, the first entry is used
         name = _SHORT.get(name.lower(), name)
         if _MEDIA_TYPE.match(name):
             usable.setdefault(name, one)
         if (name != key or name not in usable) and not key.startswith("x-"):
             intended = f"read as {name}" if name in usable else "ignored"
-            one.report("media-invalid", f"{key[:80]!r} is not a media type; {intended}", "write, say, application/json")
+            one.report("media-invalid", f"{key[:80]!r} is not a media type; {intended}", "example: application/json")
     if not usable:
         return None
     name = next(iter(usable)) if len(usable) == 1 else _best(usable)
@@ -113,7 +113,7 @@ def choose(content: Node) -> Media | None:
 
 
 def _best(usable: dict[str, Node]) -> str:
-    """Return the media type that fits its schema best, the first of equals."""
+    """Return the media type that fits its schema best; the first of several."""
     schemas = {name: one.mapping().at("schema") for name, one in usable.items()}
     if _carries_files(schemas):
         return "multipart/form-data"
@@ -142,13 +142,13 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
     """Return the body of one operation, or None.
 
     Raises:
-        BrokenError: there is a body, but its definition cannot be resolved.
+        UnusableOperationError: the definition of the body cannot be resolved.
     """
     written = operation.at("requestBody")
     old = operation.context.spec.shape == "2"
     if parameters and (old or written.value is None):
         if not old:
-            message = "the body is described among the parameters, as in Swagger 2.0; read so"
+            message = "the body is described as a parameter; read as in Swagger 2.0"
             parameters[0].report("body-shape", message, "write `requestBody`")
         return _body_of_2(parameters, _media_types(operation, "consumes"))
     if written.value is None:
@@ -167,7 +167,7 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
     body = body.flags("required")
     media = _shortened(body) or choose(body.at("content"))
     if media is None:
-        body.report("body-empty", "the request body names no media type, so nothing can be sent", "add `content`")
+        body.report("body-empty", "the request body has no media type, so nothing can be sent", "add `content`")
         return None
     schema = read_media(media, "request")
     found = ApiBody(
@@ -182,7 +182,7 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
 
 
 def _sendable(body: ApiBody, schema: Node) -> ApiBody:
-    """Return the body; if its media type cannot carry its object or list, as JSON (a likely wrong label) or as one text."""
+    """Return a body whose value its media type can encode. A wrong media type becomes JSON, others one text argument."""
     kind = media_type(body.content_type)
     if is_json(kind) or not has_structure(schema):
         return body
@@ -200,18 +200,18 @@ def _sendable(body: ApiBody, schema: Node) -> ApiBody:
         text: JsonSchema = {"type": "string", "description": f"The body as {kind[:80]}."}
         body = replace(body, schema=text, encoding={}, example=None)
     message = f"{kind[:80]!r} cannot carry {'a list' if is_list else 'an object'}; {sent}"
-    schema.report("body-media-type", message, "name the media type that the API reads")
+    schema.report("body-media-type", message, "write the media type that the API accepts")
     return body
 
 
 def _shortened(body: Node) -> Media | None:
-    """Return a body whose media type is missing: its schema is in the body itself, or directly below `content`."""
+    """Return a body without a media type, whose schema is in the body itself or directly below `content`; else None."""
     content = body.at("content")
     inside = "schema" in content.table and not any("/" in key for key in content.table)
     if not inside and ("schema" not in body.value or content.value):
         return None
     where = content if inside else body
-    message = "the body has a schema but names no media type; read as application/json"
+    message = "the body has a schema but no media type; read as application/json"
     where.report("body-shape", message, "put it below `content: {application/json: {schema: …}}`")
     return Media("application/json", where)
 
@@ -223,8 +223,8 @@ def _concrete(media: Media) -> str:
     concrete = _CONCRETE.get(name, "application/octet-stream")
     if concrete == "application/json" and media.node.at("schema").is_file():
         concrete = "application/octet-stream"
-    message = f"{media.content_type!r} stands for any media type; {concrete} is sent"
-    media.node.report("body-media-type", message, "name one")
+    message = f"{media.content_type!r} matches several media types; {concrete} is sent"
+    media.node.report("body-media-type", message, "write one media type")
     return concrete
 
 
@@ -266,7 +266,7 @@ def _encoding(written: Node, schema: Node | None, form: bool) -> Encoding:
 
 
 def _is_untyped_file(schema: Any, content_type: str) -> bool:
-    """Return True for raw bytes whose type is omitted (3.1), and whose media type is in the encoding."""
+    """Return True for raw bytes: a schema without a type (3.1), and a binary media type in the encoding."""
     described = {"description", "title", "example", "examples", "deprecated"}
     untyped = schema is True or (isinstance(schema, dict) and schema.keys() <= described)
     return untyped and content_type != "" and not is_json(content_type) and not content_type.startswith("text/")
@@ -276,7 +276,7 @@ _STATUS: Final = re.compile(r"[1-5](?:[0-9][0-9]|XX)\Z")
 
 
 def read_responses(operation: Node) -> tuple[Response, ...]:
-    """Return all documented responses: 2xx by number, 2XX, default, then the others."""
+    """Return all documented responses, sorted: 2xx by number, 2XX, default, then the others."""
     responses = operation.at("responses").mapping()
     responses.is_object("response-invalid", "`responses` has to be an object; ignored")
     produces = _media_types(operation, "produces") if operation.context.spec.shape == "2" else []
@@ -299,7 +299,7 @@ def _order(response: Response) -> tuple[int, str]:
 
 def _read_response(status: str, written: Node, produces: list[str]) -> Response:
     node = written.target()
-    message = "a response has to be an object; nothing is known of it"
+    message = "a response has to be an object; ignored"
     if node is None or not node.is_object("response-invalid", message, null=True):
         return Response(status)
     cache = node.context.responses
@@ -332,8 +332,8 @@ def _described_response(status: str, node: Node, produces: list[str]) -> Respons
 
 
 def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
-    """Return the lists of an answer in XML; `node` has its `schema`."""
-    if is_json(content_type) or not is_xml(content_type):  # most answers are JSON
+    """Return the lists in an XML response; `node` has its `schema`."""
+    if is_json(content_type) or not is_xml(content_type):
         return ()
     schema = node.at("schema")
     return xml_lists(schema) if isinstance(schema.value, dict) else ()

@@ -1,4 +1,4 @@
-"""Shared state of all readers of one document: spec version, references, problems, and node helpers."""
+"""Shared state of all readers of one document: spec version, references, problems, and nodes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Direction = Literal["", "request", "response"]
 
 @dataclass(frozen=True, slots=True)
 class SpecVersion:
-    """One version. `shape` "2" is converted object by object to the shapes of 3.x before it is read (swagger2.py)."""
+    """One version of the specification. Objects of `shape` "2" are converted to 3.x when they are read (swagger2.py)."""
 
     version: str
     shape: Literal["2", "3"]
     methods: tuple[str, ...]
     schemas: str  # pointer of the named schemas
     schemes: str  # pointer of the security schemes
-    siblings: bool  # True if keywords next to a schema's `$ref` count
+    siblings: bool  # True if keywords next to a schema's `$ref` apply
     objects: Literal["3.0", "3.1"]  # version of the openapi-pydantic models that check small objects
-    xml_nodes: bool = False  # True if a property that only refers to a schema has its name in XML
+    xml_nodes: bool = False  # True if a property has the name of the referenced schema in XML
 
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -52,13 +52,13 @@ def spec_version(data: dict[str, Any], problems: ProblemCollector) -> SpecVersio
         if version == row.version or version.startswith((f"{row.version}.", f"{row.version}-")):
             right = "swagger" if row.shape == "2" else "openapi"
             if version != written.lower() or key != right:
-                message = f"`{key}: {written[:40]}` is taken for version {row.version}"
+                message = f"`{key}: {written[:40]}` is read as version {row.version}"
                 hint = f"write `{right}: {row.version}` with a patch version"
                 problems.add("version-unknown", f"/{key}", message, hint)
             return row
     if version == "2" or version.startswith("3"):
         row = SPEC_VERSIONS[0] if version == "2" else SPEC_VERSIONS[-1]
-        message = f"the version {version[:40]!r} is not known; read as {row.version}"
+        message = f"unknown version {version[:40]!r}; read as {row.version}"
         problems.add("version-unknown", f"/{key}", message, f"write {row.version!r} or an exact version")
         return row
     message = f"documents of version {version[:40]!r} cannot be read"
@@ -67,11 +67,11 @@ def spec_version(data: dict[str, Any], problems: ProblemCollector) -> SpecVersio
     return None
 
 
-# --- the state that all readers of one document share, and its nodes ---
+# --- state of reading one document, and its nodes ---
 
 
 class UnusableOperationError(Exception):
-    """Error for an operation that cannot be called correctly, and is skipped. Never leaves this package."""
+    """Error for an operation that cannot be called correctly. Internal: `read_operations` skips the operation."""
 
     def __init__(self, code: str, location: Location, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -111,13 +111,13 @@ _OBJECT_CODES: Final[dict[Kind, str]] = {
     "Parameter": "parameter-shape",
 }
 _MODELS: Final = {"3.0": v3_0, "3.1": v3_1}
-"""Models of the small objects, which say precisely what is wrong with them. Schemas would cost too much."""
+"""Models that validate small objects. They are too slow for schemas."""
 _SAID: Final = {"true": True, "yes": True, "false": False, "no": False}
 _LEVELS: Final = 8  # levels of lists to look through for a file
 
 
 class Node(NamedTuple):
-    """A value of the document, its location, and the context of its reading."""
+    """A value of the document with its location and context."""
 
     context: ReaderContext
     value: Any
@@ -152,7 +152,7 @@ class Node(NamedTuple):
         self.context.problems.add(code, str(self.location), message, hint)
 
     def is_object(self, code: str, message: str, hint: str = "", *, null: bool = False) -> bool:
-        """Return True for an object. Report other values; null only if `null`."""
+        """Return True for an object. Report other values; report None only if `null`."""
         if not isinstance(self.value, dict) and (null or self.value is not None):
             self.report(code, message, hint)
         return isinstance(self.value, dict)
@@ -165,7 +165,7 @@ class Node(NamedTuple):
         """Return the node, or the target of its `$ref`.
 
         Raises:
-            UnresolvedError: it has none.
+            UnresolvedError: the reference has no target.
         """
         return Node(self.context, *self.context.references.follow(self.value, self.location))
 
@@ -198,7 +198,7 @@ class Node(NamedTuple):
             yield Node(self.context, *part)
 
     def properties(self) -> dict[str, Node]:
-        """Return the properties of an object schema, also by way of references and combinations. First wins."""
+        """Return the properties of an object schema, its references and combinations. The first of a name is used."""
         found: dict[str, Node] = {}
         for part in self.composed("allOf", "anyOf", "oneOf"):
             for name, member in part.at("properties").mapping().members():
@@ -206,7 +206,7 @@ class Node(NamedTuple):
         return found
 
     def is_file(self, levels: int = _LEVELS) -> bool:
-        """Return True if values of a schema, or the items of a list, are raw bytes. OpenAPI 3.0 §4.7.14.2, 3.1 §4.8.14.2."""
+        """Return True if values of a schema, or its items, are raw bytes (OpenAPI 3.0 §4.7.14.2, 3.1 §4.8.14.2)."""
         for part in self.composed("allOf", "anyOf", "oneOf"):
             node, inner = part.value, part.value.get("contentMediaType")
             media = isinstance(inner, str) and not is_json(inner) and not inner.startswith("text/")
@@ -221,7 +221,7 @@ class Node(NamedTuple):
         return False
 
     def text(self) -> str:
-        """Return a text field. Numbers count as text (YAML reads `version: 1.0` so); a `$ref` to a text is followed."""
+        """Return a text field. Numbers are converted (such as `version: 1.0` in YAML), and a `$ref` is followed."""
         value = self.value
         if self.is_reference():
             try:
@@ -233,7 +233,7 @@ class Node(NamedTuple):
             return value or ""
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return str(value)
-        self.report("text-invalid", "there is no text where one should be; left empty")
+        self.report("text-invalid", "the value is not a string; left empty")
         return ""
 
     def example(self) -> Any:
@@ -244,7 +244,7 @@ class Node(NamedTuple):
         if isinstance(examples.value, list):
             return next(iter(examples.value), None)
         for _, one in examples.members():
-            found = one.followed()  # a missing example does no harm
+            found = one.followed()  # a missing example is not reported
             if key := next((key for key in ("value", "dataValue") if key in found), ""):
                 return found[key]
         return None
@@ -254,12 +254,12 @@ class Node(NamedTuple):
         texts = {key: text for key in keys if isinstance(text := self.value.get(key), str) and text.lower() in _SAID}
         found = {key: _SAID[text.lower()] for key, text in texts.items()}
         for key, value in found.items():
-            message = f"{key} is the text {texts[key]!r}; read as {str(value).lower()}"
+            message = f"{key} is the string {texts[key]!r}; read as {str(value).lower()}"
             self.at(key).report("parameter-shape", message)
         return self.holding({**self.value, **found})
 
     def check(self, kind: Kind, value: dict[str, Any]) -> None:
-        """Report what the specification's model says about an object, one warning per field."""
+        """Validate an object with the model of the specification, and report one warning per invalid field."""
         model: type[BaseModel] = getattr(_MODELS[self.context.spec.objects], kind)
         try:
             model.model_validate(value)

@@ -1,7 +1,7 @@
 """Tables of schema keywords: their permitted values in JSON Schema 2020-12, and the handling of other values.
 
-A keyword in none of the tables is unknown and is dropped with a warning, so all output satisfies the metaschema. The
-checks return the value to keep, or raise ValueError with the reason.
+Unknown keywords are dropped with a warning, so all output satisfies the metaschema. The checks return the value to
+keep, or raise ValueError with the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final
 from mcpfactory_runtime.schemas.walk import IN_PLACE, TYPES
 
 TYPE_REPAIRS: Final[dict[str, str]] = {
-    # what people write instead of a type; "" means that anything goes
+    # Common wrong types with the correct ones; "" means any type.
     "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "timestamp": "integer",
     "float": "number", "double": "number", "decimal": "number", "numeric": "number",
     "bool": "boolean",
@@ -44,13 +44,13 @@ MEANINGS: Final = frozenset(
 """Extensions that describe the values of an enumeration; they are kept unchanged."""
 DROPPED: Final = frozenset(
     {
-        # said elsewhere, or by us
+        # Identifiers, definitions and metadata, which the output does not need.
         "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "definitions", "id",
-        # of OpenAPI only; handled in translate.py where they have an equivalent
+        # Keywords of OpenAPI only; translate.py handles those with an equivalent.
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
-        # of older drafts; handled by `older_drafts`
+        # Keywords of older drafts; handled by `older_drafts`.
         "additionalItems", "dependencies",
-        # of an example object that was taken for a schema; of code generators
+        # Keywords of other objects that often occur in schemas by mistake.
         "allowEmptyValue", "links",
     }
 )  # fmt: skip
@@ -72,7 +72,7 @@ def _flag(value: Any) -> bool:
 
 def _number(value: Any) -> int | float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not abs(value) <= _LARGEST:  # NaN is not, either
+        if not abs(value) <= _LARGEST:  # also true for NaN
             raise ValueError("the number is too large for JSON parsers")
         return value
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", value):
@@ -111,32 +111,32 @@ def _name_lists(value: Any) -> dict[str, list[str]]:
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError("it has to be a list of values")  # one kind of error for all checks
+        raise ValueError("it has to be a list of values")
     return value
 
 
 def _examples(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
-    if isinstance(value, dict):  # Example Objects by name, as a media type would have them
+    if isinstance(value, dict):  # Example Objects by name, as in a media type
         return [one["value"] if isinstance(one, dict) and "value" in one else one for one in value.values()]
     return [value]
 
 
 def _any(value: Any) -> Any:
-    """Return data unchanged: shared with the document, never copied, never inspected."""
+    """Return data unchanged and not copied."""
     return value
 
 
 _FOREIGN: Final = re.compile(r"(?<!\\)\(\?(?:[aiLmsux]+[:)-]|>|P[=>]|#|\()|(?<!\\)(?:[*+?]|\{\d+,?\d*\})\+")
-"""Inline flags, atomic groups, possessive repetition, comments and conditions of Python, Perl or Java."""
+"""Constructs of Python, Perl and Java: inline flags, atomic groups, comments, conditions, possessive quantifiers."""
 _REPEATED: Final = re.compile(r"\{([0-9]{7,20})")
 _EDGES: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 @lru_cache(maxsize=4096)
 def _expression(value: str) -> str:
-    """Return a regular expression that readers in Python can use too; ECMA-262 has a few constructs that `re` has not."""
+    """Return an ECMA-262 regular expression that Python's `re` can compile too."""
     if len(value) > 5000:
         raise ValueError("it is longer than 5000 characters")
     if any(int(count) > MAX_BOUND for count in _REPEATED.findall(value)):
@@ -151,10 +151,10 @@ def _expression(value: str) -> str:
         )
     text = _EDGES.sub(lambda match: {"A": "^", "Z": "$", "z": "$"}.get(match[1], match[0]), text)
     if "\\k<" not in text:
-        text = re.sub(r"\(\?<([A-Za-z_]\w*)>", "(", text)  # names of groups: `re` writes them in another way
+        text = re.sub(r"\(\?<([A-Za-z_]\w*)>", "(", text)  # the syntax of named groups differs in `re`
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "possible nested set": harmless, and not ours to fix
+            warnings.simplefilter("ignore")  # "possible nested set" is harmless
             re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"it is not a regular expression that every client can read ({error})") from None
@@ -176,7 +176,7 @@ SCALARS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-# --- What a translated schema still needs as a whole: types, null, and the keywords of older drafts. Pure functions on one object ---
+# --- steps on a whole translated schema: types, null, and keywords of older drafts ---
 
 
 Object = dict[str, Any]
@@ -187,12 +187,12 @@ _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum
 
 
 def older_drafts(out: Object, node: Object) -> None:
-    """Keywords of drafts 4 to 2019-09 that have another form now; `node` is the schema as written."""
+    """Convert keywords of drafts 4 to 2019-09 to their current form; `node` is the schema as written."""
     for exclusive, bound in _BOUNDS:
         if node.get(exclusive) is True and bound in out:
             out[exclusive] = out.pop(bound)
     dependencies = node.get("dependencies")
-    if isinstance(dependencies, dict):  # only the lists: dependent schemas were never part of OpenAPI
+    if isinstance(dependencies, dict):  # dependent schemas were never part of OpenAPI
         lists = {
             name: needs
             for name, needs in dependencies.items()
@@ -207,7 +207,7 @@ def older_drafts(out: Object, node: Object) -> None:
 
 
 def allow_null(out: Object) -> Object:
-    """Return the same schema, which also accepts null: `nullable` of OpenAPI 3.0 (section 4.7.24)."""
+    """Return the schema extended by null: `nullable` of OpenAPI 3.0 (section 4.7.24)."""
     applied = IN_PLACE & out.keys()
     types = out.get("type")
     if not applied:
@@ -230,7 +230,7 @@ def allow_null(out: Object) -> Object:
 
 
 def normalize_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
-    """Keep the valid types of `type`, and make `enum` and `default` agree with them. `nullable`: null will be added to the type anyway."""
+    """Normalize `type`, and convert `enum` and `default` to it. `nullable`: null is added to the type later."""
     if "type" in out:
         if isinstance(node["type"], str) and "|" in node["type"]:
             report(
@@ -264,7 +264,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
             names.append(repaired)
             if (format_ := TYPE_FORMATS.get(name.lower())) is not None:
                 out.setdefault("format", format_)
-        if name == "file":  # Swagger 2.0's own word
+        if name == "file":  # valid in Swagger 2.0
             continue
         intended = f"read as {repaired!r}" if repaired else "any type is accepted"
         if name is not None:
@@ -295,7 +295,7 @@ def _normalize_enum(out: Object, report: Report, nullable: bool) -> None:
         values.setdefault((type(fitting), json.dumps(fitting, sort_keys=True)), fitting)
     if not values:
         del out["enum"]
-        report("schema-enum", "enum", "the list of values is empty, so nothing could be sent; dropped")
+        report("schema-enum", "enum", "the list of values is empty, so no value would be valid; dropped")
         return
     out["enum"] = list(values.values())
     if None in out["enum"] and listed and "null" not in listed and not nullable:
@@ -324,7 +324,7 @@ def _normalize_default(out: Object, report: Report) -> None:
 
 
 def _fit(value: Any, types: frozenset[str]) -> Any:
-    """Return the value as one of the types, if it is merely written as another (`1` for "1"); else the value itself."""
+    """Return the value converted to one of the types if its text permits that (`1` for "1"), else unchanged."""
     if types & {"object", "array"}:
         return value
     if isinstance(value, bool) and types <= {"string", "null"}:
@@ -348,11 +348,11 @@ def _show(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)[:200]
 
 
-# --- bounds that no value satisfies: they would make the tool impossible to call ---
+# --- bounds that no value satisfies: a tool with them could not be called ---
 
 
 MAX_BOUND: Final = 1_000_000
-"""Characters, items or properties that a schema may ask for at least: no call carries more."""
+"""Largest usable minimum of characters, items or properties; no call contains more."""
 _PAIRS: Final = (
     ("minLength", "maxLength"),
     ("minItems", "maxItems"),
@@ -363,17 +363,17 @@ _PAIRS: Final = (
 
 
 def keep_satisfiable(out: dict[str, Any], report: Report) -> None:
-    """Drop a lower bound that no call reaches, and a pair of bounds with nothing in between."""
+    """Drop a lower bound that no call reaches, and a pair of bounds that excludes every value."""
     for low, high in _PAIRS:
         least, most = out.get(low), out.get(high)
         if least is None:
             continue
         if low != "minimum" and least > MAX_BOUND:
             del out[low]
-            report("schema-bounds", low, f"{low} asks for more than {MAX_BOUND:,}, which no call carries; dropped")
+            report("schema-bounds", low, f"{low} is more than {MAX_BOUND:,}, which no call contains; dropped")
         elif most is not None and least > most:
             del out[low], out[high]
-            report("schema-bounds", low, f"{low} is more than {high}, so no value is left; both were dropped")
+            report("schema-bounds", low, f"{low} is more than {high}, so no value is valid; both were dropped")
 
 
 def spread_enum(out: dict[str, Any], report: Report) -> None:
@@ -385,4 +385,4 @@ def spread_enum(out: dict[str, Any], report: Report) -> None:
         del out["enum"]
         if "$ref" not in items and "enum" not in items and values:
             out["items"] = {**items, "enum": values}
-        report("schema-enum", "enum", "the values are listed beside the type array; read as those of its items")
+        report("schema-enum", "enum", "the values cannot match an array; read as values of its items")

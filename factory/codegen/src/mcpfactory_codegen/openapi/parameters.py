@@ -1,4 +1,4 @@
-"""Parameters: those of the path and of the operation together, checked against the path template (OpenAPI 3.1 §4.8.12)."""
+"""Parameters of an operation and its path, checked against the path template (OpenAPI 3.1 §4.8.12)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from mcpfactory_codegen.openapi.context import Node, UnusableOperationError
 from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, unusable_header
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
-"""Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1); so is `Authorization`, by `credentials`."""
+"""Header parameters that OpenAPI ignores (3.1 §4.8.12.1). The third one, `Authorization`, is left to `credentials`."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
 
 
 def plain_path(path: str, names: frozenset[str]) -> str:
-    """Return the path with its templates as `{id}`, where that is one of `names`, the declared path parameters.
+    """Return the path with the declared path parameters `names` written as `{id}`.
 
-    Operators of RFC 6570 (`{.id*}`) are removed, because `style` and `explode` mean the same. Other forms are `:id`,
-    `<int:id>` and `{id:[0-9]+}`.
+    Other forms are `:id`, `<int:id>` and `{id:[0-9]+}`. Operators of RFC 6570 (`{.id*}`) are removed, because `style`
+    and `explode` express the same.
     """
 
     def without_operator(match: re.Match[str]) -> str:
@@ -41,7 +41,7 @@ def plain_path(path: str, names: frozenset[str]) -> str:
 
 
 def gather(item: Node, operation: Node, path: str) -> list[Node]:
-    """Return the parameter objects that apply: the operation's replace the path's of the same name and place."""
+    """Return the parameters that apply. A parameter of the operation replaces the same one of the path."""
     merged: dict[tuple[str, str], Node] = {}
     for owner in (item, operation):
         here: set[tuple[str, str]] = set()
@@ -49,7 +49,7 @@ def gather(item: Node, operation: Node, path: str) -> list[Node]:
             place, name = node.value["in"], node.value["name"]
             key = (place, name.lower() if place == "header" else name)
             if key in here:
-                message = f"the {place} parameter {name!r} is listed twice; the first one counts"
+                message = f"the {place} parameter {name!r} is listed twice; the first one is used"
                 node.report("parameter-duplicate", message)
                 continue
             here.add(key)
@@ -81,7 +81,7 @@ def _listed(owner: Node, path: str) -> Iterator[Node]:
 
 
 def read_parameters(found: list[Node], path: str, operation: Node) -> tuple[ApiParameter, ...]:
-    """Return the parameters of one operation, which problems of the path template are reported at."""
+    """Return the parameters of one operation. Problems with the path template are reported at the operation."""
     parameters = []
     for node in found:
         cache = node.context.parameters
@@ -113,7 +113,7 @@ def _read(node: Node) -> ApiParameter | None:
     node.check("Parameter", {**shell, "in": "query" if where == "querystring" else where})
     schema, content_type = _schema(node)
     if where == "path" and value.get("required") is not True:
-        message = f"the path parameter {name[:80]!r} has to say `required: true`; it is required anyway"
+        message = f"the path parameter {name[:80]!r} lacks `required: true`; read as required"
         node.report("parameter-required", message)
     explode = value.get("explode")
     return ApiParameter(
@@ -132,7 +132,7 @@ def _read(node: Node) -> ApiParameter | None:
 
 
 def _schema(node: Node) -> tuple[JsonSchema, str]:
-    """Return the schema, and the media type when the parameter is described by `content`."""
+    """Return the schema, and the media type if the parameter is described by `content`."""
     if "schema" in node.value:
         schema = node.at("schema")
         if node.context.spec.shape == "2":
@@ -142,7 +142,7 @@ def _schema(node: Node) -> tuple[JsonSchema, str]:
         found = read_media(media, "request")
         return ({} if found is None else found), media.content_type
     if {"type", "enum", "items"} & node.value.keys():
-        message = "`type` stands in the parameter itself, as in Swagger 2.0; read as its schema"
+        message = "`type` is in the parameter itself, as in Swagger 2.0; read as its schema"
         node.report("parameter-shape", message, "move it below `schema`")
         return node.holding(swagger2.schema_in(node.value)).schema("request"), ""
     message = f"the parameter {node.value['name'][:80]!r} has neither `schema` nor `content`; anything is accepted"
@@ -180,7 +180,7 @@ def _fit_template(parameters: list[ApiParameter], path: str, operation: Node) ->
             continue
         missing.remove(twin)
         fitting.append(dataclasses.replace(parameter, name=twin))
-        message = f"the path says {twin!r}, the parameter {parameter.name!r}; taken for the same"
+        message = f"the path has {twin!r}, the parameter is named {parameter.name!r}; treated as the same"
         operation.report("parameter-undeclared", message)
     for name in list(missing):
         given = next((one for one in fitting if one.place == "query" and one.name == name), None)
@@ -188,10 +188,10 @@ def _fit_template(parameters: list[ApiParameter], path: str, operation: Node) ->
             missing.remove(name)
             moved = dataclasses.replace(given, place="path", required=True, style="", explode=None)
             fitting[fitting.index(given)] = moved
-            message = f"the parameter {name[:80]!r} is in the path, not in the query as it says; taken for the path's"
+            message = f"the parameter {name[:80]!r} is declared in the query, but the path contains it; read as in path"
             operation.report("parameter-location", message, "write `in: path`")
     for name in missing:
-        message = f"the path has {{{name[:80]}}}, which no parameter describes; added as text"
+        message = f"the path has {{{name[:80]}}}, but no such parameter is declared; added as a string"
         operation.report("parameter-undeclared", message, "declare it with `in: path`")
         fitting.append(ApiParameter("path", name, {"type": "string"}, required=True))
     return tuple(fitting)
@@ -204,7 +204,7 @@ _PLACES: Final = {
     "formdata": "formData",
 }  # fmt: skip
 _STYLES: Final = {
-    # words of Swagger 2.0's collectionFormat, and path styles in a query: style, explode
+    # Values of Swagger 2.0's collectionFormat and other wrong styles → style, explode.
     "csv": ("form", False), "simple": ("form", False), "comma": ("form", False), "multi": ("form", True),
     "ssv": ("spaceDelimited", False), "tsv": ("tabDelimited", False), "pipes": ("pipeDelimited", False),
     "deepobject": ("deepObject", True), "form": ("form", None), "spacedelimited": ("spaceDelimited", False),
@@ -214,7 +214,7 @@ _OTHER_TEMPLATE: Final = re.compile(r"(?<=/):(\w+)|<(?:\w+:)?(\w+)>|\{(\w[\w.-]*
 
 
 def _normalized(node: Node, path: str, key: str) -> Node:
-    """Return a parameter object with a name and a place as texts. `key`: its name in a map that should have been a list."""
+    """Return a parameter object with `name` and `in` as strings. `key` is its name if `parameters` is an object."""
     done = dict(node.value)
     name = done.get("name", key)
     if isinstance(name, (int, float)):
@@ -226,19 +226,19 @@ def _normalized(node: Node, path: str, key: str) -> Node:
     there = f"{{{name}}}" in path
     where = done.get("in")
     if where is None and not there and not done.keys() & {"schema", "type", "content"}:
-        return node.holding(done)  # it is probably not a parameter
+        return node.holding(done)  # probably not a parameter
     if not isinstance(where, str) or where.lower() in {"", "url", "uri", "path", "params"}:
         done["in"] = "path" if there or str(where).lower() == "path" else "query"
     else:
         done["in"] = _PLACES.get(where.lower(), where.lower())
     if done["in"] != where:
-        said = "says no place" if where is None else f"is in {str(where)[:40]!r}"
+        said = "has no `in`" if where is None else f"is in {str(where)[:40]!r}"
         node.report("parameter-location", f"the parameter {name[:80]!r} {said}; read as {done['in']}")
     return node.holding(done).flags("required", "deprecated", "explode", "allowReserved", "allowEmptyValue")
 
 
 def _normalized_style(node: Node) -> Node:
-    """Return a query parameter with `style` and `explode`, if it has a style of another name or a `collectionFormat`."""
+    """Return a query parameter with valid `style` and `explode` instead of a misspelled style or `collectionFormat`."""
     if node.value.get("in") != "query":
         return node
     written = node.value.get("style")

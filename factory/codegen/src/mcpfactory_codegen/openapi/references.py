@@ -146,7 +146,7 @@ class References:
             return self._descend(base, _tokens(fragment), reference)  # a key with a literal "%"
 
     def _base(self, name: str, reference: str, at: Location) -> Location:
-        """Return the location of the part or schema that the file or URL of a reference names."""
+        """Return the location of the part or schema with the file name or URL of a reference."""
         whole = join_reference(at.part or self._document.main, name)
         if whole == self._document.main:
             return Location("", "")
@@ -156,15 +156,15 @@ class References:
             return location
         reason = self._document.refused.get(whole, "it was not loaded")
         if reason == "there is no such file":
-            message = f"the reference {reference[:200]!r} names a file that is not there"
+            message = f"the reference {reference[:200]!r} points to a missing file"
             raise UnresolvedError("reference-dangling", message, "check the path")
         message = f"the reference {reference[:200]!r} was not followed: {reason[:200]}"
         web = is_web_address(whole)
-        hint = "save it beside the document, or allow its host" if web else "put it below the folder of the document"
+        hint = "save it next to the document, or allow its host" if web else "move it below the folder of the document"
         raise UnresolvedError("reference-refused", message, hint)
 
     def _descend(self, base: Location, tokens: list[str], reference: str) -> LocatedNode:
-        """Resolve a pointer, which may pass references: `#/paths/~1a/get/parameters/0/schema`."""
+        """Resolve a pointer and the references on its path, as in `#/paths/~1a/get/parameters/0/schema`."""
         location, node = Location(base.part, ""), self._parts[base.part]
         hops = 0
         for token in [*_tokens(base.pointer), *tokens]:
@@ -179,13 +179,16 @@ class References:
                 node = node[int(token)]
             else:
                 place = str(location) or "the document"
-                message = f"the reference {reference[:200]!r} leads nowhere: there is no {token[:80]!r} in {place}"
+                message = f"the reference {reference[:200]!r} has no target: {token[:80]!r} is missing in {place}"
                 raise UnresolvedError("reference-dangling", message, "correct the reference, or add its target")
             location = location.down(token)
         return LocatedNode(node, location)
 
     def _nearby(self, reference: str, at: Location) -> LocatedNode | None:
-        """Return the target of `#/$defs/x` in the nearest enclosing schema, which was pasted with its definitions."""
+        """Return the target of `#/$defs/x` in the nearest enclosing schema that has it.
+
+        Schemas are often pasted into a document together with their definitions.
+        """
         if not reference.startswith(("#/$defs/", "#/definitions/")):
             return None
         tokens = _tokens(unquote(reference[1:]))
@@ -199,9 +202,9 @@ class References:
         return None
 
     def _repaired(self, reference: str, at: Location) -> LocatedNode | None:
-        """Return the intended target of a broken reference.
+        """Return the probable target of a broken reference.
 
-        Repaired are a missing `#`, a path of another spec version, and wrong capitalization.
+        Repairs a missing `#`, a path of another spec version, and wrong capitalization.
         """
         for tokens in candidates(reference, self._parts[at.part]):
             with suppress(UnresolvedError):
@@ -212,7 +215,7 @@ class References:
                 if name:
                     target = self._descend(Location(at.part, ""), [*tokens[:-1], name], reference)
                     read_as = f"read as '#{target.location.pointer}'"
-                    self.repaired.append((at, f"the reference {reference[:200]!r} leads nowhere; {read_as}"))
+                    self.repaired.append((at, f"the reference {reference[:200]!r} has no target; {read_as}"))
                     return target
         return None
 
@@ -230,7 +233,7 @@ class References:
         return self._ids.get(name) or self._ids.get(whole)
 
     def _named(self, part: str, *keywords: str) -> dict[str, Location]:
-        """Return the objects of a part that name themselves by one of the keywords."""
+        """Return the locations of the objects with an ID in one of these keywords, by ID."""
         found: dict[str, Location] = {}
         stack: list[tuple[Any, Location]] = [(self._parts[part], Location(part, ""))]
         while stack:
@@ -283,7 +286,7 @@ _LEVELS: Final = 8  # levels of references and combinations to look through for 
 
 
 def composed(references: References, schema: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-    """Yield the object schema behind references, then those in its lists of these keywords, depth first and each once."""
+    """Yield the resolved object schema, then the schemas in its lists of these keywords, depth first and each once."""
     waiting = [(schema, _LEVELS)]
     seen: set[Location] = set()
     while waiting:

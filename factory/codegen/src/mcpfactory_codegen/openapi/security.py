@@ -1,4 +1,4 @@
-"""Security: schemes reduced to how the credential travels, and which of them an operation asks for (OpenAPI 3.1 §4.8.27, §4.8.30)."""
+"""Security schemes, reduced to the way a credential is sent, and requirements (OpenAPI 3.1 §4.8.27, §4.8.30)."""
 
 from __future__ import annotations
 
@@ -59,14 +59,11 @@ class Security:
 
     @property
     def unapplied(self) -> tuple[tuple[str, ...], ...]:
-        """Return each scheme, or no credentials, as alternatives if the document defines but never uses schemes.
-
-        Return () otherwise.
-        """
+        """Return each scheme and "none" as alternatives if the document defines schemes but uses none; else ()."""
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
     def of(self, operation: Node) -> tuple[tuple[str, ...], ...]:
-        """Return the alternatives of one operation. Its own list replaces the document's, also when it is empty."""
+        """Return the alternatives of one operation. Its own list replaces the document's, even if it is empty."""
         security = operation.at("security")
         if security.value is None:
             return self._root
@@ -74,7 +71,7 @@ class Security:
         return self._alternatives(security)
 
     def scopes_of(self, operation: Node) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Return the scopes that an operation asks of each OAuth scheme; the first requirement that names the scheme counts."""
+        """Return the scopes that an operation requires, from the first requirement of each OAuth scheme."""
         asked = operation.value.get("security")
         asked = self._context.document.data.get("security") if asked is None else asked
         found: dict[str, tuple[str, ...]] = {}
@@ -99,10 +96,7 @@ class Security:
         return tuple(dict.fromkeys(found))
 
     def _apart(self, alternative: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Return the remaining alternatives if several schemes of one write the same header.
-
-        A request has each header once.
-        """
+        """Split an alternative whose schemes write the same header, because a request has each header once."""
         by_place: dict[object, list[str]] = {}
         for name in alternative:
             scheme = self._schemes[name]
@@ -110,19 +104,19 @@ class Security:
         for names in by_place.values():
             if len(names) > 1:
                 listed = " and ".join(repr(name[:80]) for name in names)
-                message = f"{listed} are asked for together, and write the same header; either is enough"
+                message = f"{listed} are required together, but write the same header; read as alternatives"
                 at = Node(self._context, None, self._section.down(names[0]))
-                at.report("security-shared", message, "name them as alternatives: `- a: []` and `- b: []`")
+                at.report("security-shared", message, "write alternatives: `- a: []` and `- b: []`")
         if prod(map(len, by_place.values())) > _MOST_WAYS:
             return [tuple(names[0] for names in by_place.values())]
         return list(product(*by_place.values()))
 
     def _merge(self) -> Mapping[str, str]:
-        """Merge schemes that obtain the same token; return the removed names, each with the one that remains.
+        """Merge schemes that obtain the same token; return the removed names, each with the remaining one.
 
-        Google describes the implicit flow and the code flow as two schemes. A scheme without a usable flow is merged
-        into the first other scheme that shares a URL with it and is also for people: both want an access token of
-        that provider. A token for an application itself (client credentials) is different, and stays separate.
+        Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host are merged if
+        at most one has usable flows, and one of these is a login: both send an access token of that provider. A token
+        for an application itself (client credentials) is different and stays separate.
         """
         same: dict[str, str] = {}
         for name, origins in self._origins.items():
@@ -140,9 +134,9 @@ class Security:
         return same
 
     def _alternative(self, requirement: Node) -> tuple[str, ...] | None:
-        """Return the schemes that are needed together; None when one of them cannot be satisfied."""
+        """Return the schemes of one alternative; None if one of them is undefined or not supported."""
         if isinstance(requirement.value, str):
-            message = "a security requirement is a text; read as the name"
+            message = "a security requirement is a string; read as the name of a scheme"
             requirement.report("security-shape", message, "write `name: []`")
             requirement = requirement.holding({requirement.value: []})
         message = "a security requirement has to be an object; left out"
@@ -226,7 +220,7 @@ def _aws_service(info: dict[str, Any]) -> str:
 
 
 def _one_token(one: ApiSecurityScheme, other: ApiSecurityScheme) -> bool:
-    """Return True if two schemes of one provider want the same token and at most one declares flows."""
+    """Return True if two schemes of one provider send the same token: at most one has flows, and one flow is a login."""
     ways_to_it = one.flows or other.flows
     people = not ways_to_it or any(flow.grant in _LOGINS for flow in ways_to_it)
     return people and not (one.flows and other.flows)
@@ -311,7 +305,7 @@ _SCHEMES: Final = {"apikey": "apiKey", "oauth": "oauth2", "oauth2.0": "oauth2", 
 
 
 def _normalized_scheme(scheme: Node) -> Node:
-    """Return a security scheme in the specification's words: `type: basic`, `bearer` and `apikey` are read."""
+    """Return a security scheme with valid values: `type: basic`, `bearer` and `apikey` are corrected."""
     node, kind = scheme.value, scheme.value.get("type")
     if not isinstance(kind, str):
         return scheme
@@ -323,7 +317,7 @@ def _normalized_scheme(scheme: Node) -> Node:
             intended["in"] = node["in"].lower()
     if intended != node:
         changed = ", ".join(f"{key}: {intended[key]}" for key in intended if intended[key] != node.get(key))
-        scheme.report("security-shape", f"the scheme is written in other words; read as {changed[:120]}")
+        scheme.report("security-shape", f"the scheme has nonstandard values; read as {changed[:120]}")
     return scheme.holding(intended)
 
 

@@ -1,7 +1,7 @@
-"""Servers: absolute base URLs with their variables filled in (OpenAPI 3.1 §4.8.5, §4.8.6), and the root.
+"""Servers: absolute base URLs with the defaults of their variables (OpenAPI 3.1 §4.8.5, §4.8.6), and the root.
 
 Operations reference servers by URL in a document, and by name after `settle_servers`. Any spelling of the root's URL
-is the root; the others get separate names (`naming.variables`).
+is the root; other servers get names (`naming.variables`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def root_servers(root: Node) -> tuple[str, ...]:
-    """Return the usable servers of the document. A document without servers means the address that it came from."""
+    """Return the usable servers of the document; without any, the URL that the document came from."""
     servers = root.at("servers")
     if root.context.spec.shape == "2":
         urls = swagger2.server_urls(root)
@@ -46,30 +46,30 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
     A leading sandbox stays first, and is reported.
     """
     real = next((url for url in urls if not is_mock(url) and not is_sandbox(url)), "")
-    # A server on the user's machine is theirs: its key must not be sent elsewhere.
+    # A loopback server is the user's own, and its key must not be sent elsewhere.
     if not real or urls[0] == real or is_loopback(urls[0]):
         return urls
     first = Node(servers.context, None, servers.location.down(0))
-    said = f"the first address, {urls[0][:200]}, is "
+    said = f"the first server URL, {urls[0][:200]}, is "
     if is_sandbox(urls[0]):
         hint = f"set the BASE_URL variable of the server to {real[:200]} for real data"
         first.report("server-mock", f"{said}a sandbox, and is used", hint)
         return urls
-    message = f"{said}a mock or an example; {real[:200]} is used, unless the server was made with the other"
+    message = f"{said}a mock or an example; {real[:200]} is used, except by existing servers with the first one"
     first.report("server-mock", message, "write the address of the API first")
     return (real, *(url for url in urls if url != real))
 
 
 def report_rootless(root: Node, assumed: str) -> None:
-    """Report that the document names no root. `assumed` is used instead, unless it is ""."""
-    message = "the document does not say at which address the API is"
+    """Report that the document has no root URL. `assumed` is used instead, unless it is ""."""
+    message = "the document does not contain the base URL of the API"
     if assumed:
-        message += f"; taken to be {assumed[:200]}, as most operations say"
+        message += f"; {assumed[:200]} is used, as in most operations"
     root.report("server-missing", message, _HINT)
 
 
 def own_server(owners: tuple[Node, ...], roots: tuple[str, ...]) -> str:
-    """Return the URL of the operation's own server, else the path's; "" if neither has one, or the root is among them."""
+    """Return the URL of the operation's server, else the path's; "" if there is none, or if the root is among them."""
     root = roots[0] if roots else ""
     for owner in owners:
         if owner.context.spec.shape == "2":
@@ -97,7 +97,7 @@ def _listed(servers: Node) -> list[tuple[str, Node]]:
         if server is None:
             continue
         if isinstance(server.value, str):
-            one.report("server-invalid", "a server is a text; read as its `url`", "write `- url: …`")
+            one.report("server-invalid", "a server is a string; read as its `url`", "write `- url: …`")
             server = server.holding({"url": server.value})
         if not isinstance(server.table.get("url"), str):
             one.report("server-invalid", "a server has to be an object with a `url`; ignored")
@@ -146,7 +146,7 @@ def _absolute(url: str, at: Node, root: str) -> str:
 
 
 def _joined(url: str, at: Node, root: str) -> str:
-    """Return the absolute form of a URL; "" (and a problem) if the missing parts are unknown."""
+    """Return the absolute form of a URL; "" (and a problem) if it is relative to an unknown URL."""
     source, shown = at.context.document.source, repr(url[:200])
     if urlsplit(url).scheme:
         if not _LOCAL_PORT.match(url):
@@ -161,7 +161,7 @@ def _joined(url: str, at: Node, root: str) -> str:
     if urlsplit(source).scheme in {"http", "https"}:
         return urljoin(source, url)
     if root:
-        at.report("server-relative", f"{shown} is relative; read from {root}", "write an absolute URL")
+        at.report("server-relative", f"{shown} is relative; resolved against {root}", "write an absolute URL")
         return urljoin(root, url)
     at.report("server-relative", f"{shown} is relative, and the document comes from a file", _HINT)
     return ""
@@ -171,7 +171,7 @@ def _joined(url: str, at: Node, root: str) -> str:
 class SettledServers:
     """Result of `settle_servers`.
 
-    `assumed` is the root if only some operations name it and the others name no server; "" otherwise.
+    `assumed` is the root if only some operations name it and others name no server, else "".
     """
 
     root: tuple[str, ...]
@@ -181,11 +181,11 @@ class SettledServers:
 
 
 def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *, stated: bool) -> SettledServers:
-    """Return the root, the other servers by name, and the operations with names in place of URLs.
+    """Return the root, the other servers by name, and the operations with server names instead of URLs.
 
-    A root that the document does not state is replaced by the most common server if every operation names a server.
-    If roots are missing entirely, more than half of the operations must name that server. Operations have the URL of
-    their server, "" for the root. Roots that are not `stated` are the URL that the document came from.
+    `operations` have the URL of their server, "" for the root. Roots that are not `stated` are only the URL that the
+    document came from; the most common server replaces them if every operation names a server. Without any root, it is
+    enough that more than half of the operations name that server.
     """
     same = _spellings({operation.server for operation in operations if operation.server})
     operations = [dataclasses.replace(one, server=same[one.server]) if one.server else one for one in operations]
@@ -209,7 +209,7 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
 
 
 def _spellings(urls: Collection[str]) -> dict[str, str]:
-    """Return the preferred spelling of each URL: the same server has several spellings, and https wins over http."""
+    """Return the preferred spelling of each URL, because a server can have several: https before http, then the shortest."""
     found: dict[str, str] = {}
     for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
         found[url] = next((other for other in found.values() if is_same_server(url, other)), url)

@@ -1,8 +1,8 @@
-"""Shared schemas: the ones that need a separate form for a direction, and the name of each form.
+"""Shared schemas: detection of those with different forms for requests and responses, and the name of each form.
 
-`readOnly` properties are not sent (they are removed from request schemas), `writeOnly` ones are not returned (OpenAPI
-3.1 section 4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if it, or
-a schema that it references, hides a property in that direction; that is decided once per schema, in linear time.
+`readOnly` properties are removed from request schemas, `writeOnly` ones from response schemas (OpenAPI 3.1 section
+4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if it, or a schema that
+it references, hides a property in that direction. This is computed once per schema, in linear time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _FLAG_LEVELS: Final = 10  # references and allOf levels to look through for the 
 
 
 class Visibility:
-    """Says for one document which properties are hidden in which direction."""
+    """Properties of one document that are hidden in a direction."""
 
     def __init__(self, references: References, raws: Iterator[bytes]) -> None:
-        """`raws`: the bytes of all parts. A document that never says `readOnly` needs no scan for it."""
+        """Prepare the scan. `raws` are the bytes of all parts; if they do not contain a flag, it is not searched for."""
         self._references = references
         text = list(raws)
         self._used: frozenset[Direction] = frozenset(
@@ -36,11 +36,11 @@ class Visibility:
         self._differs: dict[Location, set[Direction]] = {}
 
     def hides(self, schema: Any, location: Location, direction: Direction) -> bool:
-        """Is a property with this schema left out in this direction?"""
+        """Return True if a property with this schema is left out in this direction."""
         return direction in self._used and self._flagged(schema, location, _FLAGS[direction], _FLAG_LEVELS)
 
     def hidden_in(self, schema: Any, location: Location, direction: Direction) -> frozenset[str]:
-        """Return the names of properties that a schema hides, also by way of its `allOf` and references."""
+        """Return the names of hidden properties of a schema, including those in its `allOf` and references."""
         if direction not in self._used:
             return frozenset()
         names: set[str] = set()
@@ -48,7 +48,7 @@ class Visibility:
         return frozenset(names)
 
     def differs(self, target: LocatedNode, direction: Direction) -> bool:
-        """Return True if this shared schema differs in this direction from its text in the document."""
+        """Return True if this shared schema has a separate form for this direction."""
         if direction not in self._used:
             return False
         if target.location not in self._differs:
@@ -81,7 +81,7 @@ class Visibility:
             self._collect(*part, direction, names, levels - 1)
 
     def _scan(self, first: LocatedNode) -> None:
-        """Look at everything that `first` reaches and was not looked at, then let "differs" flow back along references."""
+        """Scan all unscanned schemas that `first` reaches, then propagate "differs" to the schemas that refer to them."""
         users: dict[Location, list[Location]] = {}
         flowing: list[tuple[Location, Direction]] = []
         waiting = [first]
@@ -105,7 +105,7 @@ class Visibility:
                 flowing.extend((user, direction) for user in users.get(location, ()))
 
     def _walk(self, target: LocatedNode) -> Iterator[tuple[Direction, LocatedNode]]:
-        """Inside one schema: (direction, _) for each hidden property, ("", target) for each reference."""
+        """Yield (direction, _) for each hidden property of one schema, and ("", target) for each reference."""
         stack: list[LocatedNode] = [target]
         while stack:
             node, location = stack.pop()
@@ -153,10 +153,10 @@ _GENERIC: Final = frozenset(
 
 
 class SchemaNames:
-    """Names every (location, variant) once."""
+    """Unique names of schemas, by (location, variant)."""
 
     def __init__(self, named: Any, pointer: str) -> None:
-        """Reserve the names in `named`, the document's own map of schemas at `pointer`."""
+        """Reserve the names in `named`, the document's map of schemas at `pointer`."""
         self._names: dict[tuple[Location, Variant], str] = {}
         self._taken: set[str] = set()
         if isinstance(named, dict):
@@ -165,7 +165,7 @@ class SchemaNames:
                 self._names[location, ""] = self._unique(str(key))
 
     def claim(self, location: Location, variant: Variant) -> str:
-        """Return the name of a schema; the same one each time."""
+        """Return the name of a schema. The first call chooses it."""
         if (known := self._names.get((location, variant))) is not None:
             return known
         wanted = f"{self.claim(location, '')}_{variant}" if variant else _wanted_name(location)
@@ -196,7 +196,7 @@ def _wanted_name(location: Location) -> str:
 
 
 class SharedSchemas:
-    """Names each form of a schema that others refer to, once; what was named waits to be translated."""
+    """Names of all referenced schemas, and the queue of those to translate."""
 
     def __init__(self, names: SchemaNames, visibility: Visibility) -> None:
         self._names = names
@@ -214,29 +214,32 @@ class SharedSchemas:
         return name
 
 
-# --- References that apply schemas to the same value in a circle: no validator would ever finish with them ---
+# --- cycles of references that apply to the same value: validators would not terminate ---
 #
-# A cycle through `properties` or `items` is fine (the value gets smaller on the way). One through `$ref`, `allOf`, `oneOf`
-# and the like is not. The usual one is inheritance written twice: Pet has `oneOf: [Cat, Dog]`, and Cat has
-# `allOf: [Pet, …]`. What Cat means is Pet's own properties, so it is given Pet without the choice (`Pet_base`); any
-# other cycle loses the reference that closes it.
+# A cycle through `properties` or `items` is allowed, because each step descends into the value. A cycle through `$ref`,
+# `allOf`, `oneOf` and similar keywords is not. The usual case is inheritance written twice: Pet has
+# `oneOf: [Cat, Dog]`, and Cat has `allOf: [Pet, …]`. Cat means only Pet's properties here, so it refers to a copy of Pet
+# without the `oneOf` (`Pet_base`). Other cycles lose the reference that closes them.
 
 
 Definitions = dict[str, JsonSchema]
 
 
 def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
-    """Change `schemas` in place. `new_name` names the base of a schema; `report` takes the name of the schema that lost a reference."""
+    """Break the cycles of `schemas` in place.
+
+    `new_name` returns the name for the base of a schema. `report` is called with each schema that lost a reference.
+    """
     _separate_bases(schemas, new_name)
     for name, use in _back_references(schemas):
-        use.holder.pop("$ref", None)  # a base shares parts with the schema that it was made from
+        use.holder.pop("$ref", None)  # may be missing already, because a base shares parts with its original
         if use.negated:
-            use.holder["not"] = {}  # under `not`, accepting nothing is what accepts anything
+            use.holder["not"] = {}  # below `not`, a part must accept nothing to accept every value
         report(name)
 
 
 class _AppliedReference(NamedTuple):
-    """A reference that applies to the same value: the object that holds it, what it names, and how it is applied."""
+    """A reference that applies to the same value: the object that contains it, its target, and how it is applied."""
 
     holder: dict[str, Any]
     target: str
@@ -279,7 +282,7 @@ def _inplace(schema: JsonSchema) -> Iterator[_AppliedReference]:
 
 
 def _components(schemas: Definitions) -> dict[str, int]:
-    """Return the schemas that lie on a cycle, each with the number of its strongly connected component (Kosaraju)."""
+    """Return the schemas on cycles, with the number of their strongly connected component (Kosaraju's algorithm)."""
     graph = {
         name: [use.target for use in _inplace(schema) if use.target in schemas] for name, schema in schemas.items()
     }
@@ -318,7 +321,7 @@ def _finished(graph: dict[str, list[str]]) -> list[str]:
 
 
 def _back_references(schemas: Definitions) -> list[tuple[str, _AppliedReference]]:
-    """Return the references that close a cycle, seen depth first."""
+    """Return the references that close a cycle, in depth-first order."""
     back_references: list[tuple[str, _AppliedReference]] = []
     done: set[str] = set()
     for start in schemas:

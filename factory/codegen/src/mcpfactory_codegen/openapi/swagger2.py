@@ -1,7 +1,4 @@
-"""Conversion of Swagger 2.0 to the shapes of OpenAPI 3, one object at a time while a document is read.
-
-Pointers remain those of the document.
-"""
+"""Conversion of Swagger 2.0 objects to OpenAPI 3, one at a time while a document is read, with unchanged pointers."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ _IN_PARAMETER: Final = frozenset(
         "properties", "additionalProperties", "allOf", "anyOf", "oneOf",
     }
 )  # fmt: skip
-"""Schema keywords in the parameter itself (Swagger 2.0, Parameter Object), and common additions to them."""
+"""Schema keywords of the Parameter Object (Swagger 2.0), and common additions to them."""
 
 _COLLECTION: Final[dict[str, tuple[QueryStyle, bool]]] = {
-    # collectionFormat → style, explode. In path and header only csv exists, and that is the default there.
+    # collectionFormat → style, explode. Only csv exists in path and header, where it is also the default.
     "csv": ("form", False),
     "ssv": ("spaceDelimited", False),
     "tsv": ("tabDelimited", False),
@@ -72,7 +69,7 @@ def server_urls(root: Node, schemes: Any = None) -> list[tuple[str, Node]]:
     base = base if isinstance(base, str) else ""
     if isinstance(host, str) and (found := re.match(r"(https?)://([^/]+)(/.*)?", host.strip())):
         message = f"the host {host[:200]!r} has a scheme or a path; read as {found[2]!r}"
-        root.at("host").report("server-invalid", message, "write the host alone")
+        root.at("host").report("server-invalid", message, "write only the host")
         host = found[2] + (found[3] or "").rstrip("/")
         schemes = schemes or [found[1]]
     if not isinstance(host, str) or not host:

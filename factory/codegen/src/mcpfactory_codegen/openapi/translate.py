@@ -1,11 +1,10 @@
 """Translation of one schema of a document to JSON Schema 2020-12.
 
-The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemas`. Nothing is expanded,
-so the cost depends only on the size of the written schema.
+The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemas`. References are not
+expanded, so the cost depends only on the size of the written schema.
 
-Taken literally, `additionalProperties: false` allows only the `properties` written in the same object, so a value
-cannot have both those and the ones that `allOf` adds. Many validators do not support `unevaluatedProperties`, so such
-an object is left open.
+By the specification, `additionalProperties: false` excludes properties that `allOf` adds to the same object. Authors
+rarely mean that, and many validators do not support `unevaluatedProperties`, so the keyword is dropped there.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, reference_to
 
 
 class ClosedObjectOpener:
-    """Opener of closed objects to which other parts of the same value add properties, for one document.
+    """Drops `additionalProperties: false` if other schemas of the same value add properties. One per document.
 
-    `siblings`: keywords next to a `$ref` count.
+    `siblings`: keywords next to a `$ref` apply.
     """
 
     def __init__(self, references: References, problems: ProblemCollector, *, siblings: bool) -> None:
@@ -48,7 +47,7 @@ class ClosedObjectOpener:
     def look(self, node: dict[str, Any], location: Location) -> None:
         """Open the closed objects among the one at `location` and its `allOf`, if necessary; report each once."""
         if node.get("additionalProperties") is not False and not node.keys() & {"allOf", "$ref"}:
-            return  # nothing else applies, as to most objects
+            return  # the common case
         whole = LocatedNode(node, location)
         closed = [part for part in self._applied(whole, "allOf") if part.node.get("additionalProperties") is False]
         if not closed:
@@ -73,13 +72,13 @@ class ClosedObjectOpener:
         for out in self._closed.pop(location, ()):
             out.pop("additionalProperties", None)
         message = (
-            f"`additionalProperties: false` would refuse {', '.join(more)[:200]}, which the same value has; dropped"
+            f"`additionalProperties: false` excludes {', '.join(more)[:200]} of other parts of the schema; dropped"
         )
         hint = "write `unevaluatedProperties: false` around the composition (3.1), or list all properties here"
         self._problems.add("schema-closed-object", str(location.down("additionalProperties")), message, hint)
 
     def _applied(self, whole: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the objects that apply to the value, through references and the lists of these keywords; each once."""
+        """Yield the objects that apply to the same value, by references or the lists of these keywords; each once."""
         waiting = [whole]
         seen: set[Location] = set()
         while waiting:
@@ -98,7 +97,7 @@ class ClosedObjectOpener:
 
 
 def _demanded(node: dict[str, Any]) -> set[str]:
-    """Return the required properties that a closed object does not declare."""
+    """Return required properties that are not declared in a closed object."""
     required = node.get("required")
     places = node.get("properties")
     if not isinstance(required, list) or node.get("patternProperties"):
@@ -123,13 +122,13 @@ Object = dict[str, Any]
 
 
 class TranslationContext(NamedTuple):
-    """Current position of the translator: location, direction, and constraints from the enclosing schemas."""
+    """Location of the translated schema, its direction, and constraints from enclosing schemas."""
 
     location: Location
     direction: Direction
     depth: int = 0
     hidden: frozenset[str] = frozenset()
-    """Properties that an enclosing `allOf` hides: they cannot be required."""
+    """Properties that an enclosing `allOf` hides, so they cannot be required."""
 
     def down(self, *tokens: str | int) -> TranslationContext:
         """Return the context of a subschema."""
@@ -137,7 +136,7 @@ class TranslationContext(NamedTuple):
 
 
 class Schemas:
-    """Translates the schemas of one document."""
+    """Translator of the schemas of one document."""
 
     def __init__(
         self, spec: SpecVersion, references: References, visibility: Visibility, problems: ProblemCollector
@@ -157,14 +156,14 @@ class Schemas:
         self._named = SharedSchemas(self._names, visibility)
 
     def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
-        """Return the schema of a parameter, body or response. One location gives one (shared, not to be changed) result."""
+        """Return the schema of a parameter, body or response. Do not change it: it is cached by location."""
         key = (location, direction)
         if key not in self._inline:
             self._inline[key] = self._schema(node, TranslationContext(location, direction))
         return self._inline[key]
 
     def shared(self) -> dict[str, JsonSchema]:
-        """Return the referenced schemas, sorted by name. Call it once, after everything is translated."""
+        """Return the referenced schemas, sorted by name. Call it once, after all translations."""
         shared: dict[str, JsonSchema] = {}
         while self._named.waiting:
             name, target, direction = self._named.waiting.pop()
@@ -175,9 +174,9 @@ class Schemas:
     def _report_cycle(self, name: str) -> None:
         location = self._named.locations.get(name, "")
         message = (
-            f"the schema {name!r} is defined by itself without end; the reference that closes the circle was dropped"
+            f"the schema {name!r} is defined by itself in a cycle; the reference that closes the cycle was dropped"
         )
-        hint = "write out one of the schemas instead of referring to it"
+        hint = "write out one of the schemas instead of its reference"
         self._problems.add("schema-cycle", str(location), message, hint)
 
     def _schema(self, node: Any, context: TranslationContext) -> JsonSchema:
@@ -185,12 +184,12 @@ class Schemas:
             return node
         if isinstance(node, str) and node.lower() in {"true", "false", *TYPES}:
             intended = node.lower()
-            message = f"there is the text {node!r} where a schema should be; read as {intended}"
+            message = f"the string {node!r} is not a schema; read as {intended}"
             self._report("schema-invalid", context.location, message)
             return {"type": intended} if intended in TYPES else intended == "true"
         if not isinstance(node, dict):
             kind = "a list" if isinstance(node, list) else "null" if node is None else f"{str(node)[:40]!r}"
-            message = f"there is {kind} where a schema should be; anything is accepted"
+            message = f"{kind} is not a schema; anything is accepted"
             self._report("schema-invalid", context.location, message)
             return {}
         if not self._within_bounds(context):
@@ -207,8 +206,8 @@ class Schemas:
     def _within_bounds(self, context: TranslationContext) -> bool:
         self._left -= 1
         if self._left < 0:
-            message = "the schemas of this document reach into each other too often; from here on anything is accepted"
-            hint = "give shared schemas names instead of referring to parts of others"
+            message = "the references of this document expand to too many schemas; anything is accepted from here on"
+            hint = "reference named schemas instead of parts of other schemas"
             self._report("schema-budget", Location("", ""), message, hint)
             return False
         if context.depth > _DEEP:
@@ -237,7 +236,7 @@ class Schemas:
         return allow_null(result) if _nullable(node) else result
 
     def _intended(self, reference: str, location: Location) -> LocatedNode:
-        """Return the target of a reference. `#` is the enclosing named schema, never the whole API document."""
+        """Return the target of a reference. `#` is the enclosing named schema, not the whole API document."""
         if reference != "#" or location.part:
             return self._references.resolve(reference, location)
         tokens = location.pointer.split("/")
@@ -247,7 +246,7 @@ class Schemas:
         raise UnresolvedError("reference-dangling", "the reference '#' means the whole document, which is not a schema")
 
     def _last(self, target: LocatedNode) -> LocatedNode:
-        """Return the target behind schemas that are only references: A → B → C is C."""
+        """Return the last target of a chain of schemas that are only references: C for A → B → C."""
         seen = {target.location}
         while isinstance(target.node, dict) and len(target.node) == 1 and isinstance(target.node.get("$ref"), str):
             target = self._references.resolve(target.node["$ref"], target.location)
@@ -260,8 +259,8 @@ class Schemas:
     def _report_siblings(self, beside: Object, location: Location) -> None:
         lost = sorted(key for key in beside if key not in _HARMLESS and not key.startswith("x-"))
         if lost:
-            message = f"{', '.join(lost)[:200]} beside a $ref does not count in this version and was dropped"
-            self._report("reference-siblings", location, message, "put the reference and the rest into an allOf")
+            message = f"{', '.join(lost)[:200]} next to a $ref has no effect in this version; dropped"
+            self._report("reference-siblings", location, message, "move the reference and the rest into an allOf")
 
     def _object(self, node: Object, context: TranslationContext) -> Object:
         if context.direction and "allOf" in node:
@@ -285,7 +284,7 @@ class Schemas:
             elif holds == "map":
                 self._map(out, key, value, context)
             elif key == "type":
-                out["type"] = None  # keeps its position; normalized below, as it depends on the rest
+                out["type"] = None  # keeps the position of the key; set below, because it depends on other keywords
             elif key in MEANINGS and isinstance(value, list | dict):
                 out[key] = value
             elif key not in DROPPED and not key.startswith("x-"):
@@ -315,7 +314,7 @@ class Schemas:
             out[key] = SCALARS[key](value)
         except ValueError as error:
             elsewhere = value is False or (key == "required" and _read_elsewhere(value, location))
-            if value is not None and not elsewhere:  # empty YAML keys are harmless
+            if value is not None and not elsewhere:  # None: a YAML key without a value
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
                 self._report(code, location.down(key), f"{key!r} was dropped: {error}")
 
@@ -338,8 +337,8 @@ class Schemas:
         at = context.down(key)
         value, location = self._references.mapping(value, at.location)
         if location != at.location:
-            message = f"{key!r} is a reference as a whole, which only schemas can be; it was followed"
-            hint = "write the properties out, or put the schema into an allOf"
+            message = f"{key!r} must not be a reference as a whole; the reference was followed"
+            hint = "write out the properties, or move the schema into an allOf"
             self._report("schema-keyword", at.location, message, hint)
             at = at._replace(location=location)
         if not isinstance(value, dict):
@@ -371,29 +370,29 @@ class Schemas:
             del out["required"]
 
     def _required_elsewhere(self, out: Object, node: Object, location: Location) -> None:
-        """Convert `required: name`, and `required: true` in a property, to a list of names."""
+        """Convert `required: name` and `required: true` of a property to a list of names."""
         properties = node.get("properties")
         properties = properties if isinstance(properties, dict) else {}
         names = list(out.get("required", ()))
         if isinstance(node.get("required"), str) and node["required"] in properties:
             names.append(node["required"])
-            message = "`required` is a text; read as a list of one name"
+            message = "`required` is a string; read as a list of one name"
             self._report("schema-required", location.down("required"), message)
         for name, one in properties.items():
             if isinstance(one, dict) and one.get("required") in (True, "true"):
                 names.append(name)
-                message = f"the property {name[:80]!r} says `required: true`; read as required by the object"
+                message = f"the property {name[:80]!r} has `required: true`; read as required by the object"
                 self._report("schema-required", location.down("properties", name), message, "write `required: [name]`")
         if names:
             out["required"] = list(dict.fromkeys(names))
 
-    # `discriminator` (OpenAPI 3.1 section 4.8.25): JSON Schema needs the value of each branch in the branch itself.
+    # JSON Schema has no `discriminator` (OpenAPI 3.1 section 4.8.25), so each branch must declare its own value.
 
     def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
         """Add the discriminator value to the branches of `out` that do not declare it themselves.
 
-        `node` is the schema as written at `location`, `out` its translation. The values are those of `mapping`; for a
-        named schema that it omits, the value is the schema's name. Branches that are not references are unchanged.
+        `node` is the schema as written at `location`, `out` its translation. The values are in `mapping`; the value of
+        a schema that it omits is the schema's name. Branches that are not references are unchanged.
         """
         discriminator = node["discriminator"]
         name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
@@ -465,6 +464,6 @@ def _nullable(node: Object) -> bool:
 
 
 def _own_name(reference: str, prefix: str) -> list[str]:
-    """Return the name of the schema that a reference names directly."""
+    """Return the schema name in a reference to a named schema; [] for other references."""
     name = reference.removeprefix(prefix)
     return [name] if reference.startswith(prefix) and not set("/~%") & set(name) else []

@@ -1,6 +1,6 @@
-"""XML Objects: how values of a body are written as XML, and which elements of a response are list items.
+"""XML Objects: XML form of the values of a body, and list items in XML responses.
 
-An answer with one item looks like an answer with an object: only the document tells them apart.
+Only the document tells a list with one item from an object.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mcpfactory_runtime.schemas.walk import unescape
 from mcpfactory_runtime.upstream.operation import Xml, is_xml_name
 
 _LEVELS: Final = 8  # levels of `allOf` and references that are read for an XML Object
-_DEEP: Final = 60  # schemas written inside each other
+_DEEP: Final = 60  # nested schemas
 _KINDS: Final = frozenset({"element", "attribute", "text", "cdata", "none"})
 _STRUCTURED: Final = frozenset({"properties", "additionalProperties", "items", "prefixItems"})
 _PLAIN: Final = Xml()
 
 
 def has_structure(schema: Node) -> bool:
-    """Return True if values of a schema are objects or lists, or can be."""
+    """Return True if values of a schema can be objects or lists."""
     for part in schema.composed("allOf", "oneOf", "anyOf"):
         kind = part.value.get("type")
         kinds = kind if isinstance(kind, list) else [kind]
@@ -35,14 +35,14 @@ def has_structure(schema: Node) -> bool:
 
 
 def as_xml(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body with the XML that its object or list becomes, or as one text if its root has no name."""
+    """Return a body with the XML form of its value; as one text argument if its root element has no name."""
     reader = _XmlReader()
     root = reader.node(schema, 0)
     name = root.name or _component(schema.follow())
     if name:
         root, shapes = _pruned(replace(root, name=name, kind="element", wrapped=False), reader.shapes())
         return replace(body, xml=root, shapes=shapes)
-    message = "the document does not name the root element of this body, so its XML has to be given as one text"
+    message = "the root element of this body has no name, so the body is one text argument with XML"
     schema.report("body-xml", message, "write `xml: {name: …}` in the schema, or give the schema a name")
     return replace(body, schema={"type": "string", "description": "The body as XML."}, example=None)
 
@@ -55,7 +55,7 @@ def _component(schema: Node) -> str:
 
 
 class _XmlReader:
-    """Reads one body. Each referenced schema becomes a shape once, so that cycles end and nothing is multiplied."""
+    """Reader of one body. Each referenced schema becomes one shape, so that cycles terminate."""
 
     def __init__(self) -> None:
         self._names: dict[Location, str] = {}
@@ -63,7 +63,7 @@ class _XmlReader:
         self._shapes: dict[str, Xml] = {}
 
     def shapes(self) -> dict[str, Xml]:
-        """Return the members and items of everything that was referred to."""
+        """Return the members and items of all referenced schemas."""
         while self._waiting:
             target = self._waiting.pop()
             self._shapes[self._names[target.location]] = self._parts(target, 0)
@@ -112,13 +112,13 @@ class _XmlReader:
 
 
 def _is_usable(key: str, written: Node) -> bool:
-    """Return True unless XML cannot have the name or prefix."""
+    """Return True unless the value is an invalid XML name or prefix."""
     value = written.value
     if key not in {"name", "prefix"} or value in (None, ""):
         return True
     if isinstance(value, str) and is_xml_name(value) and not (key == "prefix" and ":" in value):
         return True
-    written.report("body-xml", f"{str(value)[:80]!r} is no {key} that XML can have; ignored")
+    written.report("body-xml", f"{str(value)[:80]!r} is not a valid {key} in XML; ignored")
     return False
 
 
@@ -151,8 +151,8 @@ def _without(xml: Xml, empty: set[str]) -> Xml:
     )
 
 
-_MOST_SCHEMAS: Final = 1_000
-_MOST: Final = 200  # lists of one answer
+_MOST_SCHEMAS: Final = 1_000  # schemas read for one response
+_MOST: Final = 200  # lists in one response
 
 
 def xml_lists(schema: Node) -> tuple[tuple[str, str], ...]:
@@ -227,7 +227,7 @@ def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
 
 
 def _layers(schema: Node) -> list[Node]:
-    """Return the objects among a schema, what it refers to, and the parts of its `allOf`, each once."""
+    """Return a schema, its references and the parts of its `allOf`, without those that are not objects; each once."""
     found: dict[Location, Node] = {}
     waiting = deque([(schema, _LEVELS)])
     while waiting:

@@ -1,1 +1,1 @@
-"""From bytes to data: files and URLs with bounds, JSON and YAML, overlays, and the line of each value."""
+"""Reading of API documents: files and URLs, JSON and YAML, overlays, and line numbers."""

@@ -1,7 +1,7 @@
-"""API documents from a file or a URL, with the files that they refer to.
+"""Loading of API documents from a file or URL, with the files that they reference.
 
-Later steps read nothing else. Files are found by following `$ref`s, and only below the folder of the document; URLs
-only on hosts that the caller allows.
+Later steps read no further files. Referenced files must be below the folder of the document, referenced URLs on hosts
+that the caller allows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _log: Final = logging.getLogger(__name__)
-_SECONDS: Final = 30.0
+_SECONDS: Final = 30.0  # timeout of a request
 _URL_HINT: Final = "use a URL such as https://api.example.com/openapi.json"
 _PORTS: Final = {"http": 80, "https": 443}
 _BESIDES: Final[ContextVar[Collection[str] | None]] = ContextVar("besides", default=None)
@@ -75,17 +75,16 @@ def public_only(besides: Collection[str] = ()) -> Iterator[None]:
 
 
 def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[bytes, str]:
-    """GET `url`; return the body and its URL after redirects.
+    """Return the body of `url` and the final URL after redirects.
 
-    Every redirect must stay on `http`/`https`, must not downgrade from https to http, and must point to one of
-    `allowed_hosts` (`host` or `host:port`): a document's server must not be able to send us to an address of its
-    choice.
+    Redirects must point to one of `allowed_hosts` (`host` or `host:port`), so that a remote server cannot redirect to
+    internal addresses. They must not downgrade from https to http, or use other schemes.
 
     Raises:
         FetchError: refused, unreachable, a status other than 200, or larger than `max_bytes`.
     """
     _check(url, allowed_hosts)
-    import httpx  # noqa: PLC0415  # only reading from a URL may pay for it
+    import httpx  # noqa: PLC0415  # slow, and only needed for URLs
 
     try:
         with httpx.Client(timeout=_SECONDS, follow_redirects=False) as client:
@@ -132,7 +131,10 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
 
 
 def _dialled(url: str) -> tuple[str, dict[str, Any]]:
-    """Return the URL to connect to, with headers and options. A checked address replaces a name that could resolve differently later."""
+    """Return the URL to connect to, with headers and options.
+
+    In `public_only`, the host is replaced by its checked address, because it could resolve differently later.
+    """
     headers = {"Accept": "application/json, application/yaml, */*"}
     parts, besides = urlsplit(url), _BESIDES.get()
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
@@ -166,7 +168,7 @@ def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
 
 
 MAX_BYTES: Final = 64_000_000
-"""Bytes of a document with all its files; the largest known public one has 37 MB."""
+"""Limit for the bytes of a document with all its files; the largest known public one has 37 MB."""
 MAX_FILES: Final = 5_000
 
 _OTHER_FILE: Final = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
@@ -191,10 +193,9 @@ class Part:
 class Document:
     """An API document. `source` is the path or URL as given (after redirects).
 
-    `main` names the document itself among `parts`, whose keys are paths relative to the folder that may be read (for a
-    URL: absolute URLs). A document in one file has one part. `refused` holds references to files that were not read,
-    each with the reason; whether that matters is known only where the reference is used. `overlays` are those whose
-    actions `data` has in it already, by the names that problems call them.
+    `parts` are its files, by path relative to the root folder or by absolute URL; `main` is the key of the document
+    itself. `refused` has the files that were not read, each with the reason, which is reported if a reference uses the
+    file. `overlays` are the overlays that were applied to `data`, by their names in problems.
     """
 
     data: dict[str, Any]
@@ -227,13 +228,13 @@ def load(
 
 
 def join_reference(base: str, reference: str) -> str:
-    """Return the part that a reference in the part `base` names. It may leave the folder (`../…`)."""
+    """Return the name of the part that a reference in the part `base` points to. It can be outside the folder (`../…`)."""
     if is_web_address(reference):
         return reference
     if is_web_address(base):
         try:
             return urljoin(base, reference)
-        except ValueError:  # an invalid host, which is reported when it is read
+        except ValueError:  # an invalid host, reported when the part is read
             return f"{base.partition(':')[0]}:{reference}"
     if reference.startswith("/"):
         return reference
@@ -243,15 +244,15 @@ def join_reference(base: str, reference: str) -> str:
 def _elsewhere(source: str) -> str:
     """Return a hint for a missing file: the source can be a URL without a scheme."""
     is_address = re.match(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?/", source) and not source.startswith(".")
-    return f"check the path; an address begins with its scheme: http://{source}" if is_address else "check the path"
+    return f"check the path; for a URL, write its scheme: http://{source}" if is_address else "check the path"
 
 
 class _RefusedError(Exception):
-    """Error for a part that will not be read; the text gives the reason."""
+    """Error for a part that must not be read; the text is the reason."""
 
 
 class _PartLoader:
-    """Reads the parts of one document: files below one folder, and URLs on allowed hosts."""
+    """Reader of the parts of one document: files below one folder, and URLs on allowed hosts."""
 
     def __init__(self, source: str | Path, root: Path | None, allowed_hosts: Collection[str]) -> None:
         self.source = self.main = str(source)
@@ -386,7 +387,7 @@ def _assumed(data: dict[str, Any], problems: ProblemCollector) -> dict[str, str]
     """Return the version field of a document that has paths but no version, by keywords of Swagger 2.0."""
     old = {"definitions", "securityDefinitions", "basePath", "host", "schemes", "consumes", "produces"} & data.keys()
     key, version = ("swagger", "2.0") if old else ("openapi", "3.1.0")
-    message = f"neither `openapi` nor `swagger` is there; read as {version}"
+    message = f"neither `openapi` nor `swagger` is present; read as {version}"
     problems.add("version-unknown", "", message, f"write `{key}: {version}` at the top")
     return {key: version}
 

@@ -1,6 +1,6 @@
-"""Line numbers of JSON pointers into a text, so that a problem can be found in an editor.
+"""Line numbers of JSON pointers into a text, for problems.
 
-The text is parsed again, but only if there are problems, and only the requested lines are kept.
+The text is parsed again if there are problems, and only the requested lines are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcpfactory_runtime.schemas.walk import unescape
 _BETWEEN: Final = re.compile(r"[\s,:]*")
 
 Event = tuple[str, str, int]
-"""`{`, `[`, `}` (the end of either) or `s` for a scalar; its text; and the line where it starts."""
+"""`{`, `[`, `}` (the end of both) or `s` for a scalar; its text; and the line of its start."""
 _SIGNS: Final = {
     yaml.ScalarEvent: "s", yaml.AliasEvent: "s", yaml.MappingStartEvent: "{", yaml.SequenceStartEvent: "[",
     yaml.MappingEndEvent: "}", yaml.SequenceEndEvent: "}",
@@ -80,7 +80,7 @@ def find_line_numbers(part: Part, pointers: Iterable[str]) -> dict[str, int]:
         return _walk(_yaml(text), root)
     try:
         offsets = _Json(text).offsets(root)
-    except (ValueError, TypeError, IndexError):  # the document was parsed without comments and trailing commas
+    except (ValueError, TypeError, IndexError):  # JSON with comments or trailing commas
         text = without_comments(text)
         offsets = _Json(text).offsets(root)
     starts = [match.end() for match in re.finditer("\n", text)]
@@ -88,7 +88,7 @@ def find_line_numbers(part: Part, pointers: Iterable[str]) -> dict[str, int]:
 
 
 class _Json:
-    """JSON text scanner; the standard library's fast decoder skips values without a wanted pointer."""
+    """Scanner of a JSON text. The fast decoder of the standard library skips values without a wanted pointer."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -132,15 +132,15 @@ def _yaml(text: str) -> Iterator[Event]:
             if sign := _SIGNS.get(type(event)):
                 yield sign, getattr(event, "value", ""), event.start_mark.line + 1
     except yaml.YAMLError:
-        return  # the document was parsed from a repaired text: further lines are unknown
+        return  # the document was parsed from a repaired text, so further lines are unknown
     finally:
         loader.dispose()
 
 
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
-    """Return the lines of the wanted nodes; other containers are only counted."""
+    """Return the lines of the wanted nodes; skip containers without any."""
     found: dict[str, int] = {}
-    # Enclosing containers: the wanted nodes below, is it a mapping, the index.
+    # Enclosing containers: the wanted nodes below, True for a mapping, the index.
     outer: list[tuple[_Wanted, bool, int]] = []
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root
@@ -174,7 +174,7 @@ def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
 
 
 def _definitions(text: str, root: _Wanted) -> dict[str, int]:
-    """Find types, and their fields, in the text of a GraphQL schema: pointers are `/Type/field`."""
+    """Return the lines of wanted types and fields in a GraphQL schema; pointers are `/Type/field`."""
     found: dict[str, int] = {}
     current = _NOTHING
     for number, line in enumerate(text.splitlines(), 1):
@@ -191,7 +191,7 @@ _FIELD: Final = re.compile(r"\s+(\w+)\s*[(:]")
 
 
 def _note(wanted: _Wanted, line: int, found: dict[str, int]) -> None:
-    """Set this line for the wanted pointers here, and as a fallback for all below."""
+    """Store the line of the wanted pointers here, and as a fallback for all pointers below."""
     found.update(dict.fromkeys(wanted.pointers, line))
     for below in wanted.below.values():
         _note(below, line, found)

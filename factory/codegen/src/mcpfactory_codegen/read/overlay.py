@@ -1,8 +1,8 @@
 """OpenAPI Overlays 1.0 and 1.1: a user's changes to an API document, stored separately and applied on each read.
 
-An overlay is a list of actions, each with a JSONPath (RFC 9535) target. An action that is invalid or matches nothing
-is a problem with its place in the overlay, and only that action is skipped. The rules are those of the
-specification's section "Action Object". The library is loaded only when a path is evaluated.
+An overlay is a list of actions, each with a JSONPath target (RFC 9535). An action that is invalid or matches nothing
+is reported with its location in the overlay, and only that action is skipped. See the specification's section "Action
+Object".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Overlay:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Return its content, an object with a list of actions."""
+        """Return the content, an object with a list of actions."""
         assert isinstance(self.part.data, dict)
         return self.part.data
 
@@ -65,7 +65,7 @@ def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
         return document
     problems = ProblemCollector()
     problems.extend(document.problems)
-    data = _copied(document.data)  # values that YAML aliases share have to change one by one
+    data = _copied(document.data)  # YAML aliases share values, but an action changes only one of them
     for overlay in overlays:
         data = _apply(data, overlay, problems)
     parts = dict(document.parts)
@@ -78,7 +78,7 @@ def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
 def _apply(data: dict[str, Any], overlay: Overlay, problems: ProblemCollector) -> dict[str, Any]:
     version = str(overlay.data.get("overlay", ""))
     if not _VERSIONS.match(version):
-        message = f"the overlay's version {version!r} is not known; read as 1.1"
+        message = f"unknown version {version!r} of the overlay; read as 1.1"
         problems.add("overlay-invalid", f"{overlay.name}#/overlay", message, "write `overlay: 1.1.0`")
     root = {"": data}  # gives the root a parent, so that it can be replaced
     for number, action in enumerate(overlay.data["actions"]):
@@ -89,14 +89,14 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: ProblemCollector) -
             problems.add("overlay-invalid", location + error.field, f"{error}; the action was skipped", error.hint)
         else:
             if not found:
-                message = f"the target {action['target']!r} is nowhere in the document"
+                message = f"the target {action['target']!r} matches nothing in the document"
                 hint = "check the spelling against the document"
                 problems.add("overlay-unmatched", f"{location}/target", message, hint)
     return root[""]
 
 
 class _WrongActionError(Exception):
-    """Error for an invalid action; `field` is the pointer to the wrong part below it."""
+    """Error for an invalid action. `field` is the pointer to the invalid part below it."""
 
     def __init__(self, message: str, field: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -118,7 +118,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
     kinds = {_kind(parent[key]) for parent, key in _containers(root, targets)}
     if len(kinds) > 1:
         raise _WrongActionError("the target selects objects, arrays and values together", "/target", "narrow it")
-    # All or nothing: an action that fits only some of its targets changes none.
+    # All or nothing: an action that cannot be applied to one of its targets changes none.
     merged = [_merged(parent[key], value) for parent, key in _containers(root, targets)]
     for (parent, key), new in zip(_containers(root, targets), merged, strict=True):
         parent[key] = new
@@ -144,7 +144,7 @@ def _value(data: Any, action: dict[str, Any]) -> Any:
 
 
 def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
-    """Return the places that a JSONPath finds: the keys and indexes that lead there."""
+    """Return the location of each node that a JSONPath matches, as keys and indexes."""
     try:
         return [location for location, _ in find(data, path)]
     except PathError as error:
@@ -154,7 +154,7 @@ def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
 def _containers(
     root: dict[str, Any], targets: list[tuple[Any, ...]], *, backwards: bool = False
 ) -> list[tuple[Any, Any]]:
-    """Return container and key of each target; `backwards` with inner and later ones first, so that removal moves nothing."""
+    """Return container and key of each target. `backwards`: inner and later ones first, so that removal shifts nothing."""
     if backwards:
         targets = sorted(
             set(targets), key=lambda steps: [(isinstance(step, int), step) for step in steps], reverse=True
@@ -211,12 +211,12 @@ class PathError(Exception):
 
 
 def find(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
-    """Return (keys and indexes that lead there, value) of each node in `data` that a JSONPath finds.
+    """Return (keys and indexes, value) of each node in `data` that a JSONPath matches.
 
     Raises:
         PathError: the JSONPath is invalid, or finds too many nodes.
     """
-    from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - 70 ms, only where there are paths
+    from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - takes 70 ms
 
     found: list[tuple[tuple[Any, ...], Any]] = []
     try:

@@ -1,8 +1,8 @@
-"""Parser from the bytes of an API document to plain JSON data: JSON unchanged, YAML with the types of JSON.
+"""Parser of the bytes of an API document (JSON or YAML) to plain JSON data.
 
-YAML follows the core schema of YAML 1.2 as far as JSON has the types: `yes`, `no`, `on`, `off`, dates and `.inf` are
-strings, keys are always the text that was written (a status code 200 is "200"). The tree is built from parser events
-without recursion, so that depth, size and aliases are bounded during construction and not after it.
+YAML follows the core schema of YAML 1.2, reduced to the types of JSON: `yes`, `no`, `on`, `off`, dates and `.inf` are
+strings. Keys are always strings as written (a status code 200 is "200"). The tree is built from parser events without
+recursion, so that depth, size and aliases are limited during construction.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from mcpfactory_codegen.sources import member_of
 from mcpfactory_runtime.schemas.walk import escape
 
 MAX_DEPTH: Final = 200
-"""Nested containers, because later steps recurse; real documents stay below 60."""
+"""Limit of nested containers, because later steps recurse; real documents have fewer than 60."""
 MAX_NODES: Final = 8_000_000
-"""Values in one file, counting every use of an alias (the largest known real document has 1.2 million)."""
+"""Limit of values in one file, counting each use of an alias; the largest known real document has 1.2 million."""
 
 Format = Literal["json", "yaml", "graphql"]
 _WINDOWS: Final = "cp1252"
@@ -34,7 +34,7 @@ _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class ParseError(ValueError):
-    """Error for bytes that are not acceptable JSON or YAML. `args[0]` has the reason and the place, `hint` the remedy."""
+    """Error for bytes that are not acceptable JSON or YAML, with the reason and the location."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
     """Return the data and its format. `file` prefixes the pointers of problems.
 
     Raises:
-        ParseError: not text, not JSON or YAML, too deep, too big, or an alias that contains itself.
+        ParseError: not text, not JSON or YAML, too deep, too large, or an alias that contains itself.
     """
     text, encoding = decoded(raw)
     if encoding == _WINDOWS:
@@ -68,15 +68,15 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
             message = f"comments and trailing commas are not JSON (line {error.lineno}); read without them"
             problems.add("document-syntax", file, message, "remove them, or write YAML")
             return data, "json"
-        try:  # YAML's flow style looks like JSON with unquoted words and single quotes
-            return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"  # YAML allows no tabs for indenting
+        try:  # YAML in flow style resembles JSON, but has no tabs for indentation
+            return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"
         except ParseError:
             message = f"it is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
             raise ParseError(message, "check the syntax there") from None
 
 
 def decoded(raw: bytes) -> tuple[str, str]:
-    """Return the text without byte-order mark, and its encoding: UTF-8, 16 or 32, or a legacy Windows encoding.
+    """Return the text without byte-order mark, and its encoding: UTF-8, UTF-16, UTF-32 or Windows-1252.
 
     Raises:
         ParseError: the bytes are not text.
@@ -92,7 +92,7 @@ def decoded(raw: bytes) -> tuple[str, str]:
 
 
 def without_comments(text: str) -> str:
-    """Return handwritten JSON as JSON: comments become white space, commas before a closing bracket are removed."""
+    """Return JSON without comments and trailing commas. Comments become white space, which keeps line numbers."""
     plain = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
     return _TRAILING.sub(lambda match: match[0] if match[0][0] == '"' else match[1], plain)
 
@@ -111,7 +111,7 @@ def _parse_json(text: str, raw: bytes, problems: ProblemCollector, file: str) ->
         data = json.loads(text, object_pairs_hook=mapping, parse_constant=str, parse_float=finite)
     except RecursionError:
         raise _too_deep() from None
-    except ValueError as error:  # also an integer with more digits than Python converts
+    except ValueError as error:  # also for integers with too many digits for Python
         if isinstance(error, json.JSONDecodeError):
             raise
         raise ParseError(f"it is not valid JSON: {error}", "check the syntax") from None
@@ -191,7 +191,7 @@ def _without_surrogates(data: Any, problems: ProblemCollector, file: str) -> Any
 
 @dataclass(slots=True)
 class _Frame:
-    """A container that is being filled."""
+    """A container during construction."""
 
     node: dict[str, Any] | list[Any]
     anchor: str | None
@@ -204,7 +204,7 @@ _OPEN: Final = object()  # value of an anchor whose container is incomplete
 
 
 class _Yaml:
-    """Parser events → data."""
+    """Builder of data from parser events."""
 
     def __init__(self, text: str, problems: ProblemCollector, file: str) -> None:
         self._text = text
@@ -321,7 +321,7 @@ class _Yaml:
     def _tagged(self, event: Any) -> None:
         if event.tag and event.tag not in _KNOWN_TAGS:
             tag, line = event.tag[:80], event.start_mark.line + 1
-            message = f"the tag {tag!r} (line {line}) is ignored; the value is taken as it stands"
+            message = f"the tag {tag!r} (line {line}) is ignored; the value is kept unchanged"
             self._problems.add("document-tag", self._file + self._pointer(), message)
 
     def _resolve(self, event: Any, text: str) -> Any:
@@ -343,7 +343,7 @@ _TAGGED: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-# --- plain scalars of YAML as values of JSON; numbers keep their source text if it differs ---
+# --- plain scalars of YAML as JSON values; numbers keep their source text if it differs ---
 
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,4000}\Z|0o[0-7]{1,4000}\Z|0x[0-9a-fA-F]{1,4000}\Z")
@@ -355,7 +355,7 @@ _WORDS: Final[dict[str, bool | None]] = {
 
 
 def finite(text: str) -> float | str:
-    """Return the number, or its text if JSON has no such number."""
+    """Return the number, or its text if it is not finite."""
     number = float(text)
     return number if math.isfinite(number) else text
 
@@ -379,7 +379,7 @@ class WrittenFloat(float):
 
 
 def _number(text: str) -> int | float | str:
-    """Return the number, with its source text if that differs; the text if JSON has no such number."""
+    """Return the number, with its source text if that differs; the text if it is not finite."""
     if _INTEGER.match(text):
         whole = int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
         if str(whole) == text:
@@ -395,7 +395,7 @@ def _number(text: str) -> int | float | str:
 
 
 def plain_scalar(text: str) -> Any:
-    """Return a plain scalar as the core schema of YAML 1.2 reads it (section 10.3.2), without .inf and .nan, which JSON lacks."""
+    """Return the value of a plain scalar by the core schema of YAML 1.2 (section 10.3.2), but .inf and .nan as strings."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "0123456789+-.":

@@ -1,1 +1,1 @@
-"""A server's folder: create, build, update, rename and merge it. Only `server_files` writes, and refuses paths outside the folder."""
+"""Creation, update, renaming and merging of a server's folder. `server_files` refuses to write outside the folder."""

@@ -75,7 +75,7 @@ class ApiConfig(Selection):
     )
     allow_private: tuple[Annotated[str, Field(pattern=_HOST)], ...] = Field(
         default=(),
-        description="private hosts (host or host:port, in small letters) that may be called",
+        description="private hosts (host or host:port, in lower case) that may be called",
         examples=[["127.0.0.1:8000"]],
     )
     overlays: tuple[str, ...] = Field(
@@ -89,7 +89,7 @@ class ApiConfig(Selection):
 
 
 def _apis(value: Any, read: Callable[[Any], tuple[ApiConfig, ...]]) -> tuple[ApiConfig, ...]:
-    """Return the documents of `[api]` or `[[api]]`. A single table without a document means that there is none."""
+    """Return the documents of `[api]` or `[[api]]`; () for a single table without a document."""
     apis = read([value] if isinstance(value, Mapping) else value)
     if isinstance(value, Mapping):
         return apis if apis[0].document else ()
@@ -109,15 +109,15 @@ def _apis(value: Any, read: Callable[[Any], tuple[ApiConfig, ...]]) -> tuple[Api
 def _profile_name(name: str) -> str:
     if not NAME.match(name) or name == _FULL:
         raise refuse(
-            f"{name!r} cannot be the name of a profile",
-            f"a name is [a-z][a-z0-9-]*, and {_FULL} always means all tools",
+            f"{name!r} is not a valid name of a profile",
+            f"use [a-z][a-z0-9-]*, but not {_FULL}, which always means all tools",
         )
     return name
 
 
 @dataclass(frozen=True, slots=True)
 class KindFields:
-    """Required and optional fields of the table of one kind; `says` describes the kind."""
+    """Required and optional fields of `[adopted]` for one kind; `says` describes the kind."""
 
     says: str
     required: tuple[str, ...]
@@ -138,9 +138,9 @@ KINDS: Final[Mapping[str, KindFields]] = {
 
 
 def below_root(path: str) -> str:
-    """Return a path of a settings file; refuse one that leaves the workspace."""
+    """Return a path of a settings file; refuse a path outside the workspace."""
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts or "\\" in path:
-        raise refuse(f"{path!r} is outside the workspace", "name a place below its root")
+        raise refuse(f"{path!r} is outside the workspace", "use a path below its root")
     return path
 
 
@@ -185,7 +185,7 @@ class Adopted(Settings):
 
     @property
     def again(self) -> str:
-        """Return the argument of `mcpfactory adopt` for the newest version; for a command, to run in its folder."""
+        """Return the argument of `mcpfactory adopt` for the newest version. A command must run in its folder."""
         if self.package:
             return f"{self.kind}:{self.package}"
         return f"--command {shlex.quote(shlex.join(self.start))}" if self.kind == "command" else self.origin
@@ -206,7 +206,7 @@ class BuildSettings(Settings):
 
 
 class VariableSettings(Settings):
-    """An environment variable, for packages and the registry. Fields that are not set follow from the code."""
+    """An environment variable, for packages and the registry. Unset fields are derived from the code."""
 
     description: str = Field(default="", description="what it is for")
     required: bool = Field(default=False, description="the server does not start without it")
@@ -227,11 +227,11 @@ class PublishSettings(Settings):
     website: str = Field(default="", description="page about the server [default: the package's]")
     repository: str = Field(default="", description="source repository [default: the package's]")
     subfolder: str = Field(default="", description="folder in the repository [default: servers/NAME]")
-    icons: Tables = Field(default=(), description="icons, as server.json has them")
+    icons: Tables = Field(default=(), description="icons, as in server.json")
     packages: Tables = Field(
-        default=(), description="further packages, as server.json has them; `{version}` and `{bundle}` are filled in"
+        default=(), description="further packages, as in server.json; `{version}` and `{bundle}` are filled in"
     )
-    remotes: Tables = Field(default=(), description="addresses at which the server runs, as server.json has them")
+    remotes: Tables = Field(default=(), description="addresses at which the server runs, as in server.json")
     environment: Mapping[Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$")], VariableSettings] = Field(
         default={}, description="environment variables, by name"
     )
@@ -271,17 +271,17 @@ class ServerConfig(Settings):
 
     @property
     def name(self) -> str:
-        """The name of the server."""
+        """Return the name of the server."""
         return self.server.name
 
     @property
     def package(self) -> str:
-        """The import package."""
+        """Return the import package."""
         return self.server.package
 
     @property
     def template(self) -> str:
-        """The name or the address of the template."""
+        """Return the name or source of the template."""
         return self.server.template
 
     @property
@@ -291,7 +291,7 @@ class ServerConfig(Settings):
 
     @property
     def allow_private(self) -> tuple[str, ...]:
-        """The hosts (`host` or `host:port`) that may be called although their addresses are private."""
+        """Return the hosts (`host` or `host:port`) that may be called although they are private."""
         return tuple(dict.fromkeys(host for api in self.apis for host in api.allow_private))
 
     def with_server(self, **changes: str) -> Self:
@@ -329,12 +329,12 @@ def parse_config(text: str, path: Path) -> ServerConfig:
 # --- the text of a new file ---
 
 
-_ALWAYS: Final = ("document", "include_tags", "include_paths", "include_operations")  # written although they are empty
+_ALWAYS: Final = ("document", "include_tags", "include_paths", "include_operations")  # written even if empty
 _API_KEYS: Final = ("label", "document", "source", "credentials", "allow_private", *Selection.model_fields, "overlays")
 
 
 def render_config(config: ServerConfig) -> str:
-    """Return the file's text."""
+    """Return the configuration as text."""
     lines = ["[server]"]
     lines += [f"{key} = {quoted(getattr(config, key))}" for key in ("name", "package", "template")]
     chosen = ((key, getattr(config.server, key)) for key in ("mode", "profile", "dialect"))

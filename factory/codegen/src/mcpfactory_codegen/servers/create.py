@@ -1,7 +1,7 @@
 """Creation of a server's directory from a document or a template, and regeneration after changes.
 
-`create_server` builds a new directory in a temporary place and moves it as a whole, so that a failure leaves nothing.
-`regenerate` rewrites the machine-owned files of an existing one.
+`create_server` writes to a temporary directory and then moves it, so that a failure leaves nothing behind.
+`regenerate` rewrites the machine-owned files of an existing server.
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ def create_server(
         template: a shipped template's name, the path of a template's directory, `git+https://…` or
             `package:NAME==VERSION`.
         answers: to questions of the template; the others take their defaults.
-        selection: the operations to include, of each document; the others are reported as skipped.
+        selection: the operations to include from each document; the others are reported as skipped.
         overlays: files with OpenAPI overlays; they are stored next to the document and applied on each read. With
             several documents, each starts with the label of its document: `messaging=fixes.yaml`.
         credentials: "shared" to merge equal security schemes of several documents.
         mode: the mode in which the server offers its tools, "full" or "search"; "" for the runtime's default.
         strict: create nothing if the document has any problem.
-        permit: the user gave `source`, so that the API can be called there although the address is private.
-        dry_run: do everything but write.
+        permit: allow calls to the API at the private host of `source`, because the user gave that URL.
+        dry_run: write nothing.
         notify: receives a progress line at the start of each step.
 
     Raises:
@@ -162,7 +162,7 @@ class _NewDocument:
 
 def _refused(problems: Sequence[Problem]) -> CreateError:
     first = problems[0]
-    message = f"the document has {len(problems)} problems, and strict mode accepts none; the first: {first.message}"
+    message = f"the document has {len(problems)} problems, which strict mode refuses; the first: {first.message}"
     message += f" (at {first.pointer})" if first.pointer else ""
     return CreateError(message, first.hint or "correct the document, or leave out strict", "strict")
 
@@ -170,7 +170,7 @@ def _refused(problems: Sequence[Problem]) -> CreateError:
 def _taken(
     sources: Sequence[ApiSource], overlays: Sequence[ApiSource], wanted: ApiConfig, notify: Notify
 ) -> list[_NewDocument]:
-    """Return the documents of a new server; `wanted` has the settings that apply to each."""
+    """Return the documents of a new server; `wanted` has the settings of each document."""
     loaded = []
     for one in sources:
         notify(f"reading {public_source(one.place) or one.place}")
@@ -233,7 +233,7 @@ def _written(built: CreatedServer) -> CreatedServer:
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        beside.chmod(0o755)  # mkdtemp makes it private
+        beside.chmod(0o755)  # mkdtemp uses 0o700
         plan = FilePlan(beside)
         for path, raw in built.document.items():
             plan.put(path, raw, "document")

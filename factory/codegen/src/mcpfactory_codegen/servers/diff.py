@@ -1,11 +1,10 @@
-"""Compatibility of a change of a server's tools for their callers, from two manifests. Pure.
+"""Comparison of two manifests: the changes that affect callers of a server's tools. Pure.
 
-breaking   a call that worked can fail, or mean something else
-additive   everything that worked still works, and more does
+breaking   existing calls can fail or have another meaning
+additive   existing calls still work, and new calls are possible
 cosmetic   only texts and hints changed
 
-Differences of schemas that cannot be compared by their meaning (`oneOf`, `not`, `if` …) count as breaking, because
-compatibility cannot be verified.
+Differences in keywords that cannot be compared (`oneOf`, `not`, `if` …) count as breaking.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ CHANGES: Final[dict[str, Kind]] = {
 """Every code of `diff` and of `report.origin_changes`, with its effect on callers."""
 
 _PROMISES: Final = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False}
-_ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": True}  # when a tool does not say
+_ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": True}  # defaults of MCP
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference that callers can meet. `argument` is a path such as `address.street`; "" for the tool itself."""
+    """One difference that affects callers. `argument` is a path such as `address.street`; "" for the tool itself."""
 
     kind: Kind
     code: str
@@ -55,8 +54,8 @@ def diff(
 ) -> tuple[Change, ...]:
     """Return the changes between two manifests, breaking ones first.
 
-    `renamed` maps old tool names to new ones if the caller knows that both are one operation. A removed tool and an
-    added one with the same handler also count as one.
+    `renamed` maps old tool names to new names of the same operation. A removed and an added tool with the same handler
+    also count as renamed.
     """
     before = {tool["name"]: tool for tool in old.get("tools", ())}
     after = {tool["name"]: tool for tool in new.get("tools", ())}
@@ -78,7 +77,7 @@ def diff(
 
 
 def _renamed(before: Mapping[str, Any], after: Mapping[str, Any], change: Mapping[str, str]) -> dict[str, str]:
-    """Old name → new name, each at most once."""
+    """Return the new names of renamed tools, by old name."""
     same = {old: new for old, new in change.items() if old != new and old in before and new in after}
     free = {
         tool.get("handler"): name for name, tool in after.items() if name not in before and name not in same.values()
@@ -103,13 +102,13 @@ def _tool(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
 
 
 def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
-    """Members that are gone or of another type break those who read them; what is no longer described in full does not."""
+    """Yield the change of an output schema. Only removed members and other types break callers, not a shorter schema."""
     if old == new:
         return
     if new is None:
-        yield _change("output-removed", name, "", f"{name} no longer says what its results look like")
+        yield _change("output-removed", name, "", f"{name} no longer has an output schema")
     elif old is None or not (lost := list(lost_members(old, new))):
-        yield _change("output-added", name, "", f"{name} says more about its results")
+        yield _change("output-added", name, "", f"{name} has a more detailed output schema")
     else:
         yield _change("output-changed", name, "", f"{name}: its results lost or changed {', '.join(lost[:6])}")
 
@@ -124,7 +123,9 @@ def _hints(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterato
         and new.get(key, _ASSUMED[key]) != _PROMISES[key]
     ]
     if weaker:
-        yield _change("hints-weakened", name, "", f"{name}: no longer as harmless as it said ({', '.join(weaker)})")
+        yield _change(
+            "hints-weakened", name, "", f"{name}: hints no longer promise a harmless tool ({', '.join(weaker)})"
+        )
     elif changed:
         yield _change("hints-changed", name, "", f"{name}: {', '.join(changed)} changed")
 

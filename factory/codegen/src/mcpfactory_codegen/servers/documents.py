@@ -1,4 +1,4 @@
-"""The API documents of a server: their tables in mcpfactory.toml, labels, files and URLs, and all of them as one API."""
+"""The API documents of a server: tables in mcpfactory.toml, labels, files, URLs, and their combination to one API."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _HEADER: Final = re.compile(r"^\[(\[)?[ \t]*api[ \t]*\](?(1)\])[^\n]*\n?", re.M)
 _NEXT_TABLE: Final = re.compile(r"^\[", re.M)
 
 
-# --- the person's file, brought up to date ---
+# --- updates of the tables in mcpfactory.toml ---
 
 
 def with_apis(text: str, apis: Sequence[ApiConfig]) -> str:
-    """Return a configuration text that lists these documents with their file, source and private hosts.
+    """Return a configuration text with these documents, their files, sources and private hosts.
 
-    The rest of the user's text is kept. New documents are added after the others, and `[api]` then becomes `[[api]]`.
+    The rest of the text is kept. New documents are added after the others, and `[api]` then becomes `[[api]]`.
 
     Raises:
-        SettingsError: the values are not on separate lines.
+        SettingsError: the text could not be changed, because values are not on separate lines.
     """
     written_now = _apis_of(text)
     if not any(_is_missing(written_now, api) for api in apis):
@@ -114,7 +114,7 @@ def _apis_of(text: str) -> list[dict[str, Any]]:
     return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
 
 
-# --- requested documents ---
+# --- documents that the user gives ---
 
 
 _LABELLED: Final = re.compile(r"([a-z][a-z0-9-]*)=(.+)\Z", re.DOTALL)
@@ -127,7 +127,7 @@ _LONGEST: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class ApiSource:
-    """One document that was asked for: `place` is its path or URL, `label` "" when none was given."""
+    """One document that the user gave: `place` is its path or URL, and `label` is "" if missing."""
 
     place: str
     label: str = ""
@@ -138,7 +138,7 @@ Sources = str | Path | Sequence[str | Path | ApiSource] | None
 
 
 def sources_of(sources: Sources) -> tuple[ApiSource, ...]:
-    """Return the documents that were asked for. A file whose name is the whole text has no label."""
+    """Return the documents that the user gave. If a file has the whole text as its name, the label is ""."""
     every = [sources] if isinstance(sources, str | Path) else list(sources or ())
     return tuple(one if isinstance(one, ApiSource) else _source(str(one)) for one in every)
 
@@ -151,10 +151,10 @@ def _source(text: str) -> ApiSource:
 
 
 def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]:
-    """Return a label for each of several documents: the one that was given, or what tells its file or title from the others'.
+    """Return a label for each of several documents: the given one, or distinguishing words of its file name or title.
 
     Args:
-        documents: where each is from, and its title.
+        documents: the source and title of each.
     """
     given = [source.label for source, _ in documents]
     telling = [list(_telling(source.place, title)) for source, title in documents]
@@ -174,7 +174,7 @@ def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]
 
 
 def _telling(place: str, title: str) -> tuple[str, ...]:
-    """Return the words of a file's name; of the title, the host or the folder, where that is called like any other."""
+    """Return the words of the file name; if these are generic, of the title, the host or the folder."""
     path = PurePosixPath(unquote(urlsplit(place).path) if "://" in place else place.replace("\\", "/"))
     stem = words(clean(path.name).partition(".")[0])
     host = words(clean(urlsplit(place).hostname or "")) if "://" in place else ()
@@ -185,7 +185,7 @@ def _telling(place: str, title: str) -> tuple[str, ...]:
 
 
 def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the words of each without those that all begin or end with, and without versions, as long as they stay apart."""
+    """Return each list of words without common first and last words, and without versions, but keep all distinct."""
     rest = [list(parts) for parts in every]
     for end in (0, -1):
         while len(rest) > 1 and all(len(parts) > 1 for parts in rest) and len({parts[end] for parts in rest}) == 1:
@@ -195,7 +195,7 @@ def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[list[str]]:
-    """Return the words of each without some, where it stays apart from the others."""
+    """Return each list of words without `dropped` ones, unless it would be empty or equal to another list."""
     plain = [[word for word in parts if not dropped(word)] for parts in every]
     counts = Counter(map(tuple, plain))
     return [short if short and counts[tuple(short)] == 1 else parts for short, parts in zip(plain, every, strict=True)]
@@ -208,8 +208,8 @@ def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[lis
 class CombinedApi:
     """The documents of a server as one API.
 
-    `alike` are equal security schemes of several documents that have separate credentials. By label, `operations`
-    counts those of each document and `bases` has its declared base URL.
+    `operations` has the number of operations of each document by label, `bases` the declared base URLs. `alike` are
+    equal security schemes of several documents that have separate credentials.
     """
 
     api: Api
@@ -237,7 +237,7 @@ def read_documents(
 
 
 def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> dict[str, Api]:
-    """Return the APIs without the problem that a selection matches nothing where it does so in another document."""
+    """Return the APIs without problems about unmatched terms of the selection that match in another document."""
     unmatched = {
         label: {one.pointer: one for one in api.problems if one.code == "selection-unmatched"}
         for label, api in chosen.items()
@@ -277,24 +277,24 @@ def locate_problems(documents: Mapping[str, Document], problems: Sequence[Proble
     return tuple(found)
 
 
-# --- where their files lie in a server's folder: below `api/`, as they were given ---
+# --- locations of their files in a server's folder, below `api/` ---
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFiles:
-    """The files by path below the server's folder, and which of them is the document itself."""
+    """The files of a document by path below the server's folder; `main` is the path of the document itself."""
 
     main: str
     files: dict[str, bytes]
 
 
 def document_files(document: Document, label: str = "") -> DocumentFiles:
-    """One file becomes `api/openapi.yaml` or `.json`, of another kind `api/<kind>.<format>`; several keep their places relative to each other.
+    """Return the files of a document, below `api/`, or `api/<label>/` with a label.
 
-    The files of a document with a label are below `api/<label>/`.
+    A single file is named by its kind and format, such as `openapi.yaml`. Several files keep their relative paths.
 
     Raises:
-        DocumentError: the files come from several hosts, so that their references cannot be kept in a folder.
+        DocumentError: the files come from several hosts, so their references cannot be kept in a folder.
     """
     folder = f"api/{label}" if label else "api"
     if len(document.parts) <= 1:
@@ -302,20 +302,20 @@ def document_files(document: Document, label: str = "") -> DocumentFiles:
         return DocumentFiles(main, {main: document.raw})
     paths = {key: _relative_part(key) for key in document.parts}
     if len({host for host, _ in paths.values()}) > 1:
-        raise DocumentError("the document is spread over several hosts", "bundle it into one file first")
+        raise DocumentError("the files of the document are on several hosts", "bundle them into one file first")
     common = posixpath.commonpath([str(PurePosixPath(path).parent) for _, path in paths.values()])
     targets = {key: f"{folder}/{PurePosixPath(path).relative_to(common)}" for key, (_, path) in paths.items()}
     return DocumentFiles(targets[document.main], {targets[key]: part.raw for key, part in document.parts.items()})
 
 
 def as_stored(document: Document, layout: DocumentFiles) -> Document:
-    """Return the document as it will be read from the server's folder, so that `regenerate` gives the same result.
+    """Return the document as it will be read from the server's folder, so that `regenerate` has the same result.
 
-    The names of its files are URLs where it is fetched, and paths where it is stored. A document in one file without
-    references to others has no such name, and is not read again.
+    The keys of its files are URLs after fetching, but paths after storing. A document in one file without references to
+    others has no such keys and is returned unchanged.
 
     Raises:
-        TreeError: a file would lie outside the server's folder.
+        TreeError: a file would be outside the server's folder.
     """
     if len(document.parts) <= 1 and not document.refused:
         return document
@@ -345,7 +345,7 @@ def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
 
 
 def stored_document(folder: Path, api: ApiConfig) -> Document:
-    """Return an API document in a server's folder with its overlays. It can refer to files below its first folder (`api/`)."""
+    """Return an API document in a server's folder with its overlays. It can reference files in its top folder (`api/`)."""
     path = folder / api.document
     root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
@@ -355,7 +355,7 @@ def stored_document(folder: Path, api: ApiConfig) -> Document:
 
 
 def overlays_of(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
-    """Return the overlays that the configuration names.
+    """Return the overlays in the configuration.
 
     Raises:
         SettingsError: one is not in the server's folder.
@@ -383,9 +383,9 @@ def public_source(source: str) -> str:
     return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
 
 
-# --- Private URLs that the user allowed: a document's own URL, if the user gave it ---
+# --- private hosts: calls are allowed to the host of a document if the user gave its URL ---
 #
-# A URL that only appears in a document is never allowed here: the author of the document is not the operator.
+# A private URL inside a document is not allowed by this, because the author of the document is not the operator.
 
 
 def private_source(source: str) -> str:
@@ -396,15 +396,15 @@ def private_source(source: str) -> str:
     host, _, port = host.rpartition(":")
     try:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except OSError:  # fetched through a proxy that resolves the name
+    except OSError:  # a proxy may resolve the name
         return ""
     return "" if all(is_public(str(one[4][0])) for one in found) else source
 
 
 def permitted_host(source: str, base_url: str) -> tuple[str, ...]:
-    """Return the host and port of an API's base URL, when the document came from there (see `private_source`)."""
+    """Return the host and port of an API's base URL if the document came from there (see `private_source`)."""
     source_host, api_host = host_port_of(source), host_port_of(base_url)
-    # localhost is 127.0.0.1, at the same port
+    # localhost and 127.0.0.1 are the same host.
     here = describe_private(source) == describe_private(base_url) == "this machine"
     if not source_host or not (
         source_host == api_host or (here and source_host.rpartition(":")[2] == api_host.rpartition(":")[2])

@@ -1,4 +1,4 @@
-"""A server in memory: its files by owner, from a document or a template. `create` and `update` write it."""
+"""Generation of a server's files in memory, from documents or a template. `create` and `update` write them."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def no_notice(_step: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CreatedServer:
-    """A server in memory, and the result of its creation.
+    """A generated server in memory, and the result of its creation.
 
-    The files are by owner, and `template` is the version that the person-owned files come from. `operations` counts
-    those of the document. `steps` has the action for each file; empty before the files are written, and for a dry
-    run. `groups` are suggested if there are too many tools for a list. `address` has the API's URLs, as in the report;
-    empty for servers without a document. `apis` are the documents as the configuration must list them, `recognised`
-    is a text with their kinds and sizes, and `alike` is as in `CombinedApi`.
+    `machine`, `person` and `document` are its files by owner; `template` is the template version of person-owned files.
+    `operations` is their number in the documents. `steps` has the action for each file; it is empty before writing, and
+    in a dry run. `groups` are suggested if there are too many tools for a list. `address` has the API's URLs, as in the
+    report, if there is a document. `apis` are the documents for the configuration, `recognised` is a text with their
+    kinds and sizes, and `alike` is as in `CombinedApi`.
     """
 
     server: str = ""
@@ -104,11 +104,10 @@ def generate(
     sources: Mapping[str, str] | None = None,
     notify: Notify = no_notice,
 ) -> CreatedServer:
-    """Generate everything that follows from the documents, by label; with `scaffold` also the person-owned files.
+    """Return a server generated from its documents (by label), with person-owned files if a `scaffold` is given.
 
-    `known` is the published part of the server, which must not change; names in the configuration win. `sources` are
-    the private URLs that the user just gave for documents: their APIs can be called there. `notify` receives a line
-    at the start of each step.
+    `known` has published names to keep, unless the configuration overrides them. `sources` are private URLs that the
+    user just gave for documents; calls to their hosts are allowed. `notify` receives a line at the start of each step.
     """
     notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
     # Relative URLs in the stored copy are resolved against the recorded source.
@@ -197,10 +196,10 @@ def require_tools(built: CreatedServer, config: ServerConfig, where: str) -> Non
     unmatched = (one for one in built.problems if one.code == "selection-unmatched")
     found = next((one for one in unmatched if not one.pointer.startswith("profiles.")), None)
     if not built.operations:
-        message, hint = f"{where} has no operations to make tools from", "give the document that has `paths`"
+        message, hint = f"{where} has no operations", "give the document that has `paths`"
         if any(one.code == "webhooks-ignored" for one in built.problems):
             message = f"{where} has only webhooks, which the API sends, and no operation to call"
-            hint = "give the document of the API that is to be called"
+            hint = "give the document of the API to call"
     elif found is not None:
         message, hint = f"nothing is selected: {found.message}", found.hint
     else:
@@ -212,11 +211,11 @@ def require_tools(built: CreatedServer, config: ServerConfig, where: str) -> Non
 
 
 def from_template(config: ServerConfig, template: ServerTemplate) -> CreatedServer:
-    """Return the files of a server that is made from a template alone.
+    """Return a server from a template without an API document.
 
     Raises:
         CreateError: the template needs an API document.
-        TemplateSourceError: an answer is for no question, or cannot be taken.
+        TemplateSourceError: an answer is unknown or invalid.
     """
     if template.of_document:
         hint = (
@@ -227,30 +226,30 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> CreatedServ
     preset = {"name": config.name, "package": config.package, "distribution": distribution_of(config.name)}
     given = checked_answers(config.answers, questions(template), preset)
     files = render(template, {**preset, "title": config.name.replace("-", " ").capitalize(), **given})
-    # What the template has continues the table [server].
+    # The template's file continues the table [server].
     files[CONFIG] = render_config(config) + files.get(CONFIG, "") + render_answers(config.answers)
     return CreatedServer(person=formatted(files), template=template.version)
 
 
 def stated_version(folder: Path, config: ServerConfig) -> str:
-    """Return the version that the person's package states."""
+    """Return the version in the user's package."""
     init = folder / "src" / config.package / "__init__.py"
     found = _VERSION.search(init.read_text("utf-8")) if init.is_file() else None
     return found[1] if found else FIRST_VERSION
 
 
 def server_name(name: str | None, text: str) -> str:
-    """Return the name that was given, or one made of `text`.
+    """Return the given name, or a name derived from `text`.
 
     Raises:
-        CreateError: no server can have it.
+        CreateError: the name is invalid.
     """
     if name is None:
         built = snake_case(clean(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
         return built.removesuffix("-api") or "api"
     if not NAME.match(name) or len(name) > _LONGEST_NAME:
-        hint = f"a name is [a-z][a-z0-9-]*, at most {_LONGEST_NAME} characters"
-        raise CreateError(f"{name!r} cannot be the name of a server", hint, "name")
+        hint = f"use [a-z][a-z0-9-]*, at most {_LONGEST_NAME} characters"
+        raise CreateError(f"{name!r} is not a valid name of a server", hint, "name")
     return name
 
 
@@ -270,7 +269,7 @@ def edited_file_problems(steps: Iterable[server_files.FileStep]) -> Iterator[Pro
         if step.edited:
             what = "removed" if step.action == "remove" else "rewritten"
             message = f"{step.path} is a generated file that was changed by hand, and it was {what}"
-            hint = "put changes into server.py; restore the earlier content from version control"
+            hint = "make changes in server.py; restore the earlier content from version control"
             yield Problem("warning", "file-edited", "", message, hint)
 
 
@@ -283,7 +282,7 @@ _PROFILES: Final = ("full", "read-only")
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """Modes and profiles: for the manifest (`offer`), as numbers for the report (`summary`), and their problems."""
+    """Modes and profiles for the manifest (`offer`), their sizes for the report (`summary`), and problems."""
 
     offer: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
@@ -291,7 +290,7 @@ class Profiles:
 
 
 def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> Profiles:
-    """Return the tools of each profile by name; a default profile that does not exist is a problem, and not set."""
+    """Return the tools of each profile by name. An unknown default profile is a problem, and is not set."""
     problems = ProblemCollector()
     members: dict[str, list[str]] = {}
     for name, selection in config.profiles.items():
@@ -344,17 +343,17 @@ def _profile_members(
     return members
 
 
-# --- data of templates for servers from a document; Markdown is escaped here ---
+# --- answers to the template `openapi`; Markdown is escaped here ---
 
 
-_ROWS: Final = 60
+_ROWS: Final = 60  # tools in the table
 _ROW: Final = 120  # characters of a tool's summary
 _NAMED: Final = 4  # documents that are listed by name
-_TOPICS: Final = 12
+_TOPICS: Final = 12  # tags with their descriptions
 
 
 def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
-    """Return the answers to the template `openapi`: `*_quoted` are literals of Python and TOML; `*_markdown`, `*_table` Markdown."""
+    """Return the answers to the template `openapi`. `*_quoted` are literals of Python and TOML; others may be Markdown."""
     title = one_line(api.title, 80) or config.name
     description = f"MCP server for {title}"
     instructions = one_line(api.description, 400)
@@ -419,11 +418,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]]) if rows else ""
 
 
-# --- the one error of creation and update ---
+# --- errors of creation and update ---
 
 
 class CreateError(McpfactoryError):
-    """Error for a server that was not created. `args[0]` has the reason and the place, `hint` the remedy.
+    """Error for a server that was not created or updated.
 
     Codes: `empty`, `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`,
     `edited`, `merge`, `internal`.
@@ -453,14 +452,14 @@ _CODES: Final[Mapping[type[Exception], str]] = {
     OSError: "write",
 }
 _HINTS: Final = {
-    "write": "check that the folder can be written and the disk has room",
+    "write": "check that the folder is writable and the disk has free space",
     "internal": "this is a bug in mcpfactory; please report it with the document",
 }
 
 
 @contextmanager
 def as_create_errors() -> Iterator[None]:
-    """Turn the errors of the parts into `CreateError`, the one that callers handle."""
+    """Convert all expected errors to `CreateError`, which callers handle."""
     try:
         yield
     except tuple(_CODES) as error:

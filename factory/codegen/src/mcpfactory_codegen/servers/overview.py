@@ -1,6 +1,6 @@
-"""Overview of a server from an API document on one screen: contents, difficulties for models, and decisions. Pure.
+"""Overview of a server on one screen: contents, difficulties for models, and suggestions. Pure.
 
-`Overview` is the view: commands print its `overview_lines` or, as JSON, `to_json`, and the dashboard shows its `overview_rows`.
+Commands print `overview_lines` or JSON (`Overview.to_json`); the dashboard shows `overview_rows`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Suggestion:
 class Overview:
     """Summary of a server.
 
-    `left_out` counts operations by reason; `hard` and `decisions` have the most important first.
+    `left_out` has the number of operations by reason. `hard` and `decisions` are sorted, most important first.
     """
 
     server: str
@@ -74,7 +74,7 @@ class Overview:
 
 
 def overview(server: str, report: Json) -> Overview:
-    """Return the overview of a server. Facts that are missing in the report of an older mcpfactory are omitted."""
+    """Return the overview of a server. Fields that are missing in reports of older versions are omitted."""
     tools, skipped = report["tools"], report.get("skipped", ())
     made = {_operation(tool["operation"]) for tool in tools if tool.get("operation")}
     hard = sorted(_difficulties(tools), key=lambda one: -one[0])
@@ -105,17 +105,17 @@ def _addresses(report: Json) -> Iterator[str]:
         return
     variable = f"{address['prefix']}_BASE_URL"
     if address["base_url"] or not address.get("servers"):
-        yield f"{address['base_url'] or 'its document names none'} ({variable})"
+        yield f"{address['base_url'] or 'unknown'} ({variable})"
     for one in address.get("servers", ()):
         yield f"{one['url']} ({one['variable']}, {_count(one['tools'], 'tool')})"
 
 
-# --- Difficulties: an amount per tool, a weight, and the message about the worst one ---
+# --- difficulties for models ---
 
 _HARD_TEXTS: Final = {
     "arguments": (1, f"take more than {_MANY_ARGUMENTS} arguments: {{name}} has {{most}}"),
     "tokens": (2, f"cost more than {_MANY_TOKENS:,} tokens each: {{name}} {{most:,}}"),
-    "nested": (1, "need objects inside of objects, such as {name}"),
+    "nested": (1, "require nested objects, such as {name}"),
     "free-form": (1.5, "take values without a description, such as {name}"),
     "undescribed": (3, "have no description, such as {name}"),
     "hash": (3, "differ only by a hash, such as {name}"),
@@ -124,7 +124,7 @@ _HARD_TEXTS: Final = {
 
 
 def _amount(code: str, tool: Json) -> int:
-    """Return the number of occurrences of a difficulty in a tool; 0 for none."""
+    """Return the extent of a difficulty in a tool: a number of arguments or tokens, or 1; 0 if it is absent."""
     arguments, tokens = len(tool["arguments"]), int(tool["tokens"])
     special = {
         "arguments": arguments if arguments > _MANY_ARGUMENTS else 0,
@@ -147,21 +147,21 @@ def _difficulties(tools: Sequence[Json]) -> Iterator[tuple[float, ToolDifficulty
 
 
 def _singular(message: str) -> str:
-    """Return the message for a single tool: the verb in the third person, and without the example."""
+    """Return the message for a single tool: with the verb in the third person, and its name instead of an example."""
     subject, verb, rest = message.partition(" tool ")
     word, _, more = rest.partition(" ")
     third = {"have": "has", "are": "is"}.get(word, f"{word}s")
     return f"{subject}{verb}{third} {more}".replace(", such as ", ": ").replace(" each: ", ": ")
 
 
-# --- decisions: rules, most important first ---
+# --- suggestions: rules, most important first ---
 
 
 def _no_address(server: str, report: Json) -> Suggestion | None:
     variable = f"{(report.get('address') or {}).get('prefix', '')}_BASE_URL"
     if not any(row["name"] == variable and row["required"] for row in report.get("environment", ())):
         return None
-    return Suggestion("address", "where the API lives: its document does not say", f"export {variable}=https://…")
+    return Suggestion("address", "set the base URL of the API: its document has none", f"export {variable}=https://…")
 
 
 def _private_address(server: str, report: Json) -> Suggestion | None:
@@ -171,7 +171,7 @@ def _private_address(server: str, report: Json) -> Suggestion | None:
     permitted = address.get("allow_private", ())
     if not describe_private(url) or not place or place in permitted or place.rpartition(":")[0] in permitted:
         return None
-    message = f"whether {url} is meant: it is {describe_private(url)}"
+    message = f"allow calls to {url}, which is {describe_private(url)}"
     table = "in its [[api]]" if address.get("several") else "below [api]"
     return Suggestion("private-address", message, f'allow_private = ["{place}"]   # {table}')
 
@@ -181,12 +181,12 @@ def _secrets_of_people(server: str, report: Json) -> Suggestion | None:
     if not asking:
         return None
     name, secret = asking[0]
-    message = f"whether a model should receive secrets of people: {_count(len(asking), 'tool')}, {name} takes {secret}"
+    message = f"hide tools that take secrets of people: {_count(len(asking), 'tool')}, {name} takes {secret}"
     return Suggestion("secrets", message, f"[tools.{name}] hide = true")
 
 
 def _secrets(tool: Json) -> Iterator[str]:
-    """Yield the arguments of a tool that are secrets of people; ambiguous names count only in tools for logins and payments."""
+    """Yield the arguments that are secrets of people. Ambiguous names count only in tools for logins and payments."""
     operation = tool.get("operation") or {}
     about = {
         *words(tool["name"]),
@@ -205,7 +205,7 @@ def _too_many_tokens(server: str, report: Json) -> Suggestion | None:
     tokens = shown.get("tokens", sum(tool["tokens"] for tool in report["tools"]))
     if tokens <= BOUND or offered.get("mode") == "search":
         return None
-    message = f"whether a model reads {tokens:,} tokens of tools, or searches them"
+    message = f"let models search the tools instead of reading {tokens:,} tokens"
     ways = ['mode = "search"   # below [server]']
     ways += [f"{ways[0]}; or new with {group['flag']}" for group in report.get("groups", ())]
     return Suggestion("tokens", message, next((way for way in ways[1:] if len(way) <= _WIDTH - _INDENT), ways[0]))
@@ -214,15 +214,13 @@ def _too_many_tokens(server: str, report: Json) -> Suggestion | None:
 def _credentials_to_give(server: str, report: Json) -> Suggestion | None:
     wanted = [row["name"] for row in report.get("environment", ()) if row["required"] and row.get("secret", True)]
     if wanted:
-        return Suggestion("credentials", f"which credentials it gets: {_list(wanted, 2)}", f"export {wanted[0]}=…")
+        return Suggestion("credentials", f"set credentials: {_list(wanted, 2)}", f"export {wanted[0]}=…")
     schemes = (report.get("credentials") or {}).get("schemes", ())
     if flows := [one for one in schemes if one.get("flows")]:
-        return Suggestion("credentials", f"who logs in, by {flows[0]['name']}", f"mcpfactory login {server}")
+        return Suggestion("credentials", f"log in by {flows[0]['name']}", f"mcpfactory login {server}")
     if schemes:
         variables = [variable for scheme in schemes for variable in scheme["variables"]]
-        return Suggestion(
-            "credentials", f"which credentials it gets: {_list(variables, 2)}", f"export {variables[0]}=…"
-        )
+        return Suggestion("credentials", f"set credentials: {_list(variables, 2)}", f"export {variables[0]}=…")
     return None
 
 
@@ -230,7 +228,7 @@ def _read_only(server: str, report: Json) -> Suggestion | None:
     destroying = [tool["name"] for tool in report["tools"] if tool.get("effect") == "destroys"]
     if not destroying or (report.get("offer") or {}).get("profile", "full") != "full":
         return None
-    message = f"whether a model may destroy: {_count(len(destroying), 'tool')}, such as {destroying[0]}"
+    message = f"offer only read-only tools: {_count(len(destroying), 'tool')} can destroy, such as {destroying[0]}"
     return Suggestion("read-only", message, 'profile = "read-only"   # below [server]')
 
 
@@ -239,7 +237,7 @@ def _refused_operations(server: str, report: Json) -> Suggestion | None:
     lost = [one for one in report.get("problems", ()) if one["code"] in codes]
     if not lost:
         return None
-    message = f"whether to correct the document: {_count(len(lost), 'operation')} could not be made"
+    message = f"correct the document: {_count(len(lost), 'operation')} did not become tools"
     return Suggestion("left-out", message, f"mcpfactory inspect {server}")
 
 
@@ -254,7 +252,7 @@ _RULES: Final[tuple[Callable[[str, Json], Suggestion | None], ...]] = (
 )
 
 
-# --- As text, for a terminal of 80 columns and 24 lines ---
+# --- text for a terminal of 80 columns and 24 lines ---
 
 
 def overview_rows(view: Overview) -> list[tuple[str, str]]:
@@ -265,7 +263,7 @@ def overview_rows(view: Overview) -> list[tuple[str, str]]:
         ("tools", f"{view.tools:,}{origin}{_effects(view.effects)}"),
         ("costs", f"{view.tokens:,} tokens in tools/list"),
         ("left out", _left_out(view.left_out)),
-        ("credentials", _list(view.credentials, _VARIABLES) or "none that its document names"),
+        ("credentials", _list(view.credentials, _VARIABLES) or "none in its document"),
         *([("address", addresses)] if addresses else []),
     ]
 
@@ -274,9 +272,9 @@ def overview_lines(view: Overview) -> list[str]:
     """Return the overview as text: at most 18 lines of at most 80 characters."""
     shown = [_cut(f"{label:13}{text}") for label, text in overview_rows(view)]
     if view.hard:
-        shown += ["hard for a model", *(_cut(f"  {one.message}") for one in view.hard)]
+        shown += ["difficult for models", *(_cut(f"  {one.message}") for one in view.hard)]
     if view.decisions:
-        shown.append("worth deciding")
+        shown.append("suggestions")
     for number, one in enumerate(view.decisions, 1):
         shown += [_cut(f"  {number}. {one.message}"), _cut(f"     {one.type}")]
     return shown

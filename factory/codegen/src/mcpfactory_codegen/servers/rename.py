@@ -2,9 +2,8 @@
 
 The result is computed in memory; `write_renamed` writes it to a new directory.
 
-machine's file    generated again under the new name
-person's file     the template's differences under the new name are merged; then unambiguous names of the old package
-                  and of the old distribution are replaced in the user's texts
+machine-owned     generated again under the new name
+person-owned      merged with the template under the new name; then the names of package and distribution are replaced
 API document      unchanged
 
 Other occurrences of the old name are reported and not changed, because their meaning in prose is unclear.
@@ -66,7 +65,7 @@ class NameMention:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """Result of a renaming. `changed` are person-owned files; `variables` maps old names to new ones."""
+    """Result of a renaming. `changed` are person-owned files; `variables` maps old variable names to new ones."""
 
     old: ServerConfig
     new: ServerConfig
@@ -79,7 +78,7 @@ class Renaming:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The old names and the new ones."""
+    """The old and the new names."""
 
     old: ServerConfig
     new: ServerConfig
@@ -105,7 +104,7 @@ class _Names:
 
 
 def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Renaming:
-    """Return the changes needed to rename the server in `folder`. Reads the directory, changes nothing.
+    """Return the changes that rename the server in `folder`, and write nothing.
 
     `notify` receives a line at the start of each step.
 
@@ -152,7 +151,7 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
             if old != new and old.is_dir():
                 old.rename(new)
             server_files.apply(target, renaming.changes, renaming.lock)
-            target.chmod(0o755)  # mkdtemp makes it private
+            target.chmod(0o755)  # mkdtemp uses 0o700
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise
@@ -191,7 +190,7 @@ def _machines(lock: Lock, names: _Names, after: CreatedServer) -> tuple[dict[str
 
 @dataclass(frozen=True, slots=True)
 class _UserFiles:
-    """The person's files: `texts` of those that change, `kept` of all others, by their new paths."""
+    """Person-owned files by new path: `texts` of changed files, `kept` of the others."""
 
     texts: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
@@ -273,7 +272,7 @@ def _mentions(names: _Names, persons: _UserFiles) -> Iterator[NameMention]:
 
 
 def _variables(folder: Path, after: CreatedServer) -> dict[str, str]:
-    """Return the new name of each variable that the server reads; equal servers have them in one order."""
+    """Return the new name of each variable that the server reads. Both reports list the variables in the same order."""
     reports = read_report(folder), json.loads(after.machine.get(REPORT, "{}"))
     pairs = zip(*map(_read_variables, reports), strict=False)
     return {was: becomes for was, becomes in pairs if was != becomes}

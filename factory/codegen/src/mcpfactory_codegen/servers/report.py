@@ -1,4 +1,4 @@
-"""`.mcpfactory/report.json` of a server: tools, arguments, cost, skipped operations, and where credentials go."""
+"""`.mcpfactory/report.json` of a server: tools, arguments, tokens, skipped operations, credentials, URLs, problems."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PARTS: Final = {
     "SESSION_TOKEN": "AWS session token, of temporary credentials",
     "REGION": "AWS region, where the API's address does not name it",
 }
-# not secret
+# Parts that are not secret.
 _OPEN: Final = frozenset({"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY", "ACCESS_KEY_ID", "REGION"})
 _OPTIONAL: Final = frozenset({"CLIENT_KEY", "SESSION_TOKEN", "REGION"})
 
@@ -54,7 +54,7 @@ def report(
 ) -> dict[str, Any]:
     """Return the report as data; plain JSON types only.
 
-    `uncurated`: by operation, the names of tools before the user's curation. `private`: private hosts that the user
+    `uncurated` has the tool names before the user's curation, by operation. `private` are private hosts that the user
     allows.
     """
     operations = api.by_key()
@@ -94,7 +94,7 @@ def _effect(annotations: Mapping[str, Any]) -> str:
 
 
 def _named(operation: ApiOperation | Skipped) -> dict[str, Any]:
-    """Return the fields that identify an operation; `document` is the label of its document, if it has one."""
+    """Return the fields that identify an operation. `document` is the label of its document, if any."""
     label = {"document": operation.label} if operation.label else {}
     return {**label, "method": operation.method, "path": operation.path, "operationId": operation.operation_id or None}
 
@@ -107,7 +107,7 @@ def reported_key(operation: Mapping[str, Any]) -> str:
 def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
     """Return the variables that the server reads: `{name, required, secret, description}`.
 
-    `required`: no tool works without it. Those of OAuth schemes are not: there are several ways to a token.
+    `required`: no tool works without it. Variables of OAuth schemes are never required, because other flows may exist.
     """
     operations = api.by_key()
     security = [operations[tool.key].security for tool in tools]
@@ -117,7 +117,7 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
         rows.append(_row(f"{names.prefix}_BASE_URL", text, required=True))
     for server in _servers(api, names, tools):
         text = f"address of {server['tools']} of {len(tools)} tools, "
-        text += f"in place of {server['url']}" if server["url"] else "which their document does not name"
+        text += f"in place of {server['url']}" if server["url"] else "which their document does not contain"
         required = not server["url"] and server["tools"] == len(tools)
         rows.append(_row(server["variable"], text, required=required))
     for scheme in api.security_schemes:
@@ -139,9 +139,9 @@ def _row(name: str, description: str, *, required: bool, secret: bool = False) -
 
 
 def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
-    """Return the credentials section, the input of `scheme_statuses` of the pipeline.
+    """Return the credentials section: base URL, schemes with variables, flows and links, and the tools' alternatives.
 
-    It has the base URL, the schemes with variables, flows and links, and the alternatives of the tools.
+    `scheme_statuses` of the pipeline reads it.
     """
     operations = api.by_key()
     ways = Counter(operations[tool.key].security for tool in tools)
@@ -164,10 +164,10 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
 
 
 def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence[str]) -> dict[str, Any]:
-    """Return the address section, the input of `api_addresses` of the pipeline.
+    """Return the address section: the root's URL, the other servers, and the allowed private hosts.
 
-    It has the root's URL, the other servers, and the allowed private hosts. `rootless`: each tool uses one of the
-    other servers. `several`: the server has several documents, each with an `[[api]]`.
+    `api_addresses` of the pipeline reads it. `rootless`: each tool uses one of the other servers. `several`: the server
+    has several documents, each with an `[[api]]`.
     """
     servers = _servers(api, names, tools)
     address: dict[str, Any] = {
@@ -181,10 +181,7 @@ def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence
 
 
 def has_root(api: Api, tools: Sequence[ApiTool]) -> bool:
-    """Return True if the server has a root URL, which `MCPF_<SERVER>_BASE_URL` replaces.
-
-    The URL of a single document is not a root.
-    """
+    """Return True if the server has a root URL, which `MCPF_<SERVER>_BASE_URL` overrides."""
     operations = api.by_key()
     return not tools or bool(api.servers) or any(not operations[tool.key].server for tool in tools)
 
@@ -200,7 +197,7 @@ def _servers(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str,
 
 
 def render_report(data: Mapping[str, Any]) -> str:
-    """Return the canonical text, one tool a line."""
+    """Return the canonical text, with one tool per line."""
     lines = []
     for key, value in data.items():
         if isinstance(value, list) and value:
@@ -217,10 +214,10 @@ def _compact(value: Any) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PublishedNames:
-    """Published names of a server, from its report, which stay the same on regeneration.
+    """Published names of a server, from its report, which regeneration keeps.
 
-    `names` has the tool name of each operation by its key, before the user's renaming or hiding. `servers` has the
-    URL of each server by its name, "" for the root's. `prefix` is that of the variables, "" for a new server.
+    `names` has the tool name of each operation by its key, before the user's curation. `servers` has the URL of each
+    server by its name, "" for the root. `prefix` is the prefix of the variables, "" for a new server.
     """
 
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -229,7 +226,7 @@ class PublishedNames:
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """Return the object in a machine-owned file; {} if missing or damaged, because it will be rewritten."""
+    """Return the object in a machine-owned file; {} if it is missing or damaged, because it will be regenerated."""
     try:
         data = json.loads(file.read_bytes())
     except (OSError, ValueError):
@@ -243,12 +240,12 @@ def read_report(folder: Path) -> dict[str, Any]:
 
 
 def variables_of(report: Mapping[str, Any]) -> list[str]:
-    """Return the variables in a report, in its order. Somebody may have merged the report by hand."""
+    """Return the variables in a report, in its order, without invalid rows of a manual merge."""
     return [str(row["name"]) for _, row in entries(report, "environment") if "name" in row]
 
 
 def read_published_names(folder: Path) -> PublishedNames:
-    """Return the published names of the server in a directory; empty without a readable report."""
+    """Return the published names of the server in a directory; empty if the report is missing or damaged."""
     data = read_report(folder)
     try:
         names = {reported_key(tool["operation"]): str(tool["name"]) for tool in data["tools"] if tool["operation"]}
@@ -259,7 +256,7 @@ def read_published_names(folder: Path) -> PublishedNames:
         address = data["address"]
         servers = {str(one["name"]): str(one["url"]) for one in address["servers"]}
         return PublishedNames(names, servers | {"": str(address.get("base_url", ""))}, str(address["prefix"]))
-    except (KeyError, TypeError, AttributeError):  # an earlier mcpfactory wrote no addresses
+    except (KeyError, TypeError, AttributeError):  # earlier versions wrote no addresses
         return PublishedNames(names)
 
 
@@ -272,10 +269,10 @@ ORIGIN_CHANGED: Final = "origin-changed"
 def origin_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
 ) -> tuple[Change, ...]:
-    """Return a change for each new origin that is called or issues tokens, from the reports before and after an update.
+    """Return a change for each new origin that receives credentials, from the reports before and after an update.
 
-    A report without URLs, from an earlier mcpfactory, is not compared. `added` are labels of new documents: their
-    credentials are separate, and not set yet.
+    Reports of earlier versions without URLs are not compared. Origins of new documents (labels `added`) are ignored,
+    because their credentials are separate and not set yet.
     """
     known = {origin for _, _, origin in _destinations(before)}
     if not known:
@@ -294,7 +291,7 @@ def origin_changes(
             ORIGIN_CHANGED,
             "",
             what,
-            f"{what} leads to {origin} now; until now the server knew {was}: its credentials would go there",
+            f"{what} is now at {origin} (until now: {was}), which would receive the server's credentials",
         )
         for origin, what in new.items()
     )
@@ -317,7 +314,7 @@ def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _origin(url: str) -> str:
-    """Return the normalized scheme, host and port of a URL; "" if the URL is invalid."""
+    """Return the normalized scheme, host and port of a URL; "" without a host, the URL itself if it is invalid."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

@@ -1,8 +1,8 @@
 """Rendering of templates.
 
-A template is a folder with `copier.yml` and `template/`. It is rendered into a temporary folder with `unsafe=False`, so
-that a template with tasks or extensions is refused. A template that is not shipped is rendered from a copy of its
-regular files, in a process with limits. A fetched template is fetched once per process.
+A template is a folder with `copier.yml` and `template/`. Copier renders it into a temporary folder with `unsafe=False`,
+which refuses tasks and extensions. Only shipped templates are rendered in this process; others are copied first and
+rendered in a process with limits.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from mcpfactory_codegen.text import closest_match
 
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
 _MOST_BYTES: Final = 1 << 25  # bytes of all files of a template
-_ELSEWHERE: Final = "folder:"  # prefix of a template name without a path
+_ELSEWHERE: Final = "folder:"  # prefix of the name of a template outside the workspace
 _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTemplate:
-    """A usable template: its name, its directory, and its first comment line as a description.
+    """A template: its name, its directory, and the first comment line of `copier.yml` as description.
 
-    `source` is the name that the user gave. `origin` identifies a fetched version (`commit 1f2e…`,
-    `our-templates 1.2`), "" for a local one.
+    `source` is as given by the user. `origin` identifies a fetched version (`commit 1f2e…`, `our-templates 1.2`); it is
+    "" for local templates.
     """
 
     name: str
@@ -58,22 +58,22 @@ class ServerTemplate:
 
     @property
     def shipped(self) -> bool:
-        """Return True if it comes with mcpfactory."""
+        """Return True if the template is part of mcpfactory."""
         return self.folder.parent == _SHIPPED
 
     @property
     def version(self) -> str:
-        """Return `sha256:…` of its files with their paths."""
+        """Return `sha256:…` of the template's files and paths."""
         return _version(self.folder)
 
     @property
     def of_document(self) -> bool:
-        """Return True if it is for servers that are made from an API document: it asks for the document's path."""
+        """Return True if the template is for servers with an API document: it has the question `document`."""
         return re.search(r"^document:", (self.folder / SETTINGS).read_text("utf-8"), re.M) is not None
 
 
 def templates() -> tuple[ServerTemplate, ...]:
-    """Return the templates that are shipped, by name."""
+    """Return the shipped templates, sorted by name."""
     folders = sorted(path.parent for path in _SHIPPED.glob(f"*/{SETTINGS}"))
     return tuple(ServerTemplate(folder.name, folder, _about(folder), folder.name) for folder in folders)
 
@@ -84,11 +84,11 @@ def _about(folder: Path) -> str:
 
 
 def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
-    """Return a template: shipped, by name; from a directory, Git or a package, by its source (`templates.parse_source`).
+    """Return a shipped template by name, or another one by source (`templates.parse_source`).
 
     Args:
-        source: as typed, or as written by `stored_source`.
-        beside: the server's directory, to which a stored path is relative; None for typed sources.
+        source: as given by the user, or as written by `stored_source`.
+        beside: the server's directory, to which a stored path is relative; None for sources given by the user.
 
     Raises:
         UnknownTemplateError: the template does not exist.
@@ -108,7 +108,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
             return ServerTemplate(folder.name, folder, _about(folder), source)
     if source.startswith(_ELSEWHERE):
         name = source.removeprefix(_ELSEWHERE)
-        message = f"the template {name} is in an unknown folder outside the workspace"
+        message = f"the template {name} is outside the workspace, and its folder is not stored"
         raise UnknownTemplateError(message, "give its folder: mcpfactory update NAME --template FOLDER")
     known, close = ", ".join(shipped), closest_match(source, shipped)
     guess = f"did you mean {close!r}? " if close else ""
@@ -119,7 +119,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 def stored_source(template: ServerTemplate, server: Path) -> str:
     """Return the template source for a server's configuration.
 
-    A directory in the workspace is stored as a path relative to the server's, one elsewhere by its name alone.
+    A directory in the workspace is stored as a path relative to the server's directory, any other only by its name.
     """
     if template.shipped or parse_source(template.source).foreign:
         return template.source
@@ -136,9 +136,9 @@ def _fetched(source: TemplateSource) -> FetchedTemplate:
 
 
 def template_version(name: str, server: Path) -> str:
-    """Return `sha256:…` of the files of a template with their paths, by its name in a server's configuration.
+    """Return `sha256:…` of the files and paths of a template, by its name in a server's configuration.
 
-    Return "" for one that is fetched, or whose place is not kept.
+    Return "" for fetched templates, and those outside the workspace.
     """
     if not name or parse_source(name).foreign:
         return ""
@@ -149,7 +149,7 @@ def template_version(name: str, server: Path) -> str:
 
 @cache
 def _shipped_version(folder: Path) -> str:
-    """Return `template_version` for a shipped template; cached, because its files never change at run time."""
+    """Return the version of a shipped template, whose files do not change at run time."""
     return _version(folder.resolve())
 
 
@@ -169,12 +169,12 @@ def runtime_range() -> str:
 
 
 def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
-    """Return the template's files, by path; `data` answers its questions, and those left over take their defaults.
+    """Return the template's files, by path. `data` has the answers to its questions; other questions have defaults.
 
     `runtime_range` is set in every template.
 
     Raises:
-        TemplateSourceError: there is no such template, it is broken, or it wants to run something.
+        TemplateSourceError: the template does not exist, is invalid, or would run code.
     """
     found = find_template(template) if isinstance(template, str) else template
     data = {**data, "runtime_range": runtime_range()}
@@ -190,7 +190,7 @@ def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str,
         except (RenderError, OSError) as error:
             message = f"template {found.name} cannot be rendered: {error}"
             where = found.source if found.origin else found.folder / SETTINGS
-            raise TemplateSourceError(message, f"see {where}; templates must not run anything") from None
+            raise TemplateSourceError(message, f"see {where}; templates must not run code") from None
         return _read(place)
 
 
@@ -231,7 +231,7 @@ def _read(root: Path) -> dict[str, str]:
         try:
             files[path.relative_to(root).as_posix()] = path.read_text("utf-8")
         except UnicodeDecodeError:
-            hint = "templates hold text files in UTF-8"
+            hint = "use only text files in UTF-8"
             raise TemplateSourceError(f"{path.relative_to(root)} of the template is not text", hint) from None
     return files
 
@@ -245,10 +245,10 @@ def _is_repository(name: str) -> bool:
     return plain.partition(":")[0].rstrip(". ") in {".git", "git~1"}
 
 
-# --- Rendering by copier: a trusted template in this process, any other in a process with limits of time and memory ---
+# --- rendering by copier: shipped templates in this process, others in a process with limits of time and memory ---
 
 
-_REFUSED: Final = 3
+_REFUSED: Final = 3  # exit code of the process for a RenderError
 _SYSTEM_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 RENDER_SECONDS: Final = 20
 _MEMORY: Final = 1 << 30  # bytes
@@ -260,10 +260,10 @@ class RenderError(ValueError):
 
 
 def render_here(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
-    """Render a template that is trusted, as ours are.
+    """Render a trusted template.
 
     Raises:
-        RenderError: it is broken, or wants to run something.
+        RenderError: the template is invalid, or would run code.
     """
     from copier import run_copy  # noqa: PLC0415 - 600 modules, needed only when a template is rendered
     from copier.errors import CopierError  # noqa: PLC0415 - as above
@@ -280,7 +280,7 @@ def render_in_subprocess(
     """Render an untrusted template in a separate process with limited time and memory.
 
     Raises:
-        RenderError: as `render_here`; or a limit of time or memory is exceeded.
+        RenderError: as `render_here`, or a limit of time or memory is exceeded.
     """
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _render_main; "
@@ -305,7 +305,7 @@ def render_in_subprocess(
 
 
 def _limit_process() -> None:
-    """Limit time, memory and file size of this process, if the system can."""
+    """Limit time, memory and file size of this process, if the system supports that."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:
@@ -343,5 +343,5 @@ def new_template(folder: Path) -> tuple[str, ...]:
     shutil.copytree(find_template(_FIRST).folder, folder, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
     settings = folder / SETTINGS
     _, _, rest = settings.read_text("utf-8").partition("\n")
-    settings.write_text(f"# Servers as {folder.name} makes them.\n{rest}", "utf-8")
+    settings.write_text(f"# Servers from the template {folder.name}.\n{rest}", "utf-8")
     return tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))

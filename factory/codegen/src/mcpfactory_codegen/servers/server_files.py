@@ -1,13 +1,13 @@
-"""The files of a server's directory: merged, recorded in the lock, formatted and written; edits are preserved.
+"""The files of a server's directory: three-way merge, lock, formatting and writing. User's edits are preserved.
 
-owner     the file exists already               it is no longer generated
+owner     existing file                         no longer generated
 machine   rewritten; an edit is reported        removed
 person    kept unchanged, or merged             kept
 document  kept unchanged                        kept
 
-`git merge-file` merges in a separate directory: it needs no repository and changes none. The lock's text is canonical:
-sorted, without timestamps, host names or absolute paths, so that equal input gives equal bytes. Nothing is written
-outside the directory.
+`git merge-file` merges in a temporary directory and needs no repository. The lock is canonical (sorted, without
+timestamps, host names and absolute paths), so that equal input has equal bytes. Nothing is written outside the
+server's directory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mcpfactory_runtime.errors import Exit, McpfactoryError
 _LABELS: Final = ("yours", "as generated before", "as generated now")
 _MARKS: Final = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
 _MOST_CONFLICTS: Final = 127  # git's exit code is the number of conflicts up to 127; higher codes mean failure
-_SECONDS: Final = 60
+_SECONDS: Final = 60  # timeout of a merge
 
 
 class MergeError(McpfactoryError):
@@ -39,14 +39,14 @@ class MergeError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """The merged text, and its number of conflicts, which are between conflict marks."""
+    """The merged text, and its number of conflicts, which have conflict markers."""
 
     text: str
     conflicts: int
 
 
 def merge(base: str, ours: str, theirs: str) -> MergedText:
-    """Merge the changes from `base` to `ours` with those from `base` to `theirs`; line endings are those of `ours`.
+    """Merge the changes from `base` to `ours` and to `theirs`. The result has the line endings of `ours`.
 
     Raises:
         MergeError: git is not installed, or failed.
@@ -63,7 +63,7 @@ def merge(base: str, ours: str, theirs: str) -> MergedText:
 
 
 def _by_git(texts: list[str]) -> MergedText:
-    """Merge `texts`, which are in git's order: ours, base, theirs."""
+    """Merge `texts` in git's order: ours, base, theirs."""
     names = ("ours", "base", "theirs")
     labels = [part for label in _LABELS for part in ("-L", label)]
     environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
@@ -95,14 +95,14 @@ def has_marks(text: str) -> bool:
     return _MARKS.search(text) is not None
 
 
-# --- the lock: what was generated ---
+# --- the lock: records of written files ---
 
 
 LOCK: Final = ".mcpfactory/lock.json"
 _VERSION: Final = 1
 
 Owner = Literal["machine", "person", "document"]
-"""machine: rewritten whole; person: written once, merged later; document: the API document as given."""
+"""machine: regenerated; person: written once, then merged; document: the API document as given."""
 
 
 class LockError(McpfactoryError):
@@ -111,7 +111,7 @@ class LockError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class LockEntry:
-    """One file: its owner, the SHA-256 of the written content, and for a person-owned file the text itself."""
+    """One file: its owner, the SHA-256 of the written content, and the text itself if it is person-owned."""
 
     owner: Owner
     sha256: str
@@ -122,7 +122,7 @@ class LockEntry:
 class Lock:
     """The files that mcpfactory wrote, by path below the server's folder (with `/`).
 
-    `template` is the version of the template that the person-owned files were last merged with; "" if unknown.
+    `template` is the template version of the last merge of person-owned files; "" if unknown.
     """
 
     files: Mapping[str, LockEntry] = field(default_factory=dict)
@@ -145,7 +145,7 @@ class Lock:
             files = {name: LockEntry(**entry) for name, entry in data["files"].items()}
             return cls(files, str(data.get("template", "")))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            hint = "restore it from version control, or delete it: the next run writes it again and keeps your files"
+            hint = "restore it from version control, or delete it: the next run writes it, and keeps your files"
             raise LockError(f"{path} is damaged ({type(error).__name__})", hint) from None
 
     def text(self) -> str:
@@ -165,19 +165,19 @@ def fingerprint(content: bytes) -> str:
 
 
 Action = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
-"""merge: both sides changed; conflict: the user must choose; keep: the user's edit stays; deleted: the user removed the file,
-and it is not created again; collision: a file that mcpfactory did not write has the path."""
+"""merge: both sides changed; conflict: the user must choose; keep: the user's edit is kept; deleted: the user removed
+the file, and it is not created again; collision: an existing file was not written by mcpfactory."""
 
 
 class TreeError(McpfactoryError):
-    """Error for a path that would leave the directory."""
+    """Error for a path outside the server's directory, or one that is a folder."""
 
     exit_code = Exit.BAD_INPUT
 
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """Action for one file. `edited`: a machine-owned file was edited since it was written; `note` is for the user."""
+    """Action for one file. `edited`: a machine-owned file was edited by the user; `note` is a message for the user."""
 
     path: str
     action: Action
@@ -217,7 +217,7 @@ class FilePlan:
         self.entries[path] = LockEntry(owner, fingerprint(raw), pristine)
 
     def replace_machine(self, files: Mapping[str, str]) -> None:
-        """Plan all machine-owned files: others that the lock has are removed."""
+        """Plan all machine-owned files, and the removal of other ones in the lock."""
         for path, content in files.items():
             self.put(path, content, "machine")
         for path, entry in self.lock.files.items():
@@ -240,7 +240,7 @@ class FilePlan:
 
 
 def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lock) -> None:
-    """Write or remove (None) all of `changes`, and the lock last. If anything fails, the directory is unchanged.
+    """Write or remove (None) all `changes`, and the lock last. If anything fails, restore the directory.
 
     Raises:
         TreeError: a path leaves the directory; nothing was written.
@@ -303,20 +303,20 @@ def locate(folder: Path, path: str) -> Path:
 
 
 def _write_whole(target: Path, content: bytes) -> None:
-    """Write atomically: to a temporary file, then rename (a link is replaced, not followed)."""
+    """Write a file atomically, by a temporary file and rename. A link is replaced, not followed."""
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         beside.write_bytes(content)
         if target.is_file():
-            beside.chmod(target.stat().st_mode & 0o777)  # keeps scripts executable
+            beside.chmod(target.stat().st_mode & 0o777)  # scripts must stay executable
         beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
 
 
 def _prune(folder: Path, root: Path) -> None:
-    """Remove empty folders up to the root; a folder with only a bytecode cache counts as empty."""
+    """Remove empty folders up to the root. A folder that contains only a bytecode cache is empty."""
     while folder != root:
         cache = folder / "__pycache__"
         if {entry.name for entry in folder.iterdir()} == {"__pycache__"} and not cache.is_symlink():
@@ -334,11 +334,11 @@ _SHOWN: Final = 800
 
 
 class FormatError(Exception):
-    """Error of the formatter on generated code: always a bug in the generator, never the user's fault."""
+    """Error of the formatter on generated code, which is always a bug in the generator."""
 
 
 def formatted(files: Mapping[str, str]) -> dict[str, str]:
-    """Return the same files with every `.py` among them formatted; the formatter's own configuration files are ignored.
+    """Return the files with formatted Python code. Configuration files of the formatter are ignored.
 
     Raises:
         FormatError: a file is not valid Python, or the formatter could not run.

@@ -1,4 +1,4 @@
-"""Questions of a template, and the answers to them."""
+"""Questions of a template, and their answers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from mcpfactory_codegen.servers.templates import SETTINGS, TemplateSourceError
 from mcpfactory_codegen.settings import quoted
 from mcpfactory_codegen.text import closest_match
 
-_MOST: Final = 1 << 20  # bytes of the file
+_MOST: Final = 1 << 20  # bytes of copier.yml
 _REFUSED: Final = ("_tasks", "_migrations", "_jinja_extensions")
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateQuestion:
-    """A question. `type` is str, int, float, bool, yaml or json; `default` can contain variables; a `hidden` one is never asked."""
+    """A question. `type` is str, int, float, bool, yaml or json. `default` can contain variables."""
 
     name: str
     type: str
@@ -42,7 +42,7 @@ def questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
 
 
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
-    """Return the settings of a template that would run something, for which it is refused."""
+    """Return the settings of a template that would run code, and for which it is refused."""
     return tuple(name for name in _REFUSED if _settings(template).get(name))
 
 
@@ -55,7 +55,7 @@ def _settings(template: ServerTemplate) -> dict[str, Any]:
         data = yaml.safe_load(file.read_text("utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         said = " ".join(str(error).split())[:200]
-        raise TemplateSourceError(f"{SETTINGS} of template {template.name} cannot be read: {said}", "mend it") from None
+        raise TemplateSourceError(f"{SETTINGS} of template {template.name} cannot be read: {said}", "fix it") from None
     if not isinstance(data, dict):
         message = f"{SETTINGS} of template {template.name} is not a mapping"
         raise TemplateSourceError(message, "write NAME: and a question for each answer")
@@ -77,7 +77,7 @@ def _question(name: str, value: Any) -> TemplateQuestion:
 
 
 def _choices(value: Any) -> tuple[str, ...]:
-    """Return the values of the choices; a table maps labels to them."""
+    """Return the values of the choices, which can be a list, or a table of values by label."""
     rows = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     plain = [
         row.get("value") if isinstance(row, dict) else row[-1] if isinstance(row, list) and row else row for row in rows
@@ -86,7 +86,7 @@ def _choices(value: Any) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> str:
-    """Return a scalar as text; a nested value by its type, because aliases of YAML can make it endless."""
+    """Return a scalar as text. Nested values become their type, because YAML aliases can make them infinite."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -100,7 +100,7 @@ _TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": Fal
 
 
 def typed_answers(given: Iterable[str]) -> dict[str, str]:
-    """Return answers given on the command line as `NAME=VALUE`.
+    """Return the answers on the command line, `NAME=VALUE`.
 
     Raises:
         TemplateSourceError: an answer lacks a name or `=`.
@@ -109,7 +109,7 @@ def typed_answers(given: Iterable[str]) -> dict[str, str]:
     for one in given:
         name, sign, value = one.partition("=")
         if not (name and sign):
-            raise TemplateSourceError(f"{one!r} is not a valid answer", "--answer NAME=VALUE")
+            raise TemplateSourceError(f"{one!r} is not a valid answer", "write --answer NAME=VALUE")
         found[name] = value
     return found
 
@@ -117,7 +117,7 @@ def typed_answers(given: Iterable[str]) -> dict[str, str]:
 def checked_answers(
     answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], preset: Mapping[str, Any]
 ) -> dict[str, Answer]:
-    """Return the answers converted to the types of their questions. `preset` has the answers of mcpfactory itself.
+    """Return the answers, converted to the types of their questions. `preset` has the answers of mcpfactory itself.
 
     Raises:
         TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the choices.
@@ -129,7 +129,7 @@ def checked_answers(
             close = closest_match(name, list(known))
             hint = f"did you mean {close!r}? " if close else ""
             message = f"the template has no question {name!r}"
-            raise TemplateSourceError(message, f"{hint}it asks {', '.join(known) or 'nothing'}")
+            raise TemplateSourceError(message, f"{hint}questions: {', '.join(known) or 'none'}")
         found[name] = _taken(known[name], value)
     return found
 
@@ -162,7 +162,7 @@ def render_answers(answers: Mapping[str, Answer]) -> str:
 
 
 def with_answers(text: str, answers: Mapping[str, Answer]) -> str:
-    """Return the text of a `mcpfactory.toml` with these answers in the place of those that it has."""
+    """Return the text of a `mcpfactory.toml` with its answers replaced."""
     table = render_answers(answers)
     if _TABLE.search(text):
         return _TABLE.sub(lambda _: table.lstrip("\n") + "\n", text, count=1).rstrip("\n") + "\n"
@@ -170,7 +170,7 @@ def with_answers(text: str, answers: Mapping[str, Answer]) -> str:
 
 
 def with_template(text: str, source: str) -> str:
-    """Return the text of a `mcpfactory.toml` with another template."""
+    """Return the text of a `mcpfactory.toml` with its template replaced."""
     line = f"template = {quoted(source)}"
     if _TEMPLATE.search(text):
         return _TEMPLATE.sub(lambda _: line, text, count=1)
@@ -191,7 +191,7 @@ def _value(value: Answer) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TemplateVariant:
-    """A set of answers to a template's questions; `name` lists the non-default ones."""
+    """A set of answers to a template's questions. `name` has the answer that is not the default."""
 
     name: str
     answers: Mapping[str, Answer] = field(default_factory=dict)
@@ -200,7 +200,10 @@ class TemplateVariant:
 def variants(
     asked: Iterable[TemplateQuestion], preset: Collection[str], given: Mapping[str, Answer] | None = None
 ) -> Iterator[TemplateVariant]:
-    """Yield the variants of a template. `preset` are the questions that mcpfactory answers; each variant has the `given` answers."""
+    """Yield the defaults of a template, and a variant for each other choice of a question.
+
+    Each has the `given` answers. `preset` are questions that mcpfactory answers itself.
+    """
     given = dict(given or {})
     yield TemplateVariant("defaults" if not given else "answers as given", given)
     for question in asked:

@@ -1,4 +1,4 @@
-"""Find and fetch templates: shipped, a folder, a git commit or a package.
+"""Sources of templates, and fetching from Git and package indexes.
 
 shipped    `minimal`
 folder     `./templates/ours`
@@ -45,7 +45,7 @@ class UnknownTemplateError(TemplateSourceError):
 
 @dataclass(frozen=True, slots=True)
 class TemplateSource:
-    """A parsed source. `place` is the name or path, the URL, or the requirement; `ref` a branch, tag or commit."""
+    """A parsed source. `place` is the name or path, the URL, or the requirement; `ref` is a branch, tag or commit."""
 
     text: str
     kind: SourceKind
@@ -55,15 +55,15 @@ class TemplateSource:
 
     @property
     def foreign(self) -> bool:
-        """Return True if it must be fetched, so that its author is a third party."""
+        """Return True if the template must be fetched from a third party."""
         return self.kind != "name"
 
 
 def parse_source(text: str) -> TemplateSource:
-    """Return a source in its parts.
+    """Return a parsed source.
 
     Raises:
-        TemplateSourceError: it starts like a fetched source, but is invalid.
+        TemplateSourceError: a source that starts with `git+` or `package:` is invalid.
     """
     if text.startswith("git+"):
         return _git(text)
@@ -81,8 +81,8 @@ def _git(text: str) -> TemplateSource:
     found = _GIT.fullmatch(text)
     if not found:
         hint = (
-            "git+https://HOST/PATH@REF#subdirectory=FOLDER; ssh and file may stand for https, @REF and "
-            "#subdirectory may be left out"
+            "use git+https://HOST/PATH@REF#subdirectory=FOLDER, also with ssh or file; @REF and #subdirectory are "
+            "optional"
         )
         raise TemplateSourceError(f"{text!r} is not the address of a Git repository", hint)
     host, ref = found["host"], found["ref"] or ""
@@ -104,11 +104,11 @@ def _subfolder(text: str, given: str | None) -> str:
     return "/".join(parts)
 
 
-SECONDS: Final = 120
+SECONDS: Final = 120  # timeout of a Git command or installation
 _MOST_BYTES: Final = 1 << 25
 _MOST_FILES: Final = 2000
 SETTINGS: Final = "copier.yml"
-_PLAIN: Final = (b"100644", b"100755")  # modes of files in a tree of git; the others are links and repositories
+_PLAIN: Final = (b"100644", b"100755")  # modes of regular files in a Git tree
 _QUIET: Final = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
 
 
@@ -123,7 +123,7 @@ def fetch_template(source: TemplateSource, folder: Path) -> FetchedTemplate:
     """Fetch a template into an empty directory.
 
     Raises:
-        TemplateSourceError: it cannot be fetched, has no template, or contains other than regular files.
+        TemplateSourceError: it cannot be fetched, has no template, or contains files that are not regular.
     """
     return _from_git(source, folder) if source.kind == "git" else _from_package(source, folder)
 
@@ -155,7 +155,7 @@ def _from_git(source: TemplateSource, folder: Path) -> FetchedTemplate:
 
 
 class _Git:
-    """Git in a separate repository, limited to one protocol and without password prompts."""
+    """Git in a temporary repository, limited to one protocol and without prompts."""
 
     def __init__(self, folder: Path, source: TemplateSource) -> None:
         self._folder, self._source = folder, source
@@ -227,7 +227,7 @@ def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
     try:
         done = _run(command)
     except subprocess.TimeoutExpired:
-        raise TemplateSourceError(f"the package index did not answer within {SECONDS} seconds", "try again") from None
+        raise TemplateSourceError(f"the package index timed out after {SECONDS} s", "try again") from None
     if done.returncode:
         said = " ".join(done.stderr.decode(errors="replace").split())
         hint = "check its name and version, and that it has a wheel; set UV_INDEX_URL to use another index"
@@ -236,7 +236,7 @@ def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
 
 
 def _template_in(folder: Path, source: TemplateSource) -> Path:
-    """Return the one folder of an unpacked package that has a template."""
+    """Return the only folder of an unpacked package that has a template."""
     found = sorted(
         path.parent.relative_to(folder).as_posix() for path in folder.rglob(SETTINGS) if not path.is_symlink()
     )

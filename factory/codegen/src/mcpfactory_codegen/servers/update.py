@@ -1,11 +1,11 @@
-"""Update of a server after its API document, its template or mcpfactory changed, keeping the user's edits.
+"""Update of a server after its API document, its template or mcpfactory changed. User's edits are kept.
 
-machine's file    rewritten whole
-person's file     three-way merge of the previous generated text (in the lock), the current file, and the new text
-API document      replaced by the current one at its source; one that was edited is never replaced
-mcpfactory.toml   person-owned; only the document's file, source and private hosts are set if they changed
+machine-owned     regenerated
+person-owned      three-way merge of the previous generated text (in the lock), the current file, and the new text
+API document      replaced by the current one at its source, unless it was edited
+mcpfactory.toml   person-owned; only changes of documents, template and answers are written
 
-The result is computed in memory first and then written at once, the lock last: an error leaves everything unchanged.
+The result is computed in memory, then written at once with the lock last, so that an error changes nothing.
 """
 
 from __future__ import annotations
@@ -65,10 +65,9 @@ from mcpfactory_codegen.text import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class UpdatedServer:
-    """Result of an update or a dry run. `changes` are those that affect callers of the tools.
+    """Result of an update or a dry run. `changes` are the changes that affect callers of the tools.
 
-    `address` has the API's URLs, as in the report; `moved` is a text about variables that the server no longer reads,
-    or "".
+    `address` has the API's URLs, as in the report. `moved` is a message about variables that are no longer read, or "".
     """
 
     server: str
@@ -104,13 +103,13 @@ def update_server(
 
     Args:
         folder: the server's directory.
-        source: path or URL of the API document; None takes `source` of mcpfactory.toml, and if that is empty the
-            document in the directory. `LABEL=PLACE` is for one of several documents; a new label adds a document.
-        labels: of the documents to read again; () for all.
-        permit: the user gave `source`, so that the API can be called there although the address is private.
-        accept_origin: the user agrees that the server sends its credentials to new hosts.
-        template: another template, or another source of it; "" takes that of mcpfactory.toml.
-        answers: to its questions, in addition to the stored ones.
+        source: path or URL of the API document. The default is `source` in mcpfactory.toml, or the stored document if
+            that is empty. `LABEL=PLACE` is for one of several documents; a new label adds a document.
+        labels: labels of the documents to read again; () for all.
+        permit: allow calls to the API at the private host of `source`, because the user gave that URL.
+        accept_origin: accept that the server sends its credentials to new hosts.
+        template: another template, or another source of it; "" for the one in mcpfactory.toml.
+        answers: answers to its questions, in addition to the stored ones.
         dry_run: report the actions, and write nothing.
         notify: receives a progress line at the start of each step.
 
@@ -158,7 +157,7 @@ def update_server(
 def _chosen(
     folder: Path, config: ServerConfig, source: str, answers: Mapping[str, Answer]
 ) -> tuple[ServerTemplate, ServerConfig]:
-    """Return the template, which `source` can change, and the configuration with it and the answers."""
+    """Return the template (of `source` if given), and the configuration with that template and the answers."""
     template = find_template(source) if source else find_template(config.template, folder)
     kept = stored_source(template, folder) if source else config.template
     chosen = config.with_server(template=kept)
@@ -174,7 +173,7 @@ def _built(
     *,
     notify: Notify,
 ) -> CreatedServer:
-    """Return the server as generated from fresh and stored documents; `sources` as for `generate`."""
+    """Return the server generated from fresh and stored documents; `sources` as for `generate`."""
     if not config.document:
         return from_template(config, template)
     every = dict(documents.stored)
@@ -199,7 +198,7 @@ def _built(
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The API documents by label: `fresh` ones from their sources, the others as `stored` in the folder, with overlays."""
+    """The API documents by label: `fresh` from their sources, the others `stored` in the folder, with overlays."""
 
     fresh: Mapping[str, Document]
     stored: Mapping[str, Document]
@@ -224,7 +223,7 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
     places: dict[str, str] = {}
     for one in sources_of(source):
         if not config.document:
-            hint = "leave out --from-openapi, or make a new server: mcpfactory new --from-openapi"
+            hint = "leave out --from-openapi, or create a new server: mcpfactory new --from-openapi"
             raise CreateError(f"{config.name} is not generated from an API document", hint, "source")
         label = one.label or (
             next(iter(labels)) if len(labels) == 1 else "" if "" in known or len(known) > 1 else known[0]
@@ -266,10 +265,7 @@ def _source_document(folder: Path, api: ApiConfig, place: str | None) -> Documen
 def _take_documents(
     config: ServerConfig, documents: _Documents, plan: FilePlan, *, renewed: Collection[str]
 ) -> ServerConfig:
-    """Plan to copy the documents into the folder; return the configuration that names them.
-
-    Files that belong to none of the documents are removed.
-    """
+    """Plan to copy the documents into the folder, and to remove files of former documents; return the configuration."""
     kept: set[str] = set()
     owners: dict[str, str] = {}
     apis = []
@@ -296,7 +292,7 @@ def _own(paths: Iterable[str], api: ApiConfig, owners: dict[str, str]) -> None:
     for path in paths:
         other = owners.setdefault(path, api.named)
         if other != api.named:
-            what = f"{path} would be a file of the API document {other} and of {api.named}"
+            what = f"{path} would belong to two API documents, {other} and {api.named}"
             raise CreateError(what, "choose a label that is not a folder of the other document", "source")
 
 
@@ -317,7 +313,7 @@ def _take_file(path: str, content: bytes, plan: FilePlan) -> None:
 
 
 def _drop_file(path: str, plan: FilePlan) -> None:
-    """Plan to remove a document's file; an edited one becomes person-owned."""
+    """Plan to remove a file of a former document. An edited file is kept and left to the user."""
     target = server_files.locate(plan.folder, path)
     plan.entries.pop(path)
     if not target.is_file():
@@ -326,7 +322,7 @@ def _drop_file(path: str, plan: FilePlan) -> None:
         plan.changes[path] = None
         plan.steps.append(FileStep(path, "remove", "document"))
     else:
-        note = "it belongs to no API document of the server any more; changed by hand, so it is yours now"
+        note = "no longer part of an API document; kept because it was changed by hand"
         plan.steps.append(FileStep(path, "keep", "document", note=note))
 
 
@@ -334,13 +330,13 @@ def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lock) 
     known = lock.files.get(path)
     if existing is None or (known is not None and fingerprint(existing) == known.sha256):
         return
-    what = "was changed by hand" if known else "is not known to mcpfactory"
-    hint = f"use --from-openapi {target} to continue with your file; to use the other one, move yours away first"
+    what = "was changed by hand" if known else "was not written by mcpfactory"
+    hint = f"use --from-openapi {target} to keep your file; to use the other document, move your file away first"
     raise CreateError(f"{target} {what}, and another document would replace it", hint, "edited")
 
 
 def _merge_persons(config: ServerConfig, built: CreatedServer, plan: FilePlan) -> bool:
-    """Plan the person-owned files; return True if all include the template's changes, possibly between conflict marks."""
+    """Plan the person-owned files; return True if all contain the template's changes, possibly as conflicts."""
     complete = True
     before = {path for path, entry in plan.lock.files.items() if entry.owner == "person"}
     for path in sorted((before | built.person.keys()) - {CONFIG}):
@@ -359,7 +355,7 @@ def _merge_persons(config: ServerConfig, built: CreatedServer, plan: FilePlan) -
 
 
 def _configure(config: ServerConfig, built: CreatedServer, plan: FilePlan) -> None:
-    """Update the documents, the template and the answers in mcpfactory.toml; the rest of the file stays."""
+    """Update the documents, the template and the answers in mcpfactory.toml; keep the rest of the file."""
     ours = server_files.locate(plan.folder, CONFIG).read_bytes().decode()
     known = read_config(plan.folder)
     text = with_apis(ours, built.apis)
@@ -376,7 +372,7 @@ def _configure(config: ServerConfig, built: CreatedServer, plan: FilePlan) -> No
 
 @dataclass(frozen=True, slots=True)
 class _FileMerge:
-    """Result of merging a person-owned file: `content` to write unless None, and the `base` of the next merge."""
+    """Result of merging a person-owned file: the `content` to write (None: nothing), and the `base` of the next merge."""
 
     action: server_files.Action
     note: str = ""
@@ -387,8 +383,7 @@ class _FileMerge:
 def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
     """Merge one file.
 
-    `base`: the previously generated text (None: not generated); `theirs`: the text generated now (None: no longer
-    generated).
+    `base` is the previously generated text, `theirs` the text that is generated now; None if it was or is not generated.
     """
     if not target.exists() and not target.is_symlink():
         if base is None and theirs is not None:
@@ -398,18 +393,18 @@ def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
     if base is None:
         if theirs is not None and ours == theirs:
             return _FileMerge("same", base=theirs)
-        note = "mcpfactory would make a file of this name, and did not write the one that is there"
+        note = "mcpfactory would generate this file, but did not write the existing one"
         return _FileMerge("collision", note)
     if theirs is None:
         if ours == base:
             return _FileMerge("remove")
-        return _FileMerge("keep", "no longer made by mcpfactory; yours now")
+        return _FileMerge("keep", "no longer generated by mcpfactory; kept with your changes")
     if ours is None:
         if theirs == base:
             return _FileMerge("keep", base=base)
-        return _FileMerge("conflict", "not a text file in UTF-8, or a link: take over by hand what is new", base=base)
+        return _FileMerge("conflict", "not a text file in UTF-8, or a link: merge the changes by hand", base=base)
     if has_marks(ours):
-        return _FileMerge("conflict", "the conflict marks of an earlier update are still in it", base=base)
+        return _FileMerge("conflict", "it still has conflict markers of an earlier update", base=base)
     if ours == theirs:
         return _FileMerge("same", base=theirs)
     if theirs == base:
@@ -417,14 +412,14 @@ def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
     done = merge(base, ours, theirs)
     if not done.conflicts:
         return _FileMerge("rewrite" if ours == base else "merge", content=done.text.encode(), base=theirs)
-    count = "one place" if done.conflicts == 1 else f"{done.conflicts} places"
+    count = "one conflict" if done.conflicts == 1 else f"{done.conflicts} conflicts"
     return _FileMerge(
-        "conflict", f"{count} to decide, between <<<<<<< and >>>>>>>", content=done.text.encode(), base=theirs
+        "conflict", f"{count} to resolve, between <<<<<<< and >>>>>>>", content=done.text.encode(), base=theirs
     )
 
 
 def _text(target: Path) -> str | None:
-    """Return the file's text with its line endings unchanged; None if it cannot be merged."""
+    """Return the text of a file with unchanged line endings; None if it is a link or not UTF-8."""
     if target.is_symlink() or not target.is_file():
         return None
     try:
@@ -448,12 +443,9 @@ def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
     """Refuse changes that would send existing credentials to a new origin.
 
     Raises:
-        CreateError: `origin`: `changes` contains one.
+        CreateError: code `origin`: `changes` contains a new origin.
     """
     found = [change.message for change in changes if change.code == ORIGIN_CHANGED]
     if found:
-        hint = (
-            f"ask a person who trusts that address to run mcpfactory update {server} --accept-origin; "
-            "--dry-run shows all changes"
-        )
+        hint = f"if you trust that address: mcpfactory update {server} --accept-origin; --dry-run shows all changes"
         raise CreateError("; ".join(found), hint, "origin")

@@ -1,7 +1,6 @@
-"""Kinds of API documents: OpenAPI, and other descriptions that are translated into it.
+"""Kinds of API documents: OpenAPI, and other formats that are translated to OpenAPI. Pure.
 
-A kind is a row of `SOURCES`. All pure; a translation keeps the location of each part, so that problems point into the
-source.
+Each kind is a row of `SOURCES`. A translation records the origin of each part, so that problems point into the source.
 """
 
 from __future__ import annotations
@@ -28,10 +27,9 @@ from mcpfactory_codegen.sources.translation import Translation
 class DocumentKind:
     """A kind of document.
 
-    `file` is its stem in a server's directory; `counted` names the items counted in it. `translate` is None if no
-    translation is needed. `stored` reduces a document to the part to store; None stores the whole document. `text` is
-    for formats that are neither JSON nor YAML: a pattern for their bytes, and the member of the data that holds the
-    text.
+    `file` is the stem of its file in a server's directory; `counted` is the noun for its operations. `translate` is None
+    if no translation is needed. `stored` reduces a document to the part to store; None stores the whole document.
+    `text` is for formats that are neither JSON nor YAML: a pattern for their bytes, and the member for the text.
     """
 
     name: str
@@ -54,7 +52,7 @@ SOURCES: Final = (
     DocumentKind("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
     DocumentKind("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, without_values),
 )  # fmt: skip
-"""Kinds in the order in which they are tried."""
+"""All kinds; the first that recognizes a document is used."""
 
 
 def recognize(data: Any) -> DocumentKind | None:

@@ -1,8 +1,8 @@
-"""Google API discovery documents (`discovery#restDescription`, version 1): methods below resources, schemas by id.
+"""Translation of Google API discovery documents (`discovery#restDescription`, version 1) to OpenAPI.
 
-Common parameters that concern the transport (alt, prettyPrint, quotaUser, …) are not for a model and are omitted;
-`key`, `access_token` and `oauth_token` are credentials. Many methods of one API share a path such as `v1/{+name}`, so a path
-with reserved expansion carries the method's id as a fragment, which is never sent.
+Common parameters for the transport (alt, prettyPrint, quotaUser, …) are omitted; `key`, `access_token` and
+`oauth_token` are credentials. Many methods of one API share a path such as `v1/{+name}`. Therefore a path with reserved
+expansion has the method's id as a fragment, which is never sent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OAUTH: Final = "Oauth2"
 _KEY: Final = "ApiKey"
 _TEMPLATE: Final = re.compile(r"\{([+/#.;?&]?)([^{}]*?)\*?\}")
 _OF_ALL: Final = frozenset({"fields"})
-"""Common parameters that a model can use: `fields` makes responses shorter."""
+"""Common parameters that are useful for models: `fields` shortens responses."""
 _PLAIN_PLACES: Final = frozenset({"projects", "locations", "organizations", "folders", "customers", "accounts"})
 _QUIET: Final = frozenset({"path-unusual-syntax"})  # fragments, and the fixed query of uploads
 _NUMBERS: Final = {"integer": int, "number": float}
@@ -45,7 +45,7 @@ def is_discovery(data: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Method:
-    """A method: its node, its location, and the names of the resources around it."""
+    """A method: its node, its location, and the names of the enclosing resources."""
 
     node: dict[str, Any]
     origin: str
@@ -143,7 +143,7 @@ def _add(draft: OpenApiDraft, data: dict[str, Any], method: _Method, required: d
 
 
 def _add_upload(draft: OpenApiDraft, method: _Method, operation: dict[str, Any], verb: str) -> None:
-    """Add an operation that uploads the content alone: the same method with another path and the file as its body."""
+    """Add an operation that uploads only the content: the same method with another path, and a file as body."""
     upload = table(method.node, "mediaUpload")
     path = text(table(table(upload, "protocols"), "simple"), "path")
     if not path:
@@ -166,7 +166,7 @@ def _add_upload(draft: OpenApiDraft, method: _Method, operation: dict[str, Any],
 def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, Any]:
     node = method.node
     response = text(table(node, "response"), "$ref")
-    # The resource that a method is about: the innermost one, unless it is only a place.
+    # The tag is the innermost resource, except for generic containers such as `projects`.
     telling = [name for name in method.resources if name not in _PLAIN_PLACES] or method.resources
     answer: dict[str, Any] = {"description": "The answer"}
     if response:
@@ -184,7 +184,7 @@ def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, An
 
 
 def _security(data: dict[str, Any], node: dict[str, Any]) -> list[dict[str, list[str]]]:
-    """Return the alternatives: the first of the scopes, as one is enough, or an API key, for public data."""
+    """Return the alternatives: the first scope, because one suffices, or an API key for public data."""
     scopes = [one for one in texts(node, "scopes") if one in table(table(table(data, "auth"), "oauth2"), "scopes")]
     found: list[dict[str, list[str]]] = [{_OAUTH: scopes[:1]}] if scopes else []
     return [*found, {_KEY: []}] if "key" in table(data, "parameters") else found
@@ -210,7 +210,7 @@ def _parameter(name: str, node: Any, expanded: dict[str, str]) -> dict[str, Any]
     if isinstance(schema, dict) and schema.pop("deprecated", False):
         built["deprecated"] = True
     built |= without_empty(description=node.get("description"))
-    # The API rejects requests without it.
+    # Some parameters are marked as required only in their description.
     said = text(node, "description").startswith("Required.") and "default" not in node
     if node.get("required") is True or place == "path" or said:
         built["required"] = True
@@ -229,7 +229,7 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _request(name: str, required: dict[str, dict[str, list[str]]], method: str) -> dict[str, Any]:
-    """Return the schema of a request: the named one, with what this method requires of it."""
+    """Return the schema of a request: the named one, with the properties that this method requires."""
     reference = {"$ref": pointer_ref(name)}
     needed = required.get(name, {}).get(method)
     return {"allOf": [reference, {"required": needed}]} if needed else reference
@@ -249,7 +249,7 @@ _COPIED: Final = ("title", "description", "format", "pattern", "deprecated", "en
 
 
 def _schema(node: Any) -> Any:
-    """Return a schema of a discovery document (JSON Schema draft 3, in part) as JSON Schema 2020-12."""
+    """Return a schema of a discovery document (a subset of JSON Schema draft 3) as JSON Schema 2020-12."""
     if not isinstance(node, dict):
         return node
     if isinstance(node.get("$ref"), str):
@@ -284,7 +284,7 @@ def _read_only(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(node: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """Return bounds and defaults, which are strings there; those of numbers that are sent as strings are ignored."""
+    """Return bounds and defaults, which are strings in the document. Ignore bounds of numbers with `type: string`."""
     found: dict[str, Any] = {}
     if isinstance(kind, str) and kind in _NUMBERS:
         for key in ("minimum", "maximum"):

@@ -1,7 +1,8 @@
-"""Postman collections (2.0 and 2.1): requests in folders become operations, variables base URLs or arguments.
+"""Translation of Postman collections (2.0 and 2.1) to OpenAPI.
 
-A collection has examples but no types. Arguments are strings unless a body shows another type, responses have the
-types of the saved examples, and almost no field is required.
+Requests become operations; variables become base URLs or arguments. A collection has examples but no types. Therefore
+arguments are strings unless a body shows another type, responses have the types of saved examples, and few fields are
+required.
 """
 
 from __future__ import annotations
@@ -84,11 +85,7 @@ class _PostmanRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """A request's URL.
-
-    Consists of the base ("" if unknown), the path with parameters in braces, and the known facts about each
-    parameter.
-    """
+    """A request's URL: base ("" if unknown), path with parameters in braces, and the known fields of its parameters."""
 
     base: str
     path: str
@@ -207,7 +204,7 @@ def _headers(one: _PostmanRequest) -> Iterator[dict[str, Any]]:
 
 
 def _is_required(node: dict[str, Any]) -> bool | None:
-    """Return True if the description says so, else None."""
+    """Return True if the description starts with “required”, else None."""
     return True if _REQUIRED.match(_described(node)) else None
 
 
@@ -220,7 +217,7 @@ def _written_headers(one: _PostmanRequest) -> dict[str, dict[str, Any]]:
 
 
 def _with_examples(schema: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Return the schema of a body with examples of its members, because a model does not see the body's."""
+    """Return the schema of a body with the example split among its members, which become separate arguments."""
     properties = schema.get("properties", {})
     if not isinstance(value, dict) or not properties:
         return schema
@@ -296,7 +293,7 @@ def _filled_host(before: str, variables: dict[str, str]) -> str:
 def _segment(
     segment: str, variables: dict[str, str], known: dict[str, dict[str, Any]], parameters: dict[str, dict[str, Any]]
 ) -> str:
-    """Return a path segment; `:id` and variables become parameters, variables of the address their values."""
+    """Return a path segment. `:id` and variables become parameters; variables for prefixes become their values."""
     if (named := _SEGMENT.match(unquote(segment))) is not None:
         parameters[named[1]] = known.get(named[1], {})
         return f"{{{named[1]}}}"
@@ -329,7 +326,7 @@ _SENT: Final = re.compile(r"((?:Bearer|Basic|Token|Digest)[ ]+)?(.*)", re.IGNORE
 
 
 def without_values(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a collection without the values of credentials, cookies and scripts; names of variables stay."""
+    """Return a collection without scripts, cookies and values of credentials; names of variables are kept."""
     kept: dict[str, Any] = _kept(data, "")
     return kept
 
@@ -353,7 +350,7 @@ def _kept(node: Any, key: str) -> Any:
 
 
 def _without_settings(auth: Any) -> Any:
-    """Return the settings of an auth without credentials: a list of keys and values in 2.1, an object in 2.0."""
+    """Return an `auth` without values of credentials. It is a list of keys and values in 2.1, an object in 2.0."""
     if isinstance(auth, list):
         return [
             one if text(one, "key") in _SETTINGS else {**one, "value": _covered(one.get("value"))}
@@ -366,7 +363,7 @@ def _without_settings(auth: Any) -> Any:
 
 
 def _covered(value: Any) -> Any:
-    """Replace a credential with REDACTED; keep variables, addresses and the scheme before the credential."""
+    """Replace a credential with REDACTED; keep variables, URLs and the scheme before the credential."""
     if not isinstance(value, str):
         return value if isinstance(value, bool) or not value else REDACTED
     sent = _SENT.fullmatch(value)
@@ -377,7 +374,7 @@ def _covered(value: Any) -> Any:
 
 
 def _security(draft: OpenApiDraft, one: _PostmanRequest, address: _Address) -> list[dict[str, list[str]]]:
-    """Return a request's security requirements: its auth, and headers and queries with names of credentials."""
+    """Return a request's security requirements: its `auth`, and headers and query parameters that are credentials."""
     schemes = [_scheme(one.auth)]
     for name, node in _written_headers(one).items():
         value = text(node, "value")
@@ -398,7 +395,7 @@ def _key(place: str, name: str) -> dict[str, Any]:
 
 
 def _named(draft: OpenApiDraft, scheme: dict[str, Any]) -> str:
-    """Return the name of a scheme; the same scheme has one name."""
+    """Return the name of a scheme; add the scheme if it is new."""
     for name, known in draft.schemes.items():
         if known == scheme:
             return name

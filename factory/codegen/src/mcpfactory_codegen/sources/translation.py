@@ -1,7 +1,7 @@
-"""Translation of other document kinds to OpenAPI 3.1, schema inference from samples, and redaction of their secrets.
+"""Tools for translation of other documents to OpenAPI 3.1: drafts, schema inference from samples, redaction of secrets.
 
-An inferred response schema must also accept responses that were not sampled. Therefore every value may be null,
-integers may have a fraction, and a member is required only if it appeared in each of several samples.
+An inferred response schema must also accept responses that were not sampled. Therefore every value can be null,
+integers can have a fraction, and a member is required only if each of several samples has it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from mcpfactory_runtime.schemas.walk import escape, unescape
 class Translation:
     """An OpenAPI document translated from another source.
 
-    `origins` maps JSON pointers of `data` to those of the source: everything below a pointer is below its origin in
-    the source. `quiet` holds codes of problems that the translation itself causes, which are not reported.
-    `documents` maps paths to documents of GraphQL requests.
+    `origins` maps JSON pointers of `data` to JSON pointers of the source; values below a pointer are below its origin.
+    `quiet` are codes of problems that the translation itself causes, and that are not reported. `documents` maps paths
+    to documents of GraphQL requests.
     """
 
     data: dict[str, Any]
@@ -35,7 +35,7 @@ class Translation:
     documents: dict[str, str] = field(default_factory=dict)
 
     def origin(self, pointer: str, source: dict[str, Any]) -> str:
-        """Return the source location for a pointer of `data`, or "" (the whole source) if it is unknown."""
+        """Return the location in the source for a pointer of `data`; "" (the whole source) if it is unknown."""
         tokens = pointer.split("/")
         for end in range(len(tokens), 0, -1):
             origin = self.origins.get("/".join(tokens[:end]))
@@ -44,9 +44,9 @@ class Translation:
         return ""
 
     def moved(self, api: Api, source: dict[str, Any], before: tuple[Problem, ...]) -> Api:
-        """Return the API read from `data`, with pointers into the source, and the problems found `before`.
+        """Return the API read from `data` with pointers into the source, and with all left-out operations and problems.
 
-        Adds the operations that the translation left out.
+        `before` are the problems of the source document.
         """
         problems = ProblemCollector()
         problems.extend((*before, *self.problems))
@@ -68,7 +68,7 @@ class Translation:
 
 
 def _existing(source: dict[str, Any], origin: str, rest: list[str]) -> str:
-    """Return the origin with the tokens of `rest` that exist below it."""
+    """Return the origin extended by the tokens of `rest` that exist below it."""
     node: Any = source
     for token in origin.split("/")[1:]:
         node = _below(node, token)
@@ -89,7 +89,7 @@ def _below(node: Any, token: str) -> Any:
 
 
 class OpenApiDraft:
-    """An OpenAPI document while it is being written."""
+    """An OpenAPI document during translation."""
 
     def __init__(self, title: Any, version: Any = "", description: Any = "") -> None:
         self.paths: dict[str, dict[str, Any]] = {}
@@ -102,17 +102,17 @@ class OpenApiDraft:
         self.info = without_empty(title=title, description=description) | {"version": version or "1"}
 
     def add(self, method: str, path: str, operation: dict[str, Any], origin: str) -> None:
-        """Add an operation; a duplicate is left out, and the existing operation stays unchanged."""
+        """Add an operation; leave out a duplicate."""
         item = self.paths.setdefault(path, {})
         if method.lower() in item:
-            reason = f"{method.upper()} {path} occurs before"
+            reason = f"{method.upper()} {path} occurs twice"
             self.leave_out(method, path, str(operation.get("operationId", "")), origin, reason)
             return
         item[method.lower()] = operation
         self.origins[pointer_of("paths", path, method.lower())] = origin
 
     def leave_out(self, method: str, path: str, name: str, origin: str, reason: str) -> None:
-        """List an operation that cannot be a tool."""
+        """Record an operation that cannot become a tool."""
         self.skipped.append(Skipped(method.upper(), path, name, origin, reason))
 
     def done(self, quiet: frozenset[str] = frozenset(), documents: dict[str, str] | None = None) -> Translation:
@@ -122,7 +122,7 @@ class OpenApiDraft:
         return Translation(data, self.origins, self.problems.all(), tuple(self.skipped), quiet, documents or {})
 
 
-# --- members of values of unknown type ---
+# --- access to values of unknown type ---
 
 
 def pointer_of(*tokens: str | int) -> str:
@@ -151,13 +151,13 @@ def text(node: Any, key: str) -> str:
 
 
 def texts(node: Any, key: str) -> list[str]:
-    """Return the texts of the list at a key."""
+    """Return the strings in the list at a key."""
     value = node.get(key) if isinstance(node, dict) else None
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def without_empty(**fields: Any) -> dict[str, Any]:
-    """Return the fields that have a value; not those that are None or empty."""
+    """Return the fields that are not None or empty."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
@@ -174,13 +174,12 @@ def _finite(written: str) -> float | str:
     return number if math.isfinite(number) else written
 
 
-_DEPTH: Final = 12
-_MEMBERS: Final = 200
-_ITEMS: Final = 50
-_NODES: Final = 20_000
-_MAP: Final = 8
-_ENOUGH: Final = 2
-"""Minimum number of samples before a member that all of them have counts as required."""
+_DEPTH: Final = 12  # levels of a schema
+_MEMBERS: Final = 200  # members of an object; more are read as a map
+_ITEMS: Final = 50  # items read of one array
+_NODES: Final = 20_000  # schemas inferred from all samples
+_MAP: Final = 8  # members of an object whose names are all data (such as dates), from which it is read as a map
+_ENOUGH: Final = 2  # samples; with fewer, no member is required
 _DATA: Final = re.compile(r"\d+|[0-9a-fA-F]{8,}|[0-9a-fA-F-]{32,}|\d{4}-\d{2}(-\d{2}.*)?|[^\s@]+@[^\s@]+")
 _TYPES: Final = (
     (bool, "boolean"),
@@ -257,10 +256,9 @@ _LITERAL: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 
 
 def redacted(written: str, *, pairs: bool = True) -> str:
-    """Return a text with `REDACTED` in place of tokens and of values under names of credentials.
+    """Return a text with `REDACTED` instead of tokens, and of values after names of credentials.
 
-    JSON stays valid JSON: a bare number becomes 0. Without `pairs`, only strings in the form of a token are hidden,
-    as in prose.
+    JSON remains valid: an unquoted number becomes 0. Without `pairs`, as for prose, only tokens are replaced.
     """
     written = _TOKEN.sub(lambda match: f"{match[1] or ''}{REDACTED}", written)
     if not pairs:

@@ -1,7 +1,8 @@
-"""GraphQL schemas: the result of introspection, or the schema's text (SDL). Queries and mutations become operations.
+"""Translation of GraphQL schemas to OpenAPI, from the result of introspection or the schema's text (SDL).
 
-Each is a POST of a constant document to the endpoint, whose variables are the arguments (`ApiBody.graphql`). `schema` reads
-the types, `selection` chooses the fields of the response. The path of an operation is only a name.
+Queries and mutations become operations. Each posts a constant document to the endpoint, with the arguments as variables
+(`ApiBody.graphql`). `schema` reads the types, `selection` chooses the fields of the response. The path of an operation
+is only a label.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SDL: Final = "sdl"
 """Member of a document's data with the text of a schema."""
 
 SDL_TEXT: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|schema\b[^:\n{]*\{)", re.M)
-"""Pattern of schema text: a type or schema definition at the start of a line."""
+"""Pattern for the text of a schema: a type or schema definition at the start of a line."""
 _TOKEN: Final = "Token"  # noqa: S105 - the name of a scheme
 _PAGE: Final = 20
 _QUIET: Final = frozenset({"path-unusual-syntax", "server-relative"})
@@ -99,14 +100,14 @@ def _translated(schema: GraphQLSchema) -> Translation:
 
 def _unusable(schema: GraphQLSchema, root: str, one: GraphQLField) -> str:
     if root == "subscription":
-        return "a subscription is a stream of answers, and a tool answers once"
+        return "a subscription is a stream, but a tool returns one result"
     if one.name.startswith("_"):
-        return "it is for gateways, not for callers"
+        return "it is internal to gateways"
     missing = [innermost_type(each.type) for each in one.arguments if each.required and schema.named(each.type) is None]
     if missing or schema.named(one.type) is None:
         return f"the type {(missing or [innermost_type(one.type)])[0]!r} is not defined"
     files = [each.name for each in one.arguments if each.required and innermost_type(each.type) == "Upload"]
-    return f"its argument {files[0]!r} is a file, which needs a request of another kind" if files else ""
+    return f"its argument {files[0]!r} is a file, and uploads are not supported" if files else ""
 
 
 def _add(draft: OpenApiDraft, schema: GraphQLSchema, root: str, one: GraphQLField, documents: dict[str, str]) -> None:
@@ -152,7 +153,7 @@ def _document(
 
 
 def _default(each: InputValue, *, pages: bool) -> str:
-    """Return the default of a variable: the argument's, or a page size, which some APIs require without declaring it."""
+    """Return the default of a variable: the argument's, or a page size, because some APIs require an undeclared one."""
     if each.default not in {None, "null"} and _PLAIN.fullmatch(str(each.default)):
         return f" = {each.default}"
     return f" = {_PAGE}" if pages and each.name == "first" and each.type == "Int" else ""
@@ -174,7 +175,7 @@ def _input_schema(each: InputValue) -> dict[str, Any]:
 
 
 def _schema_of(written: str) -> dict[str, Any]:
-    """Return the JSON Schema of an argument of a written type, without null: nullable arguments can be omitted."""
+    """Return the JSON Schema of a type in GraphQL syntax, without null, because nullable arguments can be omitted."""
     plain = written.removesuffix("!")
     if is_list(plain):
         return {"type": "array", "items": _schema_of(plain[1:-1])}
@@ -184,7 +185,7 @@ def _schema_of(written: str) -> dict[str, Any]:
 
 
 def _add_types(draft: OpenApiDraft, schema: GraphQLSchema) -> None:
-    """Add the enums, the API's own scalars and the input types, which arguments refer to."""
+    """Add the enums, custom scalars and input types, which arguments refer to."""
     for name, kind in schema.types.items():
         if name in _SCALARS:
             continue

@@ -1,6 +1,6 @@
 """GraphQL schemas as records, from introspection or SDL.
 
-Types of fields and arguments are kept as GraphQL writes them (`[Book!]!`), as variables are declared with them.
+Types of fields and arguments stay in GraphQL syntax (`[Book!]!`), which declarations of variables use.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class InputValue:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLField:
-    """A field of an object or interface. `deprecated` is the reason, "" for a field that is not."""
+    """A field of an object or interface. `deprecated` is the reason of its deprecation, else ""."""
 
     name: str
     type: str
@@ -52,7 +52,7 @@ class GraphQLField:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A named type. `possible` are the objects that an interface or union can be, `members` the fields of an input type."""
+    """A named type. `possible` are the object types of an interface or union, `members` the fields of an input type."""
 
     name: str
     kind: str
@@ -77,7 +77,7 @@ class GraphQLSchema:
     description: str = ""
 
     def named(self, written: str) -> Type | None:
-        """Return the innermost type of a written type; None if it is not defined."""
+        """Return the innermost type of a type in GraphQL syntax; None if it is not defined."""
         return self.types.get(innermost_type(written))
 
 
@@ -97,13 +97,13 @@ def is_list(written: str) -> bool:
 
 
 def value_of(literal: str) -> Any:
-    """Return the value of a GraphQL literal if it is also JSON or an enum value's name; None otherwise."""
+    """Return the value of a GraphQL literal if it is JSON or the name of an enum value, else None."""
     if NAME.match(literal) and literal not in {"true", "false", "null"}:
         return literal
     return json_value(literal)
 
 
-# --- the result of introspection ---
+# --- introspection ---
 
 
 def schema_from_introspection(data: dict[str, Any]) -> GraphQLSchema:
@@ -121,7 +121,7 @@ def schema_from_introspection(data: dict[str, Any]) -> GraphQLSchema:
 
 
 def _type(node: dict[str, Any], origin: str, places: Sequence[str]) -> Type:
-    """Return a type as introspection describes it; `places` are the origins of its fields."""
+    """Return a type from its introspection data; `places` are the origins of its fields."""
     fields = {}
     for (_, one), at in zip(entries(node, "fields"), places, strict=True):
         written = _written(one.get("type"))
@@ -155,7 +155,7 @@ def _inputs(node: dict[str, Any], key: str) -> Iterator[InputValue]:
 
 
 def _written(node: Any, depth: int = 0) -> str:
-    """Return a type reference in GraphQL syntax; "" if it is invalid. A text is one already."""
+    """Return a type reference in GraphQL syntax; "" if it is invalid. A string is already in that syntax."""
     if isinstance(node, str):
         return node
     if not isinstance(node, dict) or depth > _WRAPPERS:
@@ -170,7 +170,7 @@ def _written(node: Any, depth: int = 0) -> str:
     return name if NAME.match(name) else ""
 
 
-# --- the text of a schema, as introspection would describe it ---
+# --- SDL, converted to introspection data ---
 
 
 _MOST_TOKENS: Final = 3_000_000
@@ -178,16 +178,16 @@ _DEFINITION: Final = re.compile(r"(\w+)_type_(?:definition|extension)")
 
 
 class SdlError(ValueError):
-    """Error for text that is not a GraphQL schema. `args[0]` has the reason and the line."""
+    """Error for text that is not a GraphQL schema, with the reason and the line."""
 
 
 def schema_from_sdl(text: str) -> GraphQLSchema:
-    """Return the schema in a text; extensions are merged into their types.
+    """Return the schema of an SDL text, with extensions merged into their types.
 
     Raises:
         SdlError: the syntax is invalid, or nested too deeply.
     """
-    from graphql import GraphQLError, parse  # noqa: PLC0415 - heavy, and only needed for such a text
+    from graphql import GraphQLError, parse  # noqa: PLC0415 - slow, and only needed for SDL
 
     try:
         document = parse(text, no_location=True, max_tokens=_MOST_TOKENS)
@@ -238,7 +238,7 @@ def _description(node: Any) -> str:
 
 
 def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
-    """Return a type; `nodes` are its definition and extensions."""
+    """Return the introspection data of a type; `nodes` are its definition and extensions."""
     kind = _kind(nodes[0])
     directives = {one.name.value: one for one in _all(nodes, "directives")}
     return {
@@ -254,8 +254,8 @@ def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
 
 
 def _member(node: Any) -> dict[str, Any]:
-    """Return a field or an argument."""
-    from graphql import print_ast  # noqa: PLC0415 - heavy, as above
+    """Return the introspection data of a field or argument."""
+    from graphql import print_ast  # noqa: PLC0415 - as above
 
     default = getattr(node, "default_value", None)
     deprecated = next((one for one in node.directives or () if one.name.value == "deprecated"), None)

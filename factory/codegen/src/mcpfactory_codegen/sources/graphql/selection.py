@@ -1,9 +1,8 @@
 """Selection of response fields for a type, as GraphQL text and as the JSON Schema of the response.
 
-The selection gives a model the most information in little space: the scalars of the response itself, some of its
-objects, and the identifying fields below; for a connection its nodes and the cursor of the next page. It excludes
-fields with required arguments, deprecated fields, and types that are already being expanded (a cycle). Every size is
-bounded.
+The selection contains the scalars of the response itself, some of its objects, and identifying fields below; for a
+connection its nodes and the cursor of the next page. It excludes fields with required arguments, deprecated fields, and
+types that contain themselves. Its size is limited.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ _TELLING: Final = (
 )  # fmt: skip
 _ONWARDS: Final = ("hasNextPage", "endCursor")
 _ECHO: Final = "clientMutationId"
-"""The caller's own value, which adds nothing to a response."""
+"""Field that only repeats a value of the caller."""
 _SCALARS: Final = {"Int": "integer", "Float": "number", "String": "string", "Boolean": "boolean", "ID": "string"}
 
 
 @dataclass(slots=True)
 class SelectionSet:
-    """Selected fields of one type; `fragments` has those of its possible object types."""
+    """Selected fields of one type; `fragments` has the selections of its possible object types."""
 
     type: Type
     leaves: list[GraphQLField] = field(default_factory=list)
@@ -89,7 +88,7 @@ class SelectionSet:
 
 
 def answer_of(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of an answer of a written type, whose innermost type is `inner`."""
+    """Return the JSON Schema of a response of a type in GraphQL syntax, whose innermost type is `inner`."""
     required = is_required(written)
     plain = written.removesuffix("!")
     if is_list(plain):
@@ -109,9 +108,9 @@ def _leaf_schema(written: str) -> dict[str, Any]:
 
 
 def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) -> SelectionSet | dict[str, Any]:
-    """Return the fields to select for a written type, or its JSON Schema if the type is a scalar.
+    """Return the fields to select for a type in GraphQL syntax, or its JSON Schema if the type is a scalar.
 
-    `deeper` selects one level more, for a type that only wraps the result of a mutation.
+    `deeper` selects one more level, for a type that only wraps the result of a mutation.
     """
     kind = schema.named(written)
     if kind is None or kind.kind not in _COMPOSITE:
@@ -120,7 +119,7 @@ def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) 
 
 
 class _Choosing:
-    """Breadth-first field selection for one query, so that distant fields never crowd out near ones."""
+    """Breadth-first field selection for one query, so that outer fields have priority within the limits."""
 
     def __init__(self, schema: GraphQLSchema, *, wrapped: bool) -> None:
         self._schema = schema
@@ -169,7 +168,7 @@ class _Choosing:
         self._waiting.append((below, level))
 
     def _objects(self, chosen: SelectionSet, level: int) -> Iterator[GraphQLField]:
-        """Yield the fields with objects to select, lists last; connections only at the top."""
+        """Yield the fields with objects to select: lists last (except at the top), connections only in a wrapper."""
         for one in sorted(
             chosen.type.fields.values(), key=lambda one: level > 0 and is_list(one.type.removesuffix("!"))
         ):
@@ -215,7 +214,7 @@ def _callable(one: GraphQLField) -> bool:
 
 
 def _prune(chosen: SelectionSet) -> None:
-    """Remove objects without selected fields, from the innermost outwards."""
+    """Remove objects without selected fields, innermost ones first."""
     for below in [*(below for _, below in chosen.objects), *chosen.fragments]:
         _prune(below)
     chosen.objects = [(one, below) for one, below in chosen.objects if not below.empty]
