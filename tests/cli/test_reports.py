@@ -208,8 +208,8 @@ for line in sys.stdin:
 
 @pytest.mark.parametrize(
     ("words", "called"),
-    [((), False), (("--allow-calls",), True), (("--cases", "cases.json"), True)],
-    ids=["no consent", "--allow-calls", "--cases"],
+    [((), False), (("--cases", "cases.json"), True)],
+    ids=["no consent", "--cases"],
 )
 def test_validate_calls_a_tool_that_may_write_only_with_consent_and_lists_its_calls(empty, words, called):
     (empty.folder / "stash.py").write_text(STASH)
