@@ -1,4 +1,4 @@
-"""Processes, ports and Git of the machine, for tests."""
+"""Processes, ports, files and Git of the machine, for tests."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return each file below a folder by its path there."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def git(folder: Path, *words: str, text: str | None = None) -> str:

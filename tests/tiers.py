@@ -31,7 +31,6 @@ FILES: Final[Mapping[str, str]] = {
             "tests/cli/test_large.py::test_validate_judges_the_three_tools_and_calls_the_others_through_them",
             "tests/cli/test_stage_approval.py",
             "tests/pipeline/test_versions.py::test_other_bytes_get_a_local_version_which_staging_offers_and_production_refuses",
-            "tests/pipeline/test_end_to_end.py::test_building_again_elsewhere_and_later_gives_the_same_bytes",
             "tests/pipeline/test_end_to_end.py::test_a_channel_is_built_again_from_the_commit_that_has_its_sources",
             "tests/pipeline/test_end_to_end.py::test_in_a_fresh_clone_a_channel_is_built_again_from_its_sources_byte_for_byte",
             "tests/pipeline/checks/test_evaluated.py",
@@ -53,7 +52,6 @@ FILES: Final[Mapping[str, str]] = {
         ),
         "kills, races and limits of real processes": (
             "tests/cli/test_hiding.py",
-            "tests/pipeline/test_concurrency.py",
             "tests/pipeline/test_containment.py",
             "tests/pipeline/test_dask.py",
             "tests/pipeline/test_kill.py",
@@ -109,7 +107,7 @@ FILES: Final[Mapping[str, str]] = {
             "tests/runtime/schemas/test_bounds.py",
             "tests/runtime/wire/test_fuzz.py",
         ),
-        "every edit of a person with every change of an API": (
+        "every edit of a person with each change of an API that it meets": (
             "tests/cli/test_rename.py::test_a_server_from_a_document_has_another_name_everywhere",
             "tests/codegen/update/test_update.py::test_a_changed_template_is_merged_with_what_the_person_made_of_it",
             "tests/codegen/update/test_update.py::test_no_edit_is_lost",
@@ -122,7 +120,6 @@ FILES: Final[Mapping[str, str]] = {
             "tests/cli/test_login.py::test_a_person_logs_in_calls_and_logs_out",
             "tests/cli/test_named_commands.py",
             "tests/cli/test_owner_mistakes.py::test_each_command_says_where_and_what_to_do",
-            "tests/cli/test_owner_mistakes.py::test_the_pipeline_says_it_in_the_stages_that_start_the_server",
             "tests/cli/test_owner_mistakes.py::test_a_gateway_says_it_to_whoever_calls_and_serves_the_others",
             "tests/cli/test_reports.py",
             "tests/cli/test_tutorial.py",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY, LEGACY
 from mcpfactory_runtime.types import Json
+from tests.loopback_server import LoopbackHandler, serving
 
 
 def tool(name: str, description: str) -> Json:
@@ -42,41 +41,38 @@ class Offering:
     names: set[str] = field(default_factory=set)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     protocol_version = "HTTP/1.1"
     known: Offering
     sessions: dict[str, str]
 
-    def log_message(self, *_words: object) -> None:
-        """Say nothing."""
+    def get(self) -> None:
+        self.answer(405)
 
-    def do_GET(self) -> None:
-        self._send(405)
+    def delete(self) -> None:
+        self.answer(200 if self.sessions.pop(self.headers.get("Mcp-Session-Id", ""), None) else 404)
 
-    def do_DELETE(self) -> None:
-        self._send(200 if self.sessions.pop(self.headers.get("Mcp-Session-Id", ""), None) else 404)
-
-    def do_POST(self) -> None:
-        text = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+    def post(self) -> None:
+        text = self.body()
         session = self.headers.get("Mcp-Session-Id", "")
         try:
             message = json.loads(text)
         except ValueError:
             message = None
         if self.known.silent or not isinstance(message, dict):
-            self._send(503 if self.known.silent else 400)
+            self.answer(503 if self.known.silent else 400)
         elif "127.0.0.1" not in self.headers.get("Origin", "127.0.0.1"):
-            self._send(403)
+            self.answer(403)
         elif self.headers.get("MCP-Protocol-Version", LATEST_LEGACY.name) not in LEGACY:
-            self._send(400)
+            self.answer(400)
         elif message.get("method") != "initialize" and session not in self.sessions:
-            self._send(404 if session else 400)
+            self.answer(404 if session else 400)
         elif "id" not in message or "method" not in message:
-            self._send(202)
+            self.answer(202)
         elif message["method"] == "initialize":
             self._begin(message)
         else:
-            self._answer(message, self._result(message, self.sessions[session]))
+            self._say(message, self._result(message, self.sessions[session]))
 
     def _begin(self, message: Json) -> None:
         params, session = message["params"], uuid.uuid4().hex
@@ -87,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "plain", "version": "1.0.0"},
         }
-        self._answer(message, result, session)
+        self._say(message, result, session)
 
     def _result(self, message: Json, client: str) -> Json | None:
         tools = self.known.by_client.get(client, self.known.tools)
@@ -109,32 +105,15 @@ class _Handler(BaseHTTPRequestHandler):
             return {"content": [{"type": "text", "text": f"Hello, {given['name']}"}]}
         return None
 
-    def _answer(self, message: Json, result: Json | None, session: str = "") -> None:
+    def _say(self, message: Json, result: Json | None, session: str = "") -> None:
         said = {"result": result} if result is not None else {"error": {"code": -32601, "message": "Method not found"}}
-        self._send(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], **said}).encode(), session)
-
-    def _send(self, status: int, body: bytes = b"", session: str = "") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        if session:
-            self.send_header("Mcp-Session-Id", session)
-        self.end_headers()
-        self.wfile.write(body)
+        self.answer(200, {"jsonrpc": "2.0", "id": message["id"], **said}, Mcp_Session_Id=session)
 
 
 @contextmanager
 def offering(*tools: Json) -> Iterator[Offering]:
     """The server, on a port of its own."""
-    handler = type("_Known", (_Handler,), {"sessions": {}})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        found = Offering(f"http://127.0.0.1:{server.server_address[1]}/mcp", list(tools))
-        handler.known = found  # type: ignore[attr-defined] # the class was made here
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield found
-        finally:
-            server.shutdown()
-            thread.join()
+    found = Offering("", list(tools))
+    with serving(_Handler, known=found, sessions={}) as url:
+        found.url = f"{url}/mcp"
+        yield found

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,26 @@ def registry() -> Iterator[tuple[Registry, dict[str, str]]]:
         yield found, environ
 
 
-@pytest.fixture
-def space(tmp_path: Path) -> InProcessCli:
-    """An empty workspace; commands run in this process, with a home and a cache of their own."""
-    root = tmp_path / "space"
+def commands_in(folder: Path) -> InProcessCli:
+    """Commands in the workspace below a folder; they run in this process, with a home and a cache of their own."""
+    (folder / "home").mkdir(exist_ok=True)
+    places = {"HOME": "home", "UV_CACHE_DIR": "uv", "npm_config_cache": "npm"}
+    return InProcessCli(folder / "space", {name: str(folder / place) for name, place in places.items()})
+
+
+@pytest.fixture(scope="session")
+def empty_space(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty workspace, to be copied."""
+    root = tmp_path_factory.mktemp("adoption") / "space"
     configured(apply_setup(read_setup(root), git=False))
-    home = tmp_path / "home"
-    home.mkdir()
-    return InProcessCli(
-        root, {"HOME": str(home), "UV_CACHE_DIR": str(tmp_path / "uv"), "npm_config_cache": str(tmp_path / "npm")}
-    )
+    return root
+
+
+@pytest.fixture
+def space(tmp_path: Path, empty_space: Path) -> InProcessCli:
+    """An empty workspace."""
+    shutil.copytree(empty_space, tmp_path / "space")
+    return commands_in(tmp_path)
 
 
 def done(space: InProcessCli, *words: str) -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
-import tarfile
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+
+from tests import loopback_server
+from tests.written_packages import tarball, wheel_name
 
 NODE_SERVER = r"""#!/usr/bin/env node
 const fs = require("fs"), path = require("path");
@@ -53,41 +51,6 @@ def node_files(version: str = "1.0.0", greeting: str = "Hello") -> dict[str, str
     return {"greeter.js": NODE_SERVER.replace("VERSION", version), "words.json": json.dumps({"greeting": greeting})}
 
 
-def wheel(name: str, version: str, files: Mapping[str, str], program: str = "", needs: tuple[str, ...] = ()) -> bytes:
-    """A wheel with these files."""
-    info = f"{name.replace('-', '_')}-{version}.dist-info"
-    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + "".join(
-        f"Requires-Dist: {one}\n" for one in needs
-    )
-    members = {
-        **files,
-        f"{info}/METADATA": metadata,
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": f"[console_scripts]\n{program}\n" if program else "",
-    }
-    rows = "".join(
-        f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b'=').decode()},{len(text.encode())}\n"
-        for path, text in members.items()
-    )
-    members[f"{info}/RECORD"] = f"{rows}{info}/RECORD,,\n"
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for path, text in members.items():
-            archive.writestr(zipfile.ZipInfo(path), text)
-    return out.getvalue()
-
-
-def tarball(files: Mapping[str, str], top: str = "package") -> bytes:
-    """A tarball: everything below one folder, for npm `package/`."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as archive:
-        for path, text in files.items():
-            member = tarfile.TarInfo(f"{top}/{path}")
-            member.size, member.mode = len(text.encode()), 0o755
-            archive.addfile(member, io.BytesIO(text.encode()))
-    return out.getvalue()
-
-
 class Registry:
     """A package index and an npm registry in one, on loopback. What it has can be replaced while it runs."""
 
@@ -99,7 +62,7 @@ class Registry:
         self.asked: list[str] = []  # paths, in order
 
     def add_wheel(self, name: str, version: str, data: bytes) -> None:
-        self.wheels.setdefault(name, {})[f"{name.replace('-', '_')}-{version}-py3-none-any.whl"] = data
+        self.wheels.setdefault(name, {})[wheel_name(name, version)] = data
 
     def add_tarball(self, package: dict, files: Mapping[str, str]) -> None:
         data = tarball({"package.json": json.dumps(package), **files})
@@ -139,30 +102,14 @@ class Registry:
 def serving(registry: Registry) -> Iterator[dict[str, str]]:
     """Run it; gives the variables by which uv and npm find it, and nothing else."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> bytes:
-            found = registry.answer(self.path)
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Type", found[0] if found else "text/plain")
-            self.send_header("Content-Length", str(len(found[1]) if found else 0))
-            self.end_headers()
-            return found[1] if found else b""
+    class Handler(loopback_server.LoopbackHandler):
+        def get(self) -> None:
+            kind, content = registry.answer(self.path) or ("text/plain", b"")
+            self.answer(200 if content else 404, content, kind)
 
-        def do_GET(self) -> None:
-            self.wfile.write(self.do_HEAD())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    registry.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with loopback_server.serving(Handler) as registry.url:
         yield {
             "UV_DEFAULT_INDEX": f"{registry.url}/simple/",
             "UV_FIND_LINKS": "",
             "npm_config_registry": f"{registry.url}/npm/",
         }
-    finally:
-        server.shutdown()
-        server.server_close()

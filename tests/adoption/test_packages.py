@@ -9,7 +9,8 @@ import pytest
 from mcpfactory_pipeline.adoption.npm import integrity
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from tests.adoption.conftest import done, state
-from tests.adoption.registries import node_files, wheel
+from tests.adoption.registries import node_files
+from tests.written_packages import wheel
 
 pytestmark = pytest.mark.xdist_group("adopted_packages")
 

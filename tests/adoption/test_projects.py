@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.adoption.conftest import done, put, state
-from tests.adoption.registries import node_files, tarball, wheel
+from tests.adoption.registries import node_files
 from tests.adoption.test_packages import PYTHON
+from tests.written_packages import tarball, wheel
 
 pytestmark = pytest.mark.xdist_group("adopted_projects")
 

@@ -1,7 +1,4 @@
-"""`python -m tests.attacks [--demonstrations] [WORDS…]`: attempts whose lines have the words: surface, attempt, expectation, result.
-
-With `--demonstrations`: what was once shown to be open, and whether what tries it now is refused (`demonstrations.py`).
-"""
+"""`python -m tests.attacks [WORDS…]`: attempts whose lines have the words: surface, attempt, expectation, result."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.attacks.attack_list import ATTEMPTS, Attempt
-from tests.attacks.demonstrations import DEMONSTRATIONS, Demonstration, run_tests
 from tests.attacks.document_runner import attempt
 from tests.attacks.hostile_documents import ATTACKS, Attack
 from tests.attacks.http_target import HarmError
@@ -55,22 +51,4 @@ def _attempts(words: list[str]) -> int:
     return harmful
 
 
-def _demonstrate(one: Demonstration) -> list[str]:
-    """Try one demonstration again: what succeeded, after the line that says what was tried."""
-    chosen = [attempt for name, attempt in ATTEMPTS.items() if name.startswith(one.attempts or "\0")]
-    opened = [said for said, harm in map(_try, chosen) if harm]
-    tests, failed = run_tests(one.tests) if one.tests else (0, "")
-    opened += [failed] if failed else []
-    print(f"{'OPEN' if opened else 'refused'}\t{len(chosen)} attempts, {tests} tests\t{one.what}", flush=True)
-    return opened
-
-
-def _demonstrations(words: list[str]) -> int:
-    found = [line for one in DEMONSTRATIONS if all(word in one.what for word in words) for line in _demonstrate(one)]
-    print("\n".join(found), f"{len(found)} succeeded", sep="\n")
-    return len(found)
-
-
-given = sys.argv[1:]
-chosen = _demonstrations if "--demonstrations" in given else _attempts
-sys.exit(1 if chosen([word for word in given if word != "--demonstrations"]) else 0)
+sys.exit(1 if _attempts(sys.argv[1:]) else 0)

@@ -7,16 +7,15 @@ import gzip
 import json
 import subprocess
 import sys
-import threading
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tests.attacks.http_target import HarmError
+from tests.loopback_server import LoopbackHandler, serving
 
 MOST_HELD: Final = 1.0
 """Seconds of the processor for which an answer may hold the event loop; those that were found held it for 4 to 36."""
@@ -28,38 +27,25 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 _HONEST: Final = b'{"ok": true}'
 
 
-@contextmanager
-def _api(status: int, headers: dict[str, str], body: bytes, times: int) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            honest = self.path.startswith("/honest")
-            sent = {"Content-Type": "application/json"} if honest else headers
-            whole = _HONEST if honest else body
-            self.send_response(200 if honest else status)
-            for name, value in sent.items():
+def _api(status: int, headers: dict[str, str], body: bytes, times: int) -> AbstractContextManager[str]:
+    class Handler(LoopbackHandler):
+        def get(self) -> None:
+            if self.path.startswith("/honest"):
+                self.answer(200, _HONEST)
+                return
+            self.send_response(status)
+            for name, value in headers.items():
                 self.send_header(name, value)
-            if times == 1 or honest:
-                self.send_header("Content-Length", str(len(whole)))
+            if times == 1:
+                self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             try:
-                for _ in range(1 if honest else times):
-                    self.wfile.write(whole)
+                for _ in range(times):
+                    self.wfile.write(body)
             except OSError:
                 pass  # the client has read enough
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return serving(Handler)
 
 
 def _asked(

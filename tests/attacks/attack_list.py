@@ -41,16 +41,9 @@ ATTEMPTS: Final[dict[str, Attempt]] = {
         ("documents of agents", paths_and_hosts.AGENTS),
         ("names", paths_and_hosts.NAMES),
         ("settings and results of jobs", paths_and_hosts.SETTINGS),
-        ("addresses of APIs", paths_and_hosts.ADDRESSES),
-        ("redirects", paths_and_hosts.REDIRECTS),
-        ("moved credentials", paths_and_hosts.ORIGINS),
         ("templates", paths_and_hosts.TEMPLATES),
         ("web pages", network_messages.PAGES),
-        ("tokens", network_messages.TOKENS),
-        ("messages", network_messages.MESSAGES),
         ("sealed states", network_messages.STATES),
-        ("dashboard", network_messages.DASHBOARD),
-        ("packages", network_messages.PACKAGES),
         ("strangers", untrusted_servers.ROWS),
     )
     for name, (expected, carry_out) in rows.items()

@@ -1,4 +1,4 @@
-"""Attempts by names of files, folders, hosts and addresses: of agents, of folders below `servers/`, of APIs, templates and settings."""
+"""Attempts by names of files, folders, hosts and addresses: of agents, of folders below `servers/`, of templates and settings."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ from typing import Any
 from unittest.mock import patch
 
 from mcpfactory_codegen.servers import scaffold
-from mcpfactory_codegen.servers.generation import CreateError
-from mcpfactory_codegen.servers.report import origin_changes
 from mcpfactory_codegen.servers.server_files import TreeError, locate
-from mcpfactory_codegen.servers.update import refuse_new_origins
 from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.delivery.ci.fold import assigned_results, changed, read_run
 from mcpfactory_pipeline.plan.plan import BROKEN, PlanStep
 from mcpfactory_pipeline.serve import access
 from mcpfactory_pipeline.workspace.workspace import Workspace
-from mcpfactory_runtime.urls import is_public, redirect_of
 from tests.attacks.http_target import HarmError
 from tests.attacks.rejected_values import Rows, each_refused
 from tests.pipeline.staged_workspace import settings_of
@@ -122,67 +118,6 @@ SETTINGS: Rows = {
     **each_refused("the run", _RUNS, lambda _, text: read_run(text), ConfigError),
     **each_refused("the matrix", _MATRICES, lambda folder, text: assigned_results([folder], text), ConfigError),
 }
-
-# --- addresses of APIs ---
-
-_PRIVATE = (
-    "0.0.0.0", "0.1.2.3", "10.1.2.3", "100.64.0.1", "127.0.0.1", "127.255.255.254", "169.254.169.254", "172.16.0.1", "172.31.255.255",
-    "192.0.0.1", "192.0.2.1", "192.168.0.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
-    "::", "::1", "::ffff:10.0.0.1", "::ffff:127.0.0.1", "64:ff9b::a00:1", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a00:1::",
-    "2001:0:7f00:1::", "fc00::1", "fd12::1", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "2001:db8::1", "100::1",
-    "192.0.0.192", "192.88.99.1", "168.63.129.16", "3fff::1", "5f00::1", "64:ff9b:1::a9fe:a9fe", "2001:1::1", "100:0:0:1::1",
-    "2001:470:1::5efe:7f00:1", "2001:470:1::200:5efe:a00:1",
-)  # fmt: skip
-ADDRESSES: Rows = each_refused("an API at", _PRIVATE, lambda _, text: "" if is_public(text) else "not public")
-
-# --- redirects ---
-
-_ASKED = "https://api.test/v1/a"
-_LOCATIONS = (
-    "https://evil.test/", "//evil.test/", "\\\\evil.test/", "https://api.test.evil.test/", "https://api.test@evil.test/",
-    "https://evil.test#api.test", "http://api.test/v1/a", "https://api.test:444/", "https://sub.api.test/", "ftp://api.test/",
-    "file:///etc/passwd", "javascript:alert(1)", "data:text/plain,x", "https://", "", "https://api.test:0/", "https://[::1/",
-    "https://127.0.0.1/", "https:///evil.test", "gopher://api.test/", "https://api.test:99999/",
-)  # fmt: skip
-
-
-def _redirect(_: Path, location: str) -> str:
-    found = redirect_of("GET", _ASKED, 302, location)
-    if found is None or found.refusal:
-        return f"refused: {found.refusal}" if found else "none"
-    stays = found.url.startswith("https://api.test/")  # it means a path of the same origin
-    return f"followed within the origin: {found.url}" if stays else ""
-
-
-REDIRECTS: Rows = each_refused("a redirect to", _LOCATIONS, _redirect)
-
-# --- an update that moves credentials ---
-
-_MOVES = {
-    "the base URL": {"base_url": "https://evil.test/v1"},
-    "the base URL to http": {"base_url": "http://api.test/v1"},
-    "the base URL to another port": {"base_url": "https://api.test:444/v1"},
-    "the base URL to a name below": {"base_url": "https://x.api.test/v1"},
-    "the base URL to a name that begins so": {"base_url": "https://api.test.evil.test/v1"},
-    "the base URL behind a user": {"base_url": "https://api.test@evil.test/v1"},
-    "another server": {"servers": [{"name": "files", "url": "https://evil.test"}]},
-    "the token URL": {"token_url": "https://evil.test/token"},
-    "the refresh URL": {"refresh_url": "https://evil.test/token"},
-    "the metadata URL": {"metadata_url": "https://evil.test/.well-known"},
-}
-
-
-def _report(base_url: str = "https://api.test/v1", servers: Any = (), **urls: str) -> dict[str, Any]:
-    urls = {"token_url": "https://login.test/token", **urls}
-    schemes = [{"name": "oauth", "flows": [{"grant": "authorizationCode", **urls}]}]
-    return {"address": {"base_url": base_url, "servers": list(servers)}, "credentials": {"schemes": schemes}}
-
-
-def _moved(_: Path, what: str) -> None:
-    refuse_new_origins("shop", origin_changes(_report(), _report(**_MOVES[what])))
-
-
-ORIGINS: Rows = each_refused("an update moves", _MOVES, _moved, CreateError)
 
 # --- templates, and the files of a server ---
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcpfactory_codegen.servers.server_files import locate
-from mcpfactory_pipeline.build.secret_scan import find_secrets_in_files
 from mcpfactory_pipeline.delivery.ci import fold
 from mcpfactory_pipeline.plan.plan import RUN, PlanStep
 from mcpfactory_pipeline.serve.access import WorkspaceAccess
-from mcpfactory_runtime.auth.tokens import check_claims, read_header
 from mcpfactory_runtime.protocol.http import LOOPBACK, check_origin, is_json
-from mcpfactory_runtime.urls import is_public, redirect_of
 from tests.attacks import network_messages
 from tests.attacks.attack_list import ATTEMPTS
-from tests.attacks.demonstrations import DEMONSTRATIONS
 from tests.attacks.document_runner import attempt
 from tests.attacks.hostile_documents import ATTACKS
 from tests.subtest_table import parametrize_subtests
@@ -26,20 +22,10 @@ def test_the_table_has_what_was_promised_and_what_is_honest_is_taken(tmp_path: P
     assert WorkspaceAccess(tmp_path).document("a.yaml") == str(tmp_path.resolve() / "a.yaml")
     assert WorkspaceAccess(tmp_path).document("https://8.8.8.8/x") == "https://8.8.8.8/x"
     assert fold.changed([PlanStep("books-2.x_y", "x", RUN)]) == (["books-2.x_y"], [])
-    assert is_public("8.8.8.8")
     assert check_origin({"host": "localhost:8000", "origin": "http://localhost:3000"}, LOOPBACK, ()) is None
     assert is_json({"content-type": "Application/JSON; charset=utf-8"})
     assert locate(tmp_path, "src/a.py") == tmp_path / "src/a.py"
-    assert (
-        read_header(
-            network_messages._jwt({"alg": "RS256", "typ": "at+jwt"}, network_messages._GOOD), ("RS256",)
-        ).algorithm
-        == "RS256"
-    )
-    assert check_claims(network_messages._GOOD, network_messages._RULES, network_messages._NOW).subject == "ada"
     assert network_messages._opened(tmp_path, {})
-    assert redirect_of("GET", "https://api.test/a", 302, "/b").refusal == ""  # type: ignore[union-attr]
-    assert list(find_secrets_in_files([("package", "a.py", b"TOKEN = os.environ['TOKEN']")])) == []
 
 
 @parametrize_subtests("name", ATTACKS)
@@ -50,14 +36,3 @@ def test_an_attack_comes_to_nothing(name: str, tmp_path: Path) -> None:
 @parametrize_subtests("name", ATTEMPTS)
 def test_an_attempt_from_outside_is_refused(name: str, tmp_path: Path) -> None:
     ATTEMPTS[name].carry_out(tmp_path)
-
-
-def test_each_demonstration_has_attempts_or_tests_that_are_there() -> None:
-    root = Path(__file__).parents[2]
-    for one in DEMONSTRATIONS:
-        assert one.attempts or one.tests
-        for beginning in one.attempts:
-            assert any(name.startswith(beginning) for name in ATTEMPTS), beginning
-        for test in one.tests:
-            file, _, function = test.partition("::")
-            assert f"def {function or 'test_'}" in (root / file).read_text(encoding="utf-8"), test

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from benchmarks.apis import DOCUMENTS, Document, DocumentError, path
 from benchmarks.apis.parts import digest
+from tests.written_packages import wheel, wheel_name
 
 API = json.dumps({"openapi": "3.1.0", "paths": {"/a": {"get": {}, "post": {}, "parameters": []}, "/b": {"put": {}}}})
 OTHER = "swagger: '2.0'\npaths: {/c: {get: {}}}\n"
@@ -30,14 +30,9 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Document:
     """A package with two documents, all that pip can reach; the first of them, as a row of the list."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
-    with zipfile.ZipFile(wheels / "tinyapi-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("tinyapi/api.json", API)
-        wheel.writestr("tinyapi/other.yaml", OTHER)
-        for name, text in PARTS.items():
-            wheel.writestr(f"tinyapi/{name}", text)
-        wheel.writestr("tinyapi-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tinyapi\nVersion: 1.0\n")
-        wheel.writestr("tinyapi-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr("tinyapi-1.0.dist-info/RECORD", "")
+    files = {"tinyapi/api.json": API, "tinyapi/other.yaml": OTHER}
+    files |= {f"tinyapi/{name}": text for name, text in PARTS.items()}
+    (wheels / wheel_name("tinyapi", "1.0")).write_bytes(wheel("tinyapi", "1.0", files))
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_NO_INDEX", "1")

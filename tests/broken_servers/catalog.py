@@ -50,6 +50,8 @@ def servers() -> dict[str, type[SampleServer]]:
     return (
         changed_answers.answering()
         | http_defects.served()
+        | tool_declarations.declaring()
+        | server_messages.speaking()
         | {
             kind.__name__: kind
             for kind in kinds

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer
@@ -208,21 +206,8 @@ class ServerHandler(BaseHTTPRequestHandler):
             return b"id: 1\r\n"
         return b"id: 0\r\ndata:\r\n\r\nid: 1\r\n" if self.agreed and (newest or self.wrong("primes")) else b""
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
+    def log_message(self, *_: object) -> None:
         pass
-
-
-@contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """The URL of a handler on a free loopback port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/mcp"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def handler_of(sample: SampleServer, *, events: bool = False, moved: str = "") -> type[ServerHandler]:

@@ -2,58 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.broken_servers.healthy import VERSION, Json, RpcError, SampleServer, text
 
 
+class Unasked(NamedTuple):
+    """What a server sends with each call of a tool, or with each list of tools where the client shakes no hands."""
+
+    rule: str
+    method: str
+    params: Any
+    modern: bool = False
+    id: str | int | None = None
+    without: str = ""  # a capability that it does not declare
+
+
+NEW_TOOLS = "notifications/tools/list_changed"
+LOG = "notifications/message"
+ASK: Json = {"message": "Who are you?", "requestedSchema": {"type": "object", "properties": {}}}
+
+# One message each; the name says what is special about the server.
+MESSAGES: dict[str, Unasked] = {
+    "Beggar": Unasked("server-messages.undeclared-requests", "roots/list", {}, id="zoo-1"),
+    "Interviewer": Unasked("server-messages.undeclared-requests", "elicitation/create", ASK, id="zoo-1"),
+    "Daydreamer": Unasked(
+        "server-messages.undeclared-requests", "sampling/createMessage", {"messages": [], "maxTokens": 10}, id="zoo-1"
+    ),
+    "Caller": Unasked("server-messages.modern-requests", "ping", {}, modern=True, id="zoo-1"),
+    "Listless": Unasked("server-messages.json-rpc", NEW_TOOLS, ["emergency"]),
+    "Numbered": Unasked("server-messages.json-rpc", NEW_TOOLS, {}, id=7),
+    "Neologist": Unasked("server-messages.known-notifications", "notifications/zoo/fed", {"animal": "Leo"}),
+    "Undeclared": Unasked("server-messages.log-declared", LOG, {"level": "info", "data": "fed"}, without="logging"),
+    "Trivial": Unasked("server-messages.log-fields", LOG, {"level": "trivial", "data": "fed"}),
+    "Chatty": Unasked("server-messages.log-level", LOG, {"level": "debug", "data": "fed"}),
+    "Logger": Unasked("server-messages.modern-logs", LOG, {"level": "emergency", "data": "fed"}, modern=True),
+    "Changeable": Unasked("server-messages.changes-declared", "notifications/prompts/list_changed", {}),
+    "Newsreader": Unasked(
+        "server-messages.modern-changes", "notifications/resources/updated", {"uri": "zoo://plan"}, modern=True
+    ),
+    "Broadcaster": Unasked(
+        "server-messages.resource-updates", "notifications/resources/updated", {"uri": "zoo://secret-plan"}
+    ),
+    "Canceller": Unasked("server-messages.cancelled", "notifications/cancelled", {"requestId": 1}, modern=True),
+}
+
+
 class Talkative(SampleServer):
-    """Sends something with each call of a tool; the base of those below."""
+    """Sends a message that nobody asked for; the base of the servers in the table."""
 
-    era = "legacy"
-
-    def speak(self) -> None:
-        """Say it."""
+    unasked: Unasked
 
     def handshake(self, method: str, params: Json) -> Json:
-        if method == "tools/call" and self.era == "legacy":
+        if method == "tools/call" and not self.unasked.modern:
             self.speak()
         return super().handshake(method, params)
 
     def per_request(self, method: str, params: Json) -> Json:
-        if method == "tools/list" and self.era == "modern":
+        if method == "tools/list" and self.unasked.modern:
             self.speak()
         return super().per_request(method, params)
 
-    def request(self, method: str, **params: Any) -> None:
-        self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": method, "params": params})
-
-
-class Beggar(Talkative):
-    """Asks for roots that the client does not have."""
-
-    rule = "server-messages.undeclared-requests"
-
     def speak(self) -> None:
-        self.request("roots/list")
+        about = {} if self.unasked.id is None else {"id": self.unasked.id}
+        self.write({"jsonrpc": "2.0", **about, "method": self.unasked.method, "params": self.unasked.params})
+
+    def capabilities(self) -> Json:
+        more = {"tools": {"listChanged": True}} if self.unasked.method == NEW_TOOLS else {}
+        return {key: value for key, value in {**super().capabilities(), **more}.items() if key != self.unasked.without}
 
 
-class Interviewer(Talkative):
-    """Asks people, of a client that asks nobody."""
-
-    rule = "server-messages.undeclared-requests"
-
-    def speak(self) -> None:
-        self.request("elicitation/create", message="Who are you?", requestedSchema={"type": "object", "properties": {}})
-
-
-class Daydreamer(Talkative):
-    """Asks the model, of a client that has none to give."""
-
-    rule = "server-messages.undeclared-requests"
-
-    def speak(self) -> None:
-        self.request("sampling/createMessage", messages=[], maxTokens=10)
+def speaking() -> dict[str, type[SampleServer]]:
+    """Return the servers of the table."""
+    return {name: type(name, (Talkative,), {"rule": one.rule, "unasked": one}) for name, one in MESSAGES.items()}
 
 
 class Hasty(SampleServer):
@@ -65,132 +86,6 @@ class Hasty(SampleServer):
     def initialize(self, requested: str) -> Json:
         self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": "roots/list"})
         return super().initialize(requested)
-
-
-class Caller(Talkative):
-    """Pings a client of the per-request lifecycle."""
-
-    rule = "server-messages.modern-requests"
-    era = "modern"
-
-    def speak(self) -> None:
-        self.request("ping")
-
-
-class Listless(Talkative):
-    """Sends params that are a list."""
-
-    rule = "server-messages.json-rpc"
-
-    def speak(self) -> None:
-        self.write({"jsonrpc": "2.0", "method": "notifications/message", "params": ["emergency"]})
-
-    def capabilities(self) -> Json:
-        return {**super().capabilities(), "tools": {"listChanged": True}}
-
-    def write(self, message: Json) -> None:
-        if message.get("method") == "notifications/message":
-            message = {**message, "method": "notifications/tools/list_changed"}
-        super().write(message)
-
-
-class Numbered(Talkative):
-    """Gives a notification an id."""
-
-    rule = "server-messages.json-rpc"
-
-    def capabilities(self) -> Json:
-        return {**super().capabilities(), "tools": {"listChanged": True}}
-
-    def speak(self) -> None:
-        self.write({"jsonrpc": "2.0", "id": 7, "method": "notifications/tools/list_changed"})
-
-
-class Neologist(Talkative):
-    """Sends notifications that nobody knows."""
-
-    rule = "server-messages.known-notifications"
-
-    def speak(self) -> None:
-        self.tell("notifications/zoo/fed", animal="Leo")
-
-
-class Undeclared(Talkative):
-    """Sends log messages without declaring that."""
-
-    rule = "server-messages.log-declared"
-
-    def capabilities(self) -> Json:
-        return {key: value for key, value in super().capabilities().items() if key != "logging"}
-
-    def speak(self) -> None:
-        self.tell("notifications/message", level="info", data="fed")
-
-
-class Trivial(Talkative):
-    """Has a log level of its own."""
-
-    rule = "server-messages.log-fields"
-
-    def speak(self) -> None:
-        self.tell("notifications/message", level="trivial", data="fed")
-
-
-class Chatty(Talkative):
-    """Sends debug messages, whatever level was asked for."""
-
-    rule = "server-messages.log-level"
-
-    def speak(self) -> None:
-        self.tell("notifications/message", level="debug", data="fed")
-
-
-class Logger(Talkative):
-    """Logs for requests that named no level."""
-
-    rule = "server-messages.modern-logs"
-    era = "modern"
-
-    def speak(self) -> None:
-        self.tell("notifications/message", level="emergency", data="fed")
-
-
-class Changeable(Talkative):
-    """Tells of changed lists without declaring that."""
-
-    rule = "server-messages.changes-declared"
-
-    def speak(self) -> None:
-        self.tell("notifications/prompts/list_changed")
-
-
-class Newsreader(Talkative):
-    """Tells of changes whom nobody asked."""
-
-    rule = "server-messages.modern-changes"
-    era = "modern"
-
-    def speak(self) -> None:
-        self.tell("notifications/resources/updated", uri="zoo://plan")
-
-
-class Broadcaster(Talkative):
-    """Tells of updates of what nobody subscribed to."""
-
-    rule = "server-messages.resource-updates"
-
-    def speak(self) -> None:
-        self.tell("notifications/resources/updated", uri="zoo://secret-plan")
-
-
-class Canceller(Talkative):
-    """Cancels in the per-request lifecycle."""
-
-    rule = "server-messages.cancelled"
-    era = "modern"
-
-    def speak(self) -> None:
-        self.tell("notifications/cancelled", requestId=1)
 
 
 class WrongToken(SampleServer):

@@ -14,7 +14,8 @@ from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.validation import validate
 from tests.broken_servers.catalog import servers
 from tests.broken_servers.healthy import SampleServer
-from tests.broken_servers.http_server import handler_of, serving
+from tests.broken_servers.http_server import handler_of
+from tests.loopback_server import LoopbackHandler, serving
 from tests.timeouts import TIMEOUT
 
 SERVERS = servers()
@@ -25,7 +26,7 @@ def kept(name: str) -> SampleServer:
 
 
 def examined(url: str, *, timeout: float = TIMEOUT) -> Report:
-    return asyncio.run(validate(ValidationTarget(url=url), timeout=timeout))
+    return asyncio.run(validate(ValidationTarget(url=f"{url}/mcp"), timeout=timeout))
 
 
 @pytest.mark.parametrize("events", [False, True], ids=["json", "events"])
@@ -68,31 +69,20 @@ def test_broken_servers_at_a_url_are_caught_by_the_same_rules(name: str) -> None
     assert {finding.rule for finding in report.findings} == {kind.rule, *kind.companions}, report.to_text()
 
 
-class Redirecting(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.send_response(307)
-        self.send_header("Location", "http://169.254.169.254/latest/meta-data")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
-        pass
+class Redirecting(LoopbackHandler):
+    def post(self) -> None:
+        self.answer(307, Location="http://169.254.169.254/latest/meta-data")
 
 
-class Website(Redirecting):
-    def do_POST(self) -> None:
-        body = b"<html>It works!</html>"
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+class Website(LoopbackHandler):
+    def post(self) -> None:
+        self.answer(200, b"<html>It works!</html>", "text/html")
 
 
-class Dripping(Redirecting):
+class Dripping(LoopbackHandler):
     """Sends a stream of comments and never an answer."""
 
-    def do_POST(self) -> None:
+    def post(self) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
@@ -103,10 +93,10 @@ class Dripping(Redirecting):
             self.close_connection = True  # the client has had enough
 
 
-class Trickling(Redirecting):
+class Trickling(LoopbackHandler):
     """Sends one byte of a long answer at a time, so that no single wait is long."""
 
-    def do_POST(self) -> None:
+    def post(self) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", "1000000")
@@ -140,6 +130,6 @@ def test_what_is_no_server_is_told_as_such_and_in_time(
 def test_a_port_where_nobody_listens_is_told_as_such() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    report = examined(f"http://127.0.0.1:{port}/mcp")
+    report = examined(f"http://127.0.0.1:{port}")
     assert not report.passed
     assert any("the connection failed" in finding.message for finding in report.findings)

@@ -23,9 +23,10 @@ from mcpfactory_pipeline.checks.transport import http_probes, stdio
 from mcpfactory_pipeline.checks.validation import observe
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.broken_servers.catalog import servers
-from tests.broken_servers.http_server import handler_of, serving
+from tests.broken_servers.http_server import handler_of
 from tests.broken_servers.memory_conversation import MemoryConnector
 from tests.broken_servers.packages import Packaged
+from tests.loopback_server import serving
 
 ROOT = Path(__file__).parents[2]
 CASES = Path(__file__).with_name("cases.json")
@@ -62,11 +63,10 @@ def examine(name: str, *, own_process: bool = False, at_url: bool = False) -> Ex
             if kind.built:
                 made = build_candidate(package, Path(temporary, "work"))
                 wheel = next(made.folder / name for name in made.files if name.endswith(".whl"))
-        url = (
-            stack.enter_context(serving(handler_of(kind(list(HANDSHAKES), list(MODERNS)), events=True)))
-            if at_url
-            else None
-        )
+        url = None
+        if at_url:
+            handler = handler_of(kind(list(HANDSHAKES), list(MODERNS)), events=True)
+            url = f"{stack.enter_context(serving(handler))}/mcp"
         target = ValidationTarget(
             command=command if url is None else None,
             url=url,

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from mcpfactory_runtime.client import connect_stdio
 from tests.cli.conftest import CliProcess, InProcessCli, WorkspaceCache
+from tests.loopback_server import LoopbackHandler, serving
 from tests.timeouts import TIMEOUT
 
 KEY = {"one": "key-of-one-c0ffee", "two": "key-of-two-5eed"}
@@ -35,32 +34,17 @@ class Api:
             "components": {"securitySchemes": key},
         }
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
+        class Handler(LoopbackHandler):
+            def get(self) -> None:
                 api.asked.append((self.path, self.headers.get("X-Key", "")))
-                content = json.dumps(api.document if self.path == "/openapi.json" else {"name": name}).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                self.answer(200, api.document if self.path == "/openapi.json" else {"name": name})
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.handler = Handler
 
     @contextmanager
     def running(self) -> Iterator[Api]:
-        thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
+        with serving(self.handler) as self.url:
             yield self
-        finally:
-            self.server.shutdown()
-            thread.join()
-            self.server.server_close()
 
     @property
     def keys(self) -> set[str]:

@@ -23,20 +23,6 @@ def shell(tmp_path):
     return InProcessCli(space.root)
 
 
-def test_the_inbox_says_what_waits_with_the_command_to_type(shell):
-    done = shell("inbox", "--json")
-    assert done.code == 0
-    found = {(item["kind"], item["server"]): item for item in done.data}
-    assert next(iter(found)) == ("failed", "notes")
-    command = found["approval", "books"]["command"].removeprefix("mcpfactory ").split()
-    assert shell(*command).code == 0
-    kinds = {(item["kind"], item["server"]) for item in shell("inbox", "books", "--json").data}
-    assert ("ready", "books") in kinds
-    text = shell("inbox").out
-    assert "the document cannot be used" in text
-    assert text.index("notes") < text.index("books")
-
-
 def test_what_waits_is_told_once_to_whom_the_workspace_names(shell):
     assert shell("inbox", "--notify").out == "no notifications were sent\n"
     config = shell.folder / "mcpfactory.toml"
@@ -54,15 +40,6 @@ def test_what_waits_is_told_once_to_whom_the_workspace_names(shell):
         assert (done.code, '"discord"' in done.err) == (4, True)
     finally:
         receiver.close()
-
-
-def test_alone_in_a_workspace_it_prints_the_inbox_and_what_comes_next(shell):
-    done = shell()
-    assert done.code == 0
-    head, _, rest = done.out.partition("\nnext:\n")
-    assert "the document cannot be used" in head
-    assert len(rest.splitlines()) == 3
-    assert all(line.startswith("  mcpfactory ") for line in rest.splitlines())
 
 
 def test_alone_in_a_new_workspace_it_says_how_to_make_a_server(tmp_path):

@@ -33,12 +33,6 @@ def test_only_the_chosen_operations_become_tools(workspace, document):
     assert all(operation["reason"] for operation in skipped)
 
 
-def test_a_dry_run_makes_nothing(workspace, document):
-    made = workspace("new", "--from-openapi", document, "--name", "shop", "--dry-run", "--json").data
-    assert "pyproject.toml" in made["files"]
-    assert list((workspace.folder / "servers").glob("*/")) == []
-
-
 def test_a_server_from_a_template_runs(workspace):
     assert workspace("new", "notes", "--template", "minimal").code == 0
     tools = workspace("inspect", "notes", "--start", "--json").data["tools"]
@@ -69,30 +63,6 @@ def test_a_template_serves_its_example_only_with_demo(workspace):
     assert [workspace("call", "files", "list_folder", *options).code for options in ([], ["--demo"])] == [1, 0]
     workspace.environ["MCPFACTORY_DEMO"] = "1"
     assert workspace("call", "files", "list_folder").code == 0
-
-
-def test_a_taken_name_is_refused_and_nothing_is_lost(workspace, document):
-    workspace("new", "notes", "--template", "minimal")
-    before = {path: path.read_bytes() for path in (workspace.folder / "servers").rglob("*") if path.is_file()}
-    done = workspace("new", "--from-openapi", document, "--name", "notes")
-    assert done.code == 4
-    assert "hint:" in done.err
-    assert {path: path.read_bytes() for path in (workspace.folder / "servers").rglob("*") if path.is_file()} == before
-
-
-def test_a_bad_operation_costs_only_itself(workspace):
-    document = {
-        "openapi": "3.1.0",
-        "info": {"title": "Half", "version": "1"},
-        "paths": {
-            "/good": {"get": {"operationId": "good", "responses": {"200": {"description": "ok"}}}},
-            "/bad": {"get": ["not an operation"]},
-        },
-    }
-    (workspace.folder / "half.json").write_text(json.dumps(document))
-    made = workspace("new", "--from-openapi", "half.json", "--name", "half", "--json").data
-    assert made["tools"] == 1
-    assert [problem["pointer"] for problem in made["problems"] if problem["level"] == "error"] == ["/paths/~1bad/get"]
 
 
 @pytest.mark.parametrize(

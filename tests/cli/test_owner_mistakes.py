@@ -8,13 +8,9 @@ import sys
 
 import pytest
 
-from mcpfactory_pipeline.run.run import run_pipeline
-from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import connect_stdio
 from tests.cli.conftest import CliProcess, InProcessCli, WorkspaceCache
 from tests.cli.tiny_package import write_server
-from tests.pipeline.inprocess_executor import InProcessExecutor
 from tests.subtest_table import parametrize_subtests
 
 SERVER = "servers/notes/src/notes_mcp/server.py"
@@ -39,7 +35,6 @@ def space(tmp_path_factory: pytest.TempPathFactory, workspace_cache: WorkspaceCa
     "mistake, command",
     [
         (IMPORT, ("inspect", "notes", "--start")),
-        (SYNTAX, ("inspect", "notes", "--start")),
         (IMPORT, ("call", "notes", "where")),
         (SYNTAX, ("run", "notes")),
         (IMPORT, ("validate", "notes")),
@@ -140,17 +135,3 @@ def test_a_gateway_says_it_to_whoever_calls_and_serves_the_others(space: CliProc
     broken = {row["server"]: row["last_error"] for row in page["servers"] if row["state"] == "broken"}
     assert list(broken) == ["notes"]
     assert broken["notes"].startswith(what)
-
-
-def test_the_pipeline_says_it_in_the_stages_that_start_the_server(space: CliProcess) -> None:
-    folder = space.folder / "servers/notes"
-    write_server(folder, before=IMPORT)
-    (folder / "tests/declared.yaml").unlink(missing_ok=True)
-    workspace = Workspace.find(space.folder)
-    assert run_pipeline(workspace, ["notes"], executor=InProcessExecutor()).servers == {"notes": "failed"}
-    what, hint = TOLD[IMPORT]
-    stages = Store(workspace).state("notes").stages
-    told = {name: stages[name].message for name in ("test", "validate") if name in stages}
-    assert set(told) == {"test", "validate"}
-    for message in told.values():
-        assert message.startswith(f"the server does not start: {what}; hint: {hint}")

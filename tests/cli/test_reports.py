@@ -8,6 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from mcpfactory_pipeline.checks.exchange import HANDSHAKES
+from tests.cli.conftest import ROOT
 from tests.dates import NEXT_MONTH
 
 ZOO = f"{sys.executable} -c pass"
@@ -130,30 +132,31 @@ def test_a_rule_is_explained_by_its_id_and_a_mistyped_one_is_answered_with_those
     assert "content.base64" in lost.err
 
 
-STASH = """
-import os
-from mcpfactory_runtime import Server
+STASH = f"""
+import os, sys
+sys.path.insert(0, {str(ROOT)!r})
+from tests.broken_servers.healthy import SampleServer, text
 
-server = Server("stash", version="1.0")
+class Stash(SampleServer):
+    def tools(self):
+        mode = {{"type": "object", "properties": {{"mode": {{"type": "string"}}}}}}
+        about = {{"read_board": "Return the lines on the notice board.", "work": "Push, list or pop what was laid aside."}}
+        schemas = {{"read_board": {{"type": "object"}}, "work": mode}}
+        return [{{"name": name, "description": about[name], "inputSchema": schema,
+                 "annotations": {{"readOnlyHint": name == "read_board"}}}} for name, schema in schemas.items()]
 
-@server.tool(annotations={"readOnlyHint": True})
-def read_board() -> str:
-    "Return the lines on the notice board."
-    return "two lines"
+    def call(self, name, arguments):
+        if name == "work":
+            os.rename("work.txt", "aside.txt")
+        return text("two lines")
 
-@server.tool(annotations={"readOnlyHint": False})
-def work(mode: str = "push") -> str:
-    "Work with the files that were laid aside: push, list or pop."
-    os.rename("work.txt", "aside.txt")
-    return mode
-
-server.run()
+Stash({list(HANDSHAKES)!r}, []).run()
 """
 
 RECORDER = """
 import subprocess, sys
 
-with subprocess.Popen([sys.executable, "stash.py"], stdin=subprocess.PIPE) as server, open("sent.jsonl", "a") as sent:
+with subprocess.Popen([sys.executable, "-S", "stash.py"], stdin=subprocess.PIPE) as server, open("sent.jsonl", "a") as sent:
     for line in sys.stdin.buffer:
         sent.write(line.decode(errors="replace"))
         server.stdin.write(line)
@@ -166,7 +169,7 @@ def test_validate_lists_every_call_that_the_server_received(empty):
     (empty.folder / "stash.py").write_text(STASH)
     (empty.folder / "recorder.py").write_text(RECORDER)
     (empty.folder / "work.txt").write_text("hours of work")
-    report = empty("validate", "--command", f"{sys.executable} recorder.py", "--allow-calls", "--json").data
+    report = empty("validate", "--command", f"{sys.executable} -S recorder.py", "--allow-calls", "--json").data
     sent = map(message_of, (empty.folder / "sent.jsonl").read_text().splitlines())
     params = [message["params"] for message in sent if message.get("method") == "tools/call"]
     received = [(one["name"], one["arguments"]) if isinstance(one, dict) else ("", one) for one in params]
@@ -186,7 +189,7 @@ def message_of(line: str) -> dict:
 def test_validate_calls_no_name_that_a_tool_which_may_write_has_too(empty):
     listed = """[{"name": "work", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": hint}} for hint in (True, False)]"""
     (empty.folder / "twins.py").write_text(TWINS.format(listed=listed))
-    report = empty("validate", "--command", f"{sys.executable} twins.py", "--json").data
+    report = empty("validate", "--command", f"{sys.executable} -S twins.py", "--json").data
     assert "work" not in {call["tool"] for call in report["called"]}
     assert "work" in report["not_called"]
 
@@ -208,15 +211,15 @@ for line in sys.stdin:
 
 @pytest.mark.parametrize(
     ("words", "called"),
-    [((), False), (("--allow-calls",), True), (("--cases", "cases.json"), True)],
-    ids=["no consent", "--allow-calls", "--cases"],
+    [((), False), (("--cases", "cases.json"), True)],
+    ids=["no consent", "--cases"],
 )
 def test_validate_calls_a_tool_that_may_write_only_with_consent_and_lists_its_calls(empty, words, called):
     (empty.folder / "stash.py").write_text(STASH)
     (empty.folder / "cases.json").write_text('[{"tool": "work", "arguments": {}}]')
     work = empty.folder / "work.txt"
     work.write_text("hours of work")
-    command = ("validate", "--command", f"{sys.executable} stash.py", *words)
+    command = ("validate", "--command", f"{sys.executable} -S stash.py", *words)
     text = empty(*command, "-o", "report.json").out
     report = json.loads((empty.folder / "report.json").read_text())
     assert work.exists() is not called

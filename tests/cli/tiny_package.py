@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import zipfile
 from pathlib import Path
 
 from mcpfactory_codegen.servers.scaffold import runtime_range
+from tests.written_packages import wheel, wheel_name
 
 NAME = "mcpfactory-test-fruit"  # imported as `fruit_of_tests`, so that a test sees whether the two are told apart
 
 
-def fruit_wheel(folder: Path, version: str = "1.0") -> Path:
+def fruit_wheel(folder: Path, version: str = "1.0") -> None:
     """Writes the wheel into a folder that `--find-links` may name."""
     folder.mkdir(exist_ok=True)
-    wheel = folder / f"mcpfactory_test_fruit-{version}-py3-none-any.whl"
-    info = f"mcpfactory_test_fruit-{version}.dist-info"
-    files = {
-        "fruit_of_tests.py": f"kind = 'apple {version}'\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = "".join(f"{path},,\n" for path in (*files, f"{info}/RECORD"))
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for path, text in {**files, f"{info}/RECORD": record}.items():
-            archive.writestr(path, text)
-    return wheel
+    files = {"fruit_of_tests.py": f"kind = 'apple {version}'\n"}
+    (folder / wheel_name(NAME, version)).write_bytes(wheel(NAME, version, files))
 
 
 SERVER = '''\

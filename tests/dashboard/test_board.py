@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_pipeline.dashboard.board import board
-from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts, to_json
+from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
 
 
 def stage(outcome: str | None, verdict: str = "up-to-date", **facts: Any) -> dict[str, Any]:
@@ -66,15 +66,6 @@ def test_filters_keep_names_that_contain_the_words_and_servers_of_that_status() 
 def test_a_server_whose_state_cannot_be_read_is_shown_with_the_reason() -> None:
     gone = board(ZOO).servers[0]
     assert (gone.status.key, gone.problem) == ("broken", "pipeline/state/gone.json is not a valid state")
-
-
-def test_the_same_facts_are_there_for_programs() -> None:
-    data = to_json(board(ZOO))
-    sick = next(row for row in data["servers"] if row["name"] == "sick")
-    assert sick["status"] == "failed"
-    assert sick["score"] == 12
-    assert sick["cells"][1] == {"stage": "validate", "status": "failed", "note": "score 12"}
-    assert {"key": "failed", "status": "failed", "number": 1} in data["counts"]
 
 
 def test_rows_are_sorted_either_way_and_those_without_a_value_stand_last() -> None:

@@ -140,17 +140,6 @@ def test_an_unknown_run_is_not_found(client: TestClient) -> None:
     assert "has no run nothing" in client.get("/runs/nothing/", headers=JSON).json()["error"]["message"]
 
 
-def test_one_server_with_a_broken_configuration_does_not_hide_the_others(
-    four_servers: WorkspaceBuilder, client: TestClient
-) -> None:
-    (four_servers.root / "servers/weather/mcpfactory.toml").write_text("[server\n")
-    page = client.get("/board/").text
-    assert "is not TOML" in page
-    assert "bookshop" in page
-    assert "is not TOML" in client.get("/servers/weather/").text
-    assert "is not TOML" in client.get("/").text
-
-
 def test_everything_that_can_wait_has_somebody_whom_it_waits_for_and_a_sign() -> None:
     items = tuple(InboxItem(kind, "s", "about", "message", "command") for kind in KINDS)
     facts = WorkspaceFacts("w", (ServerFacts("w", "s", {}, items=items),))

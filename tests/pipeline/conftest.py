@@ -83,11 +83,11 @@ def run(workspace, executor) -> Callable[..., RunOutcome]:
 
 @pytest.fixture
 def start_pipeline_process(workspace) -> Callable[..., subprocess.Popen]:
-    """Starts the driver on the workspace, in a process of its own."""
+    """Starts a run of servers of the workspace, in a process of its own."""
 
-    def start(action: str, *arguments: str) -> subprocess.Popen:
+    def start(*names: str) -> subprocess.Popen:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.pipeline.pipeline_process", action, str(workspace.root), *arguments],
+            [sys.executable, "-m", "tests.pipeline.pipeline_process", str(workspace.root), *names],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ},
         )  # fmt: skip
 

@@ -103,15 +103,6 @@ def leave_daemon(inputs: StageInputs, level: str) -> None:
     wait_until((inputs.root / "holding").exists)
 
 
-def beside(inputs: StageInputs) -> StageOutputs:
-    """Waits for ever, beside another stage."""
-    lock = FileLock(inputs.root / "alive-too.lock")
-    lock.acquire()
-    (inputs.root / "holding-too").write_text("")
-    signal.pause()
-    raise AssertionError(lock)
-
-
 def ship(inputs: StageInputs) -> StageOutputs:
     """Says that it is in staging. While `held.txt` is there, waits until it is gone: something may happen meanwhile."""
     if (inputs.root / "held.txt").exists():
@@ -136,8 +127,6 @@ SHIP = Stage(
     channel=ChannelPolicy(name="staging"),
 )
 STAGES = (BUILD, TEST, SHIP)
-BESIDE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, f"{__name__}:beside", timeout=TIMEOUT)
-SIDE_BY_SIDE = (BUILD, TEST, BESIDE)
 IMPATIENT = (BUILD, replace(TEST, timeout=0.5), SHIP)
 
 

@@ -104,8 +104,6 @@ def test_a_program_that_is_not_there_is_broken_machinery(workspace):
         ('name = "a"\ncommand = "x y"', "command: must be a list"),
         ('name = "a"\ncommand = []', "command: .* is not valid"),
         ('name = "a"\ncommand = ["x"]\nreads = ["moon"]', 'reads.1.: "moon" is not valid'),
-        ('name = "a"\ncommand = ["x"]\nreads = "source"', "reads: must be a list"),
-        ('name = "a"\ncommand = ["x"]\nneeds = "build"', "needs: must be a list"),
         ('name = "a"\ncommand = ["x"]\nneeds = ["moon"]', "needs names the unknown stage 'moon'"),
         ('name = "a"\ncommand = ["x"]\nneeds = ["channel:moon"]', "needs 'channel:moon', which is not a channel"),
         ('name = "a"\ncommand = ["x"]\nneeds = ["build"]\nbefore = ["build"]', "in a cycle: build"),
@@ -117,7 +115,6 @@ def test_a_program_that_is_not_there_is_broken_machinery(workspace):
         ('name = "a"\nkind = "approval"\napprovals = 2\napprovers = ["ada"]', "names only 1 approver$"),
         ('name = "a"\nkind = "approval"\nshows = ["file:../secret"]', "shows.1.: invalid entry 'file:../secret'"),
         ('name = "a"\nkind = "approval"\nshows = ["moon:x"]', "shows.1.: invalid entry 'moon:x'"),
-        ('name = "a"\nkind = "approval"\nmessage = 3', "message: must be a string"),
         ('name = "a"\nkind = "approval"\non_rejection = "restart"', 'on_rejection: "restart" is not valid'),
         (
             'name = "a"\nkind = "approval"\non_rejection = "restart:test"',
@@ -126,13 +123,10 @@ def test_a_program_that_is_not_there_is_broken_machinery(workspace):
         ('name = "a"\ncommand = ["x"]\ntimeout = 0', "timeout: 0 is not valid"),
         ('name = "a"\ncommand = ["x"]\nmemory = "much"', "memory: 'much' is not a valid size"),
         ('name = "a"\ncommand = ["x"]\nmemory = "0MB"', "memory: '0MB' is not a valid size"),
-        ('name = "a"\ncommand = ["x"]\ncolour = "red"', "unknown field 'colour'"),
         ('name = "a"\ncommand = ["x"]\nentry = "a:b"', "has both a command and an entry"),
         ('name = "a"\ncommand = ["x"]\nsettings = { a = 1 }', "settings are only for an entry"),
         ('name = "a"\nentry = "tools.a"', 'entry: "tools.a" is not valid'),
-        ('name = "a"\nentry = "a:b"\nsettings = 3', "settings: must be a table"),
         ('name = "a"\nentry = "a:b"\nsettings = { since = 2020-02-02 }', "settings.since: .* is not valid"),
-        ('name = "a"\ncommand = ["x"]\nversion = "2"', "version: must be a whole number"),
         ('name = "build"\ncommand = ["x"]', "stage build already exists"),
         ('name = "staging"\ncommand = ["x"]', "stage staging already exists"),
     ],
@@ -141,15 +135,6 @@ def test_a_stage_that_cannot_be_used_is_named_with_what_mends_it(workspace, text
     with pytest.raises(ConfigError, match=message) as caught:
         plan_servers(configured(workspace, text))
     assert caught.value.hint
-
-
-def test_stages_that_are_no_tables_are_refused(workspace):
-    (workspace.root / "mcpfactory.toml").write_text('[workspace]\n[pipeline]\nstages = ["x"]\n')
-    with pytest.raises(ConfigError, match=r"stages.1.: must be a table"):
-        plan_servers(Workspace.find(workspace.root))
-    (workspace.root / "mcpfactory.toml").write_text("pipeline = 3\n[workspace]\n")
-    with pytest.raises(ConfigError, match="pipeline: must be a table"):
-        plan_servers(Workspace.find(workspace.root))
 
 
 def test_the_function_of_every_stage_exists(workspace):

@@ -46,7 +46,7 @@ def ended(process) -> dict[str, str]:
 def test_a_run_completes_although_a_worker_is_killed_in_the_middle(on_dask, start_pipeline_process):
     for name, outcome in (("a", "passed"), ("b", "worker dies"), ("c", "passed"), ("d", "failed")):
         add_server(on_dask.root, name, outcome=outcome)
-    assert ended(start_pipeline_process("run")) == {"a": "passed", "b": "passed", "c": "passed", "d": "failed"}
+    assert ended(start_pipeline_process()) == {"a": "passed", "b": "passed", "c": "passed", "d": "failed"}
     assert (on_dask.root / "died").exists()
     events = [(e["event"], e.get("message", "")) for e in Store(on_dask).history("b") if e.get("stage") == "test"]
     assert [kind for kind, _ in events] == ["stage.started", "stage.interrupted", "stage.started", "stage.finished"]
@@ -56,7 +56,7 @@ def test_a_run_completes_although_a_worker_is_killed_in_the_middle(on_dask, star
 
 def test_ctrl_c_ends_the_jobs_on_the_workers_and_keeps_what_was_finished(on_dask, start_pipeline_process):
     add_server(on_dask.root, "books", outcome="held")
-    process = start_pipeline_process("run", "books")
+    process = start_pipeline_process("books")
     wait_until((on_dask.root / "holding").exists)
     process.send_signal(signal.SIGINT)
     assert ended(process) == {"books": "interrupted"}
@@ -99,7 +99,7 @@ def cluster():
 def test_a_cluster_that_exists_is_used_and_left_as_it_was(workspace, start_pipeline_process, cluster):
     space = configured(workspace, f'executor = "{cluster}"\n')
     add_server(space.root, "books")
-    assert ended(start_pipeline_process("run")) == {"books": "passed"}
+    assert ended(start_pipeline_process()) == {"books": "passed"}
 
 
 def test_a_cluster_that_is_not_there_is_said_before_anything_runs(workspace):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import threading
 from base64 import b64encode
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.checks.declared_tests import DeclaredTest, ServerSetup, check_result, read_tests, run_tests
 from mcpfactory_pipeline.checks.recorder import RequestRecorder, recording_path
+from tests.loopback_server import LoopbackHandler, serving
 from tests.subtest_table import parametrize_subtests
 
 SECRET = "s3cret/of+the=zoo"
@@ -71,35 +70,23 @@ tests:
 """
 
 
-class Api(BaseHTTPRequestHandler):
+class Api(LoopbackHandler):
     """A small API that gives away what it was told."""
 
     asked: list[str]
 
-    def do_GET(self) -> None:
-        type(self).asked.append(self.path)
+    def get(self) -> None:
+        self.asked.append(self.path)
         there = self.path.startswith("/v1/cages/7?")
         body = {"name": "Leo", "friends": ["Lea", "Lou"], "token": self.headers["Authorization"]} if there else {}
-        data = json.dumps(body).encode()
-        self.send_response(200 if there else 404)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Set-Cookie", f"session={SECRET}")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.answer(200 if there else 404, body, Set_Cookie=f"session={SECRET}")
 
 
 @pytest.fixture
 def api() -> Iterator[tuple[str, list[str]]]:
     asked: list[str] = []
-    handler = type("Handler", (Api,), {"asked": asked})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1", asked
-        server.shutdown()
+    with serving(Api, asked=asked) as url:
+        yield f"{url}/v1", asked
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import KINDS as DRIFTS
 from mcpfactory_pipeline.views.inbox import KINDS, next_commands, read_inbox
 from mcpfactory_pipeline.views.status import status
+from tests.loopback_server import LoopbackHandler, serving
 from tests.pipeline.fake_stages import STAGES, add_server
 from tests.pipeline.staged_workspace import configured
 from tests.timeouts import TIMEOUT
@@ -297,32 +299,15 @@ def test_a_document_that_changed_at_its_url_is_drift(workspace, drifting, served
 @pytest.fixture
 def served():
     """A document behind a URL; its body may be changed."""
-    import threading
-    from http.server import BaseHTTPRequestHandler, HTTPServer
+    source = SimpleNamespace(body=b'{"openapi": "3.0.0", "info": {"title": "One", "version": "1"}, "paths": {}}')
 
-    class Source:
-        body = b'{"openapi": "3.0.0", "info": {"title": "One", "version": "1"}, "paths": {}}'
-        url = ""
+    class Handler(LoopbackHandler):
+        def get(self) -> None:
+            self.answer(200, source.body)
 
-    source = Source()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.end_headers()
-            self.wfile.write(source.body)
-
-        def log_message(self, *_arguments) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        source.url = f"http://127.0.0.1:{server.server_port}/openapi.json"
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with serving(Handler) as url:
+        source.url = f"{url}/openapi.json"
         yield source
-        server.shutdown()
-        thread.join()
 
 
 def test_a_channel_that_is_behind_the_newest_candidate_is_drift(workspace, run, inbox):

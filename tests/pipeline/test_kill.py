@@ -10,8 +10,6 @@ import pytest
 from filelock import FileLock
 
 from mcpfactory_pipeline.base.locks import read_holder
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from mcpfactory_pipeline.dashboard.runs import run_page
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.status import status
@@ -37,39 +35,11 @@ def wait_until_held(process, root) -> None:
 def held(workspace, start_pipeline_process):
     """A run that is under way: `build` has passed, `test` holds a lock and waits for ever."""
     add_server(workspace.root, "books", outcome="held")
-    process = start_pipeline_process("run", "books")
+    process = start_pipeline_process("books")
     wait_until_held(process, workspace.root)
     yield process
     process.kill()
     process.communicate()
-
-
-def test_status_shows_what_is_running(workspace, held):
-    (row,) = status(workspace)
-    assert row["running"] == "test"
-    assert row["stages"]["build"]["outcome"] == "passed"
-
-
-def test_of_two_stages_side_by_side_both_are_at_work_until_their_run_is_killed(workspace, start_pipeline_process):
-    add_server(workspace.root, "books", outcome="held")
-    process, locks = start_pipeline_process("side", "books"), workspace.pipeline / "locks"
-    for place in ("holding", "holding-too"):
-        wait_until((workspace.root / place).exists)
-    run = read_holder(locks, "books")["run"]
-    reader = WorkspaceReader(workspace.root)
-
-    def seen():
-        return {step.stage: step.status.key for step in run_page(reader.run(run)).steps}
-
-    assert status(workspace)[0]["at_work"] == ["test", "validate"]
-    assert seen() == {"build": "passed", "test": "running", "validate": "running"}
-    process.kill()
-    process.communicate()
-    for lock in ("alive.lock", "alive-too.lock"):
-        FileLock(workspace.root / lock).acquire(timeout=TIMEOUT)
-    assert (status(workspace)[0]["at_work"], status(workspace)[0]["running"]) == ([], None)
-    assert seen() == {"build": "passed", "test": "interrupted", "validate": "interrupted"}
-    assert read_holder(locks, "books")["stages"] == ["test", "validate"]  # what broke off is there to be found
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -104,7 +74,7 @@ def test_when_the_run_is_killed_its_stages_die_and_the_next_run_records_and_repe
 
 
 def test_a_second_run_of_the_same_server_waits_and_can_be_ended_while_it_waits(workspace, held, start_pipeline_process):
-    second = start_pipeline_process("run", "books")
+    second = start_pipeline_process("books")
     waiting = next(event for line in second.stdout if (event := json.loads(line))["event"] == "waiting")
     assert waiting["server"] == "books"
     assert waiting["holder"]["pid"] == held.pid

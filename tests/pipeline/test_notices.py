@@ -7,8 +7,8 @@ import hmac
 import json
 import re
 import threading
+from contextlib import ExitStack
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -18,6 +18,7 @@ from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.settings import DECISIONS, KINDS
+from tests.loopback_server import LoopbackHandler, serving
 from tests.pipeline.conftest import ROOT
 from tests.pipeline.fake_stages import STAGES, add_server
 from tests.pipeline.inprocess_executor import InProcessExecutor
@@ -38,10 +39,9 @@ class Receiver:
         self.stuck.set()
         self.says, self.unheard = 0, threading.Event()
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.got.append((dict(self.headers), body))
+        class Handler(LoopbackHandler):
+            def post(self) -> None:
+                receiver.got.append((dict(self.headers), self.body()))
                 receiver.stuck.wait(TIMEOUT)
                 self.send_response(receiver.answers.pop(0) if receiver.answers else 204)
                 self.send_header("Content-Length", str(receiver.says))
@@ -52,14 +52,8 @@ class Receiver:
                 except ConnectionError:
                     receiver.unheard.set()
 
-            def log_message(self, *_arguments) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
+        self.served = ExitStack()
+        self.url = f"{self.served.enter_context(serving(Handler))}/hook"
 
     @property
     def events(self) -> list[dict]:
@@ -67,9 +61,7 @@ class Receiver:
 
     def close(self) -> None:
         self.stuck.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        self.served.close()
 
 
 @pytest.fixture

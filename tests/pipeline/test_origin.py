@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import http.server
 import subprocess
-import threading
 import tomllib
 
 import pytest
@@ -22,6 +20,7 @@ from mcpfactory_pipeline.delivery.ci.origin import (
     with_origin,
     with_uv_tables,
 )
+from tests.loopback_server import LoopbackHandler, serving
 from tests.subtest_table import parametrize_subtests
 
 PLACES = (
@@ -94,26 +93,17 @@ def test_a_repository_that_means_something_else_elsewhere_is_not_chosen(url, pub
     assert is_public(url) is public
 
 
-class Forge(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(401)
-        self.send_header("WWW-Authenticate", "Basic")
-        self.end_headers()
-
-    def log_message(self, *_words):
-        pass
+class Forge(LoopbackHandler):
+    def get(self):
+        self.answer(401, WWW_Authenticate="Basic")
 
 
 def test_a_repository_that_asks_for_a_password_is_not_chosen_and_nobody_is_asked(tmp_path):
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "there")], check=True)
     assert is_readable((tmp_path / "there").as_uri())
     assert not is_readable((tmp_path / "nowhere").as_uri())
-    with http.server.HTTPServer(("127.0.0.1", 0), Forge) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        assert not is_readable(f"http://127.0.0.1:{server.server_port}/a")
-        server.shutdown()
-        thread.join()
+    with serving(Forge) as url:
+        assert not is_readable(f"{url}/a")
 
 
 def test_a_factory_that_is_used_from_its_sources_is_taken_as_wheels():

@@ -139,7 +139,7 @@ def test_no_daemon_outlives_a_stage_that_exceeds_a_limit(workspace, monkeypatch,
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_daemon_outlives_a_run_that_is_ended(workspace, start_pipeline_process, number, level):
     add_server(workspace.root, "books", outcome=f"leaves {level}")
-    process = start_pipeline_process("run", "books")
+    process = start_pipeline_process("books")
     wait_until((workspace.root / "holding").exists)
     process.send_signal(number)
     process.communicate(timeout=TIMEOUT)

@@ -89,7 +89,7 @@ def test_a_hold_that_is_set_while_staging_runs_is_seen_before_anything_moves(boo
     (books.folder / "source.txt").write_text("two")
     (books.workspace.root / "held.txt").write_text("")
     with FileLock(books.workspace.root / "ship.lock"):
-        process = start_pipeline_process("run", "books")
+        process = start_pipeline_process("books")
         for line in process.stdout:
             if '"step.started"' in line and '"staging"' in line:
                 break

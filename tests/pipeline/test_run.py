@@ -165,7 +165,7 @@ def test_a_run_that_is_ended_does_not_wait_for_another_attempt(workspace, start_
     config = workspace.root / "mcpfactory.toml"
     config.write_text(config.read_text().replace("backoff = 0", "backoff = 60"))
     add_server(workspace.root, "books", outcome="broken")
-    process = start_pipeline_process("run", "books")
+    process = start_pipeline_process("books")
     for line in process.stdout:
         event = json.loads(line)
         if event["event"] == "log":

@@ -37,6 +37,11 @@ LEAKS = {
     "pkg/c.json": f'{{"key": "AKIA{"QRST" * 4}"}}',
     "pkg/d.py": f"'sk_live_{'aB3d' * 6}'",
     "pkg/e.py": f"'xoxb-123456789012-{'aB3d' * 6}'",
+    "pkg/f.py": f"'github_pat_{'aB3' * 20}'",
+    "pkg/g.py": f"'npm_{'aB3d' * 9}'",
+    "pkg/h.py": f"'pypi-AgEI{'aB3d' * 15}'",
+    "pkg/i.py": f"'sk-ant-{'aB3d' * 9}'",
+    "pkg/j.py": f"'sk-proj-{'aB3d' * 12}'",
 }
 HONEST = {
     "pkg/__init__.py": "HEADER = '-----BEGIN PRIVATE KEY-----'\nFIELD = 'ghp_…'\n",

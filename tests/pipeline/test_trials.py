@@ -25,7 +25,7 @@ def _known(monkeypatch):
 
 
 def test_killed_at_any_moment_and_continued_no_promise_is_broken(tmp_path, capsys):
-    outcome = kills.run(tmp_path, 2, seed=7)
+    outcome = kills.run(tmp_path, 1, seed=7)
     assert outcome.verdict == "ok", capsys.readouterr().out
 
 

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.delivery.publish.publish import TARGETS
 from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.gates import GATES
@@ -49,27 +49,10 @@ def test_state_is_tracked_and_artifacts_are_not(tmp_path):
     assert "locks" not in seen
 
 
-def test_a_workspace_gets_what_it_lacks_and_nothing_else(tmp_path):
-    root = apply_setup(read_setup(tmp_path / "space"), git=False).root
-    (root / ".gitattributes").unlink()
-    (root / "README.md").write_text("mine")
-    add_server(root, "a")
-    apply_setup(read_setup(root, "another"), git=False)
-    assert (root / ".gitattributes").exists()
-    assert (root / "README.md").read_text() == "mine"
-    assert Workspace.find(root).name == "space"
-
-
 def test_the_workspace_is_found_from_far_below_and_past_a_servers_own_file(workspace):
     folder = add_server(workspace.root, "deep") / "src" / "p"
     folder.mkdir(parents=True)
     assert Workspace.find(folder).root == workspace.root
-
-
-def test_outside_of_any_workspace_the_error_says_how_to_make_one(tmp_path):
-    with pytest.raises(WorkspaceError, match="not in a workspace") as caught:
-        Workspace.find(tmp_path)
-    assert "mcpfactory init" in caught.value.hint
 
 
 def test_servers_are_folders_with_a_configuration_in_the_order_of_their_names(workspace):
@@ -77,13 +60,6 @@ def test_servers_are_folders_with_a_configuration_in_the_order_of_their_names(wo
         add_server(workspace.root, name)
     (workspace.root / "servers" / "not-one").mkdir()
     assert [server.name for server in workspace.servers()] == ["a", "b"]
-
-
-def test_an_unknown_server_is_named_together_with_those_that_exist(workspace):
-    add_server(workspace.root, "books")
-    with pytest.raises(NotFoundError, match="no server 'boks'") as caught:
-        workspace.server("boks")
-    assert "books" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -108,17 +84,6 @@ def test_a_bad_server_configuration_is_named_with_what_mends_it(workspace, text,
     assert caught.value.hint
 
 
-def test_a_bad_server_is_told_beside_the_others_and_stops_none(workspace):
-    for name in ("a", "b", "c"):
-        add_server(workspace.root, name)
-    (workspace.root / "servers/b/mcpfactory.toml").write_text("[server")
-    servers, broken = workspace.load_servers()
-    assert [server.name for server in servers] == [server.name for server in workspace.servers()] == ["a", "c"]
-    assert [(one.name, "not TOML" in one.message, bool(one.hint)) for one in broken] == [("b", True, True)]
-    with pytest.raises(NotFoundError):
-        workspace.load_servers(["nobody"])
-
-
 def test_a_link_below_servers_is_no_server_wherever_it_leads(workspace, tmp_path):
     add_server(workspace.root, "a")
     elsewhere = add_server(tmp_path / "elsewhere", "b")
@@ -130,57 +95,6 @@ def test_a_link_below_servers_is_no_server_wherever_it_leads(workspace, tmp_path
     ]
     with pytest.raises(ConfigError, match="is a symbolic link"):
         workspace.server("b")
-
-
-ROOT = '[workspace]\nname = "w"\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
-    [
-        ("[pipelin]\nattempts = 2\n", "unknown field 'pipelin'", "did you mean 'pipeline'?"),
-        (
-            "[deploy]\n",
-            "unknown field 'deploy'",
-            "tables: workspace, pipeline, artifacts, ci, release, waivers, owners, publish",
-        ),
-        ("[pipeline]\natempts = 2\n", "pipeline: unknown field 'atempts'", "did you mean 'attempts'?"),
-        ("[ci]\nbranche = 'x'\n", "ci: unknown field 'branche'", "did you mean 'branch'?"),
-        ("[publish.pipy]\n", "publish: unknown field 'pipy'", "did you mean 'pypi'?"),
-        ("[publish.pypi]\ntoken = 'X'\n", "publish.pypi: unknown field 'token'", "'token_variable'"),
-    ],
-)
-def test_what_nobody_reads_in_the_root_file_is_refused(workspace, text, message, hint):
-    file = workspace.root / "mcpfactory.toml"
-    file.write_text(ROOT + text)
-    with pytest.raises(ConfigError, match=message) as caught:
-        Workspace.find(workspace.root)
-    assert str(caught.value).startswith(f"{file}:")
-    assert hint in caught.value.hint
-
-
-def test_a_field_of_the_workspace_table_is_refused(workspace):
-    (workspace.root / "mcpfactory.toml").write_text(ROOT + 'title = "W"\n')
-    with pytest.raises(ConfigError, match="workspace: unknown field 'title'"):
-        Workspace.find(workspace.root)
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
-    [
-        ("[ap]\n", "unknown field 'ap'", "did you mean 'api'?"),
-        ("[server]\nnme = 'a'\n", "server: unknown field 'nme'", "did you mean 'name'?"),
-        ("[api]\ninclude_tag = []\n", "unknown field 'include_tag'", "did you mean 'include_tags'?"),
-        ("[publish]\ntarget = []\n", "unknown field 'target'", "did you mean 'targets'?"),
-    ],
-)
-def test_what_nobody_reads_in_a_servers_file_is_refused(workspace, text, message, hint):
-    file = add_server(workspace.root, "a") / "mcpfactory.toml"
-    file.write_text(text)
-    with pytest.raises(ConfigError, match=message) as caught:
-        workspace.server("a")
-    assert str(caught.value).startswith(f"{file}:")
-    assert hint in caught.value.hint
 
 
 def test_options_of_publish_targets_and_limits_of_gates_are_settings():

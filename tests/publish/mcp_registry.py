@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from mcpfactory_pipeline.delivery.publish.server_rules import find_violations
+from tests import loopback_server
 
 GITHUB_TOKEN, REQUEST_TOKEN, IDENTITY = "gh-secret-token", "actions-secret-token", "job-identity"
 _TOKEN = "registry-secret-token"
@@ -74,65 +73,46 @@ class Registry:
 @contextmanager
 def serving(registry: Registry) -> Iterator[Registry]:
     """Serves the registry on a free port for the block."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"registry": registry}))
-    registry.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with loopback_server.serving(_Handler, registry=registry) as registry.url:
         yield registry
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(loopback_server.LoopbackHandler):
     registry: Registry
 
-    def do_GET(self) -> None:
+    def get(self) -> None:
         """The identity of a job, or an entry."""
         place = urlsplit(self.path)
         if place.path == "/identity":
             audience = parse_qs(place.query).get("audience", [""])[0]
             if self.headers.get("Authorization") != f"Bearer {REQUEST_TOKEN}":
-                self._answer(401, {})
+                self.answer(401, {})
             else:
-                self._answer(200, {"value": f"{IDENTITY} for {audience}"})
+                self.answer(200, {"value": f"{IDENTITY} for {audience}"})
             return
         parts = place.path.split("/")
         known = parts[:3] == ["", "v0.1", "servers"] and len(parts) == 6
         key = (unquote(parts[3]), unquote(parts[5])) if known else ("", "")
-        self._answer(200, self.registry.entry(*key)) if key in self.registry.entries else self._answer(
+        self.answer(200, self.registry.entry(*key)) if key in self.registry.entries else self.answer(
             404, {"title": "Not Found"}
         )
 
-    def do_POST(self) -> None:
+    def post(self) -> None:
         """A token for a token, or a publish."""
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.body()
         data = json.loads(body) if body else None
         self.registry.asked.append(self.path)
         if self.path.startswith("/v0/auth/"):
-            self._answer(*self.registry.exchange(self.path.rpartition("/")[2], data))
+            self.answer(*self.registry.exchange(self.path.rpartition("/")[2], data))
         elif self.path != "/v0.1/publish":
-            self._answer(404, {"title": "Not Found"})
+            self.answer(404, {"title": "Not Found"})
         elif self.registry.break_before:
             self._break()
         else:
             answer = self.registry.publish(self.headers.get("Authorization", ""), data)
-            self._break() if self.registry.break_after else self._answer(*answer)
+            self._break() if self.registry.break_after else self.answer(*answer)
 
     def _break(self) -> None:
         self.registry.break_before = self.registry.break_after = False
         self.close_connection = True
         self.connection.close()
-
-    def _answer(self, status: int, data: Any) -> None:
-        body = json.dumps(data).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""

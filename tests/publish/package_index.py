@@ -9,8 +9,8 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests import loopback_server
 from tests.timeouts import TIMEOUT
 
 TOKEN, REQUEST_TOKEN = "pypi-secret-token", "actions-secret-token"
@@ -43,36 +43,28 @@ class Index:
 def serving() -> Iterator[Index]:
     """The index, on a free port, for the block."""
     index = Index()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"index": index}))
-    index.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with loopback_server.serving(_Handler, index=index) as index.url:
         yield index
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(loopback_server.LoopbackHandler):
     index: Index
 
-    def do_GET(self) -> None:
+    def get(self) -> None:
         place, _, query = self.path.partition("?")
         if place == "/_/oidc/audience":
-            self._answer(200, b'{"audience": "an-index"}')
+            self.answer(200, b'{"audience": "an-index"}')
             return
         if place == "/identity":  # of GitHub Actions
             known = self.headers.get("Authorization") == f"Bearer {REQUEST_TOKEN}"
-            self._answer(200, b'{"value": "job-identity"}') if known and "audience=an-index" in query else self._answer(
+            self.answer(200, b'{"value": "job-identity"}') if known and "audience=an-index" in query else self.answer(
                 401, b"{}"
             )
             return
         said = self.headers.get("Authorization")
         self.index.logins += [said] if said else []
         if self.index.private and said != LOGIN:
-            self._answer(401, b"who are you?")
+            self.answer(401, b"who are you?")
             return
         project = self.path.strip("/").removeprefix("simple/")
         rows = [
@@ -81,16 +73,16 @@ class _Handler(BaseHTTPRequestHandler):
             for name, data in self.index.files.items()
             if name.split("-")[0].replace("_", "-") == project
         ]
-        self._answer(200 if rows else 404, "\n".join(rows).encode())
+        self.answer(200 if rows else 404, "\n".join(rows).encode(), "text/html")
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+    def post(self) -> None:
+        body = self.body()
         if self.path == "/_/oidc/mint-token":
             minted = json.dumps({"token": TOKEN}).encode()
-            self._answer(200, minted) if json.loads(body) == {"token": "job-identity"} else self._answer(422, b"{}")
+            self.answer(200, minted) if json.loads(body) == {"token": "job-identity"} else self.answer(422, b"{}")
             return
         if self.headers.get("Authorization") != LOGIN:
-            self._answer(403, b"Invalid or non-existent authentication information.")
+            self.answer(403, b"Invalid or non-existent authentication information.")
             return
         head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
         form, name, data = {}, "", b""
@@ -101,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
                 form[part.get_param("name", header="content-disposition")] = part.get_payload(decode=True).decode()
         self.index.forms.append(form)
         if self.index.answer:
-            self._answer(*self.index.answer)
+            self.answer(*self.index.answer)
             return
         if self.index.hold_at == len(self.index.forms):
             self.index.held.set()
@@ -111,17 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
         elif name in self.index.files:
-            self._answer(409, b"File already exists.")
+            self.answer(409, b"File already exists.")
         else:
             self.index.files[name] = data
-            self._answer(200, b"")
-
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+            self.answer(200, b"")

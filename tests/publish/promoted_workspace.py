@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +11,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.written_packages import tarball, zipped
 
 API = """\
 from mcpfactory_runtime.upstream import SecurityScheme
@@ -107,27 +105,8 @@ def packages(
     }
     record = f"{stem}.dist-info/RECORD"
     wheel[record] = "".join(f"{path},,\n" for path in (*wheel, record))
-    files = {f"{stem}-py3-none-any.whl": _zip(wheel)}
+    files = {f"{stem}-py3-none-any.whl": zipped(wheel)}
     if sdist:
-        source = {f"{stem}/PKG-INFO": metadata, f"{stem}/mcpfactory.toml": config, f"{stem}/README.md": readme}
-        files[f"{stem}.tar.gz"] = _tar({**source, **{f"{stem}/{path}": data for path, data in extra.items()}})
+        source = {"PKG-INFO": metadata, "mcpfactory.toml": config, "README.md": readme, **extra}
+        files[f"{stem}.tar.gz"] = tarball(source, stem)
     return files
-
-
-def _zip(files: Mapping[str, str]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, text in files.items():
-            archive.writestr(zipfile.ZipInfo(name, (2020, 2, 2, 0, 0, 0)), text)
-    return stream.getvalue()
-
-
-def _tar(files: Mapping[str, str | bytes]) -> bytes:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz", compresslevel=0) as archive:
-        for name, content in files.items():
-            data = content.encode() if isinstance(content, str) else content
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
-    return stream.getvalue()

@@ -23,6 +23,8 @@ URL = "http://api.test/v1/books"
         ("https://api.test/", 308, "http://api.test/", "downgrade"),
         (URL, 302, "", "target"),
         (URL, 302, "file:///etc/passwd", "target"),
+        (URL, 302, "javascript:alert(1)", "target"),
+        (URL, 302, "https:///evil.test", "target"),
         (URL, 302, "http://[::1", "target"),
         (URL, 302, "http://api.test:99999/", "target"),
         (URL, 300, "/x", "target"),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,8 @@ from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.generation import CreateError
 from mcpfactory_codegen.servers.update import update_server
+from tests.loopback_server import LoopbackHandler, serving
+from tests.system import contents
 
 PING = {"get": {"operationId": "ping", "responses": {"200": {"description": "pong"}}}}
 MODERN = {"openapi": "3.1.0", "info": {"title": "Ping", "version": "1"}, "paths": {"/ping": PING}}
@@ -33,35 +33,18 @@ def serve() -> Iterator[Serve]:
     """Serves documents by path on loopback and gives the address of the first; `served(files)` again replaces them."""
     files: dict[str, Any] = {}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(LoopbackHandler):
+        def get(self) -> None:
             found = files.get(self.path.partition("?")[0])
-            content = json.dumps(found).encode()
-            self.send_response(404 if found is None else 200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.answer(404 if found is None else 200, found)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with serving(Handler) as url:
 
         def served(**documents: Any) -> str:
             files.update({f"/{path}": document for path, document in documents.items()})
-            return f"http://127.0.0.1:{server.server_port}"
+            return url
 
-        try:
-            yield served
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        yield served
 
 
 def base_url(folder: Path) -> str:
@@ -87,11 +70,11 @@ def test_an_address_that_is_the_documents_own_survives_every_way_of_making(
 ) -> None:
     host = serve(**{"docs/openapi.json": document, "docs/parts/ping.json": PING})
     made = create_server(tmp_path, name="ping", source=f"{host}/docs/openapi.json")
-    before = files(made.path)
+    before = contents(made.path)
     assert base_url(made.path) == host + path
     for again in (regenerate, update_server, regenerate):
         again(made.path)
-        assert files(made.path) == before
+        assert contents(made.path) == before
 
 
 def test_a_file_of_a_document_whose_address_leads_out_of_the_folder_is_refused(serve: Serve, tmp_path) -> None:
@@ -138,4 +121,4 @@ def test_what_the_url_of_a_document_says_of_the_person_goes_into_no_file(serve: 
     source = f"{host.replace('//', '//ada:secret-word@')}/openapi.json?token=secret-word"
     made = create_server(tmp_path, name="ping", source=source)
     assert base_url(made.path) == host
-    assert not [path for path, content in files(made.path).items() if b"secret-word" in content]
+    assert not [path for path, content in contents(made.path).items() if b"secret-word" in content]

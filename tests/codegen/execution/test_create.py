@@ -11,17 +11,14 @@ import pytest
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.generation import CreateError
 from tests.codegen.execution.documents import BOOKSHOP, document, written
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+from tests.system import contents
 
 
 def test_a_document_becomes_a_folder_of_the_documented_layout(tmp_path: Path) -> None:
     created = create_server(tmp_path / "servers", source=written(tmp_path))
     assert (created.server, created.path) == ("bookshop", tmp_path / "servers" / "bookshop")
     assert (created.tools, created.operations, created.problems) == (4, 4, ())
-    assert tuple(sorted(files(created.path))) == (*sorted([*created.files, ".mcpfactory/lock.json"]),)
+    assert tuple(sorted(contents(created.path))) == (*sorted([*created.files, ".mcpfactory/lock.json"]),)
     assert set(created.files) == {
         ".mcpfactory/report.json",
         "README.md",
@@ -94,9 +91,9 @@ def test_a_bad_operation_costs_that_operation(tmp_path: Path) -> None:
 
 def test_regenerating_without_a_change_changes_no_byte(tmp_path: Path) -> None:
     created = create_server(tmp_path, source=written(tmp_path))
-    before = files(created.path)
+    before = contents(created.path)
     again = regenerate(created.path)
-    assert files(created.path) == before
+    assert contents(created.path) == before
     assert {step.action for step in again.steps} == {"same"}
     assert (again.server, again.tools, again.operations) == (created.server, created.tools, created.operations)
 
@@ -136,12 +133,12 @@ def test_a_tool_keeps_its_name_when_another_operation_would_claim_it(tmp_path: P
 def test_a_folder_that_cannot_be_regenerated_is_named(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "mcpfactory.toml").write_text(content)
-    before = files(tmp_path)
+    before = contents(tmp_path)
     with pytest.raises(CreateError) as raised:
         regenerate(tmp_path)
     assert str(tmp_path) in str(raised.value)
     assert raised.value.hint
-    assert files(tmp_path) == before
+    assert contents(tmp_path) == before
 
 
 def test_a_document_in_several_files_is_copied_with_them(tmp_path: Path) -> None:
@@ -154,6 +151,6 @@ def test_a_document_in_several_files_is_copied_with_them(tmp_path: Path) -> None
     created = create_server(tmp_path / "servers", source=parts / "main.json")
     assert {"api/main.json", "api/schemas/book.json"} <= set(created.files)
     assert created.problems == ()
-    before = files(created.path)
+    before = contents(created.path)
     regenerate(created.path)
-    assert files(created.path) == before
+    assert contents(created.path) == before

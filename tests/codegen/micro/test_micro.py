@@ -10,6 +10,7 @@ import asyncio
 import importlib
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.config import read_config
+from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.generation import CreatedServer
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
@@ -32,11 +34,24 @@ TOLD: dict[str, list[str]] = json.loads(EXPECTED.read_bytes()) if EXPECTED.exist
 ANSWER = {"status": 200, "content_type": "application/json", "body": {"ok": True}}
 
 
+PLAIN = {"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {"/plain": {"get": {"responses": {}}}}}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A server of a document that nothing is odd about, to be copied and given another; none of its names is published."""
+    folder = tmp_path_factory.mktemp("micro")
+    (folder / "openapi").write_text(json.dumps(PLAIN))
+    server = create_server(folder, source=folder / "openapi", name="micro").path
+    (server / ".mcpfactory/report.json").unlink()
+    return server
+
+
 @contextmanager
-def importable(micro: Micro, folder: Path) -> Iterator[tuple[CreatedServer, pytest.MonkeyPatch]]:
-    source = folder / "openapi"
-    source.write_bytes(micro.raw)
-    created = create_server(folder / "servers", source=source, name="micro")
+def importable(micro: Micro, made: Path, folder: Path) -> Iterator[tuple[CreatedServer, pytest.MonkeyPatch]]:
+    server = Path(shutil.copytree(made, folder / "micro"))
+    (server / read_config(server).document).write_bytes(micro.raw)
+    created = regenerate(server)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(created.path / "src"))
         try:
@@ -47,9 +62,9 @@ def importable(micro: Micro, folder: Path) -> Iterator[tuple[CreatedServer, pyte
 
 
 @parametrize_subtests("micro", CASES, name=lambda one: one.kind)
-def test_a_document_that_is_not_quite_right_works_all_the_same(micro: Micro, tmp_path: Path) -> None:
-    with importable(micro, tmp_path) as (made, monkeypatch):
-        _check(micro, made, monkeypatch)
+def test_a_document_that_is_not_quite_right_works_all_the_same(micro: Micro, made: Path, tmp_path: Path) -> None:
+    with importable(micro, made, tmp_path) as (created, monkeypatch):
+        _check(micro, created, monkeypatch)
 
 
 def _check(micro: Micro, made: CreatedServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -19,7 +18,9 @@ from mcpfactory_codegen.read import document as fetching
 from mcpfactory_codegen.read.document import DocumentError, FetchError, load, public_only, redirected
 from mcpfactory_runtime.urls import is_public, redirect_of
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
+from tests.loopback_server import LoopbackHandler, serving
 from tests.subtest_table import parametrize_subtests
+from tests.system import free_port
 
 FRONT_TEXT = "openapi: 3.1.0\ninfo: {title: a, version: '1'}\npaths: {}\n"
 
@@ -169,54 +170,40 @@ def test_a_problem_in_another_file_names_the_file(reader: Reader) -> None:
     assert problem(reader.text(referring("a.yaml#/A")), "schema-type").pointer == "a.yaml#/A/type"
 
 
+@dataclass
 class Site:
-    """A web server on loopback with a few answers, and the list of what was asked for."""
+    """A web server on loopback with a few answers, and what was asked for: paths, and the hosts that were named."""
 
-    def __init__(self, answers: dict[str, tuple[int, dict[str, str], bytes]]) -> None:
-        self.answers = answers
-        self.asked: list[str] = []
-        site = self
-
-        class Handler(BaseHTTPRequestHandler):
-            timeout = 10
-            log: ClassVar[list[str]] = []
-
-            def do_GET(self) -> None:
-                site.asked.append(self.path)
-                status, headers, content = site.answers.get(self.path, (404, {}, b""))
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self.thread.start()
+    answers: dict[str, tuple[int, bytes, dict[str, str]]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+    port: str = ""
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
-        return f"http://{host}:{self.server.server_port}{path}"
+        return f"http://{host}:{self.port}{path}"
 
-    def close(self) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+
+class Answering(LoopbackHandler):
+    site: Site
+
+    def get(self) -> None:
+        self.site.asked.append(self.path)
+        self.site.hosts.append(self.headers["Host"])
+        status, content, headers = self.site.answers.get(self.path, (404, b"", {}))
+        self.answer(status, content, **headers)
 
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    site = Site({})
-    yield site
-    site.close()
+    site = Site()
+    with serving(Answering, site=site) as url:
+        site.port = url.rpartition(":")[2]
+        yield site
 
 
 def serve(site: Site, path: str, content: Any, status: int = 200, **headers: str) -> None:
     raw = content if isinstance(content, bytes) else json.dumps(content).encode()
-    site.answers[path] = (status, headers, raw)
+    site.answers[path] = (status, raw, headers)
 
 
 def test_a_document_can_be_read_from_an_address(site: Site) -> None:
@@ -232,7 +219,7 @@ def test_nothing_is_fetched_that_was_not_allowed(reader: Reader, site: Site) -> 
     serve(site, "/a.json", {"type": "string"})
     api = reader.text(referring(site.url("/a.json")))
     assert (codes(api), site.asked) == (["reference-refused"], [])
-    allowed = reader.text(referring(site.url("/a.json")), allowed_hosts=[f"127.0.0.1:{site.server.server_port}"])
+    allowed = reader.text(referring(site.url("/a.json")), allowed_hosts=[f"127.0.0.1:{site.port}"])
     assert (codes(allowed), site.asked) == ([], ["/a.json"])
 
 
@@ -270,7 +257,7 @@ def test_a_redirect_is_followed_to_allowed_hosts_only(site: Site) -> None:
     ]:
         with pytest.raises(DocumentError, match=words):
             load(site.url(path))
-    other = f"localhost:{site.server.server_port}"
+    other = f"localhost:{site.port}"
     assert load(site.url("/elsewhere"), allowed_hosts=[other]).source == site.url("/api.json", "localhost")
 
 
@@ -287,41 +274,16 @@ def test_a_redirect_never_gives_up_encryption() -> None:
             led("https://a.test/x", target)
 
 
-def test_an_address_where_nobody_answers_is_said(site: Site) -> None:
-    url = site.url("/api.json")
-    site.server.server_close()
+def test_an_address_where_nobody_answers_is_said() -> None:
     with pytest.raises(DocumentError, match="cannot be read"):
-        load(url)
-
-
-class _Listener:
-    """What listens on loopback, and the hosts of the requests that reached it."""
-
-    def __init__(self) -> None:
-        self.hosts: list[str] = []
-        hosts = self.hosts
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                hosts.append(self.headers["Host"])
-                body = b'{"openapi": "3.1.0", "info": {"title": "Inside", "version": "1"}, "paths": {}}'
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.place = f"name.example:{self.server.server_port}"
+        load(f"http://127.0.0.1:{free_port()}/api.json")
 
 
 @pytest.fixture
-def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Listener]:
+def listener(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     """Listens where `name.example` leads to from the second time on that it is asked for; the first answer is public."""
-    made, answers = _Listener(), iter(["93.184.216.34"])
+    serve(site, "/openapi.json", {"openapi": "3.1.0", "info": {"title": "Inside", "version": "1"}, "paths": {}})
+    answers = iter(["93.184.216.34"])
     resolve = socket.getaddrinfo
 
     def getaddrinfo(host: Any, port: Any, *arguments: Any, **options: Any) -> Any:
@@ -332,13 +294,11 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Listener]:
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+    return site
 
 
-def test_a_name_that_leads_elsewhere_once_it_was_looked_at_gives_no_document(listener: _Listener) -> None:
-    url = f"http://{listener.place}/openapi.json"
+def test_a_name_that_leads_elsewhere_once_it_was_looked_at_gives_no_document(listener: Site) -> None:
+    url = listener.url("/openapi.json", "name.example")
     assert is_public(str(socket.getaddrinfo("name.example", 80)[0][4][0]))
     with (
         public_only(),
@@ -346,20 +306,20 @@ def test_a_name_that_leads_elsewhere_once_it_was_looked_at_gives_no_document(lis
     ):
         load(url)
     assert listener.hosts == []
-    with public_only([listener.place]):
+    with public_only([f"name.example:{listener.port}"]):
         assert load(url).data["info"]["title"] == "Inside"
     assert load(url).data["info"]["title"] == "Inside"
-    assert listener.hosts == [listener.place] * 2
+    assert listener.hosts == [f"name.example:{listener.port}"] * 2
 
 
 def test_a_document_is_read_from_the_address_that_was_looked_at(
-    listener: _Listener, monkeypatch: pytest.MonkeyPatch
+    listener: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetching, "is_public", lambda address: address != "93.184.216.34")
     socket.getaddrinfo("name.example", 80)  # what is said first
     with public_only():
-        assert load(f"http://{listener.place}/openapi.json").data["info"]["title"] == "Inside"
-    assert listener.hosts == [listener.place], "the name stays in the request"
+        assert load(listener.url("/openapi.json", "name.example")).data["info"]["title"] == "Inside"
+    assert listener.hosts == [f"name.example:{listener.port}"], "the name stays in the request"
 
 
 def test_an_answer_that_is_too_big_is_cut_off(site: Site) -> None:

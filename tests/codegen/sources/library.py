@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from graphql import GraphQLSchema, build_schema, graphql_sync
+
+from tests import loopback_server
 
 SDL = '''
 """Books to look up."""
@@ -86,27 +86,12 @@ def schema() -> GraphQLSchema:
 def serving(library: Library) -> Iterator[str]:
     """Serve the API; the address of its endpoint."""
 
-    class Endpoint(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    class Endpoint(loopback_server.LoopbackHandler):
+        def post(self) -> None:
+            sent = json.loads(self.body())
             library.requests.append((self.path, sent))
             done = graphql_sync(schema(), sent["query"], library, variable_values=sent.get("variables"))
-            body = json.dumps(done.formatted).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/graphql-response+json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(200, done.formatted, "application/graphql-response+json")
 
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/api/graphql"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with loopback_server.serving(Endpoint) as url:
+        yield f"{url}/api/graphql"

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import io
 import subprocess
-import tarfile
-import threading
-import zipfile
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -22,8 +14,10 @@ from mcpfactory_codegen.servers.generation import CreateError
 from mcpfactory_codegen.servers.scaffold import find_template, render
 from mcpfactory_codegen.servers.templates import TemplateSourceError, parse_source
 from mcpfactory_codegen.servers.update import update_server
+from tests.adoption.registries import Registry, serving
 from tests.subtest_table import parametrize_subtests
 from tests.system import git
+from tests.written_packages import tarball, wheel
 
 SETTINGS = """# Servers that greet.
 _subdirectory: template
@@ -247,69 +241,33 @@ def test_the_size_of_a_template_is_bounded(repository: Path, monkeypatch: pytest
 # --- packages ---
 
 
-def wheel(folder: Path, files: dict[str, str], version: str = "1.0", needs: str = "") -> None:
-    info = f"our_templates-{version}.dist-info"
-    files = {
-        **files,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: our-templates\nVersion: {version}\n"
-        + (f"Requires-Dist: {needs}\n" if needs else ""),
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    rows = [
-        f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b'=').decode()},{len(text.encode())}"
-        for path, text in files.items()
-    ]
-    files[f"{info}/RECORD"] = "\n".join([*rows, f"{info}/RECORD,,"]) + "\n"
-    name = f"our_templates-{version}-py3-none-any.whl"
-    folder.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(folder / name, "w") as archive:
-        for path, text in files.items():
-            archive.writestr(path, text)
+def offer(index: Registry, files: dict[str, str], version: str = "1.0", *needs: str) -> None:
+    """Put a version of our-templates into the index."""
+    index.add_wheel("our-templates", version, wheel("our-templates", version, files, needs=needs))
 
 
 GREETER = {"our_templates/greeter/copier.yml": SETTINGS, "our_templates/greeter/template/hello.txt.jinja": "{{ name }}"}
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A package index on loopback; the folder of its one package."""
-    root = tmp_path / "index"
-    place = root / "simple" / "our-templates"
-    place.mkdir(parents=True)
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
-            return
-
-        def do_GET(self) -> None:
-            if self.path.rstrip("/") == "/simple/our-templates":
-                links = "".join(f'<a href="{file.name}">{file.name}</a>' for file in sorted(place.iterdir()))
-                page = f"<!DOCTYPE html><html><body>{links}</body></html>".encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/html")
-                self.send_header("Content-Length", str(len(page)))
-                self.end_headers()
-                self.wfile.write(page)
-            else:
-                super().do_GET()
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{server.server_port}/simple/")
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+    """A package index on loopback."""
     for name in ("UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_INDEX", "PIP_INDEX_URL", "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    yield place
-    server.shutdown()
-    server.server_close()
+    registry = Registry()
+    with serving(registry) as environ:
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        yield registry
 
 
-def test_a_template_of_a_package_is_used_and_its_source_kept(index: Path, tmp_path: Path) -> None:
+def test_a_template_of_a_package_is_used_and_its_source_kept(index: Registry, tmp_path: Path) -> None:
     marker = tmp_path / "ran"
     evil = f"open({str(marker)!r}, 'w')\n"
-    wheel(index, {**GREETER, "our_templates/__init__.py": evil, "evil.pth": f"import builtins; {evil}"})
-    wheel(index, {**GREETER, "our_templates/greeter/template/hello.txt.jinja": "two"}, "2.0")
+    offer(index, {**GREETER, "our_templates/__init__.py": evil, "evil.pth": f"import builtins; {evil}"})
+    offer(index, {**GREETER, "our_templates/greeter/template/hello.txt.jinja": "two"}, "2.0")
     found = find_template("package:our-templates==1.0")
     assert (found.name, found.origin) == ("our-templates", "our-templates 1.0")
     made = create_server(tmp_path / "servers", name="mine", template="package:our-templates==1.0")
@@ -320,8 +278,8 @@ def test_a_template_of_a_package_is_used_and_its_source_kept(index: Path, tmp_pa
     assert not marker.exists()
 
 
-def test_a_package_that_cannot_be_had_is_told(index: Path) -> None:
-    wheel(index, {"our_templates/__init__.py": ""})
+def test_a_package_that_cannot_be_had_is_told(index: Registry) -> None:
+    offer(index, {"our_templates/__init__.py": ""})
     with pytest.raises(TemplateSourceError, match=r"it has no copier\.yml"):
         find_template("package:our-templates")
     with pytest.raises(TemplateSourceError, match="cannot be downloaded"):
@@ -330,20 +288,14 @@ def test_a_package_that_cannot_be_had_is_told(index: Path) -> None:
         find_template("package:nothing-of-that-name")
 
 
-def test_a_package_is_neither_built_nor_are_others_fetched_for_it(index: Path, tmp_path: Path) -> None:
+def test_a_package_is_neither_built_nor_are_others_fetched_for_it(index: Registry, tmp_path: Path) -> None:
     marker = tmp_path / "ran"
-    with tarfile.open(index / "our_templates-3.0.tar.gz", "w:gz") as archive:
-        for name, text in (
-            ("setup.py", f"open({str(marker)!r}, 'w')\n"),
-            ("PKG-INFO", "Name: our-templates\nVersion: 3.0\n"),
-        ):
-            entry = tarfile.TarInfo(f"our_templates-3.0/{name}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
+    files = {"setup.py": f"open({str(marker)!r}, 'w')\n", "PKG-INFO": "Name: our-templates\nVersion: 3.0\n"}
+    index.wheels["our-templates"] = {"our_templates-3.0.tar.gz": tarball(files, "our_templates-3.0")}
     with pytest.raises(TemplateSourceError, match="cannot be downloaded"):
         find_template("package:our-templates==3.0")
     assert not marker.exists()
-    wheel(index, GREETER, needs="not-there-at-all")
+    offer(index, GREETER, "1.0", "not-there-at-all")
     assert find_template("package:our-templates==1.0").origin == "our-templates 1.0"
 
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_codegen.servers.config import CONFIG
 from tests.codegen.execution.documents import document
 
 SERVER = "src/bookshop_mcp/server.py"
+README, OWN_TESTS = "README.md", "tests/test_server.py"
 INIT = "src/bookshop_mcp/__init__.py"
 BOOKS = "src/bookshop_mcp/_generated/tools/books.py"
 OWN_TOOL = '''
@@ -147,10 +149,11 @@ PERSON: dict[str, Person] = {
 
 @dataclass(frozen=True)
 class Api:
-    """One edit of the document: what it does to the data, how it is written, and what callers are told."""
+    """One edit of the document: what it does to the data, what callers are told, a person's files that follow, its file."""
 
     edit: Callable[[dict[str, Any]], None]
     codes: tuple[str, ...] = ()
+    follow: tuple[str, ...] = ()
     name: str = "openapi.json"
 
     def write(self, folder: Path) -> Path:
@@ -216,18 +219,18 @@ def _typed(data: dict[str, Any]) -> None:
 
 API: dict[str, Api] = {
     "nothing": Api(lambda _: None),
-    "an operation more": Api(_added, ("tool-added",)),
-    "an operation less": Api(_removed, ("tool-removed",)),
+    "an operation more": Api(_added, ("tool-added",), (README, OWN_TESTS)),
+    "an operation less": Api(_removed, ("tool-removed",), (README, OWN_TESTS)),
     "another operationId": Api(_renamed),
     "stricter arguments": Api(_stricter, ("argument-added-required", "constraint-narrowed")),
-    "other titles": Api(_titled, ("text-changed",)),
+    "other titles": Api(_titled, ("text-changed",), (README, "pyproject.toml", SERVER)),
     "other tags": Api(_tagged),
-    "another order": Api(_reordered),
-    "other descriptions": Api(_described, ("text-changed",)),
+    "another order": Api(_reordered, follow=(README,)),
+    "other descriptions": Api(_described, ("text-changed",), (README, SERVER)),
     "another address": Api(_moved, ("origin-changed",)),
-    "no credentials": Api(_open),
+    "no credentials": Api(_open, follow=(README,)),
     "another type": Api(_typed, ("type-changed",)),
-    "another format": Api(lambda _: None, name="openapi.yaml"),
+    "another format": Api(lambda _: None, follow=(README, CONFIG), name="openapi.yaml"),
 }
 
 CONFLICTS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -248,3 +251,11 @@ UNSEEN: dict[tuple[str, str], str] = {
     ("a tool hidden", "other descriptions"): "text-changed",
 }
 """The pairs in which one change takes away what the other would have callers see."""
+
+PAIRS = [
+    (person, api)
+    for number, (person, edit) in enumerate(PERSON.items())
+    for api, news in API.items()
+    if not number or api == "nothing" or {CONFIG, *news.follow} & {*edit.kept, *edit.gone}
+]
+"""The pairs that can meet: in a file that both change, or in the configuration, which decides about all files."""

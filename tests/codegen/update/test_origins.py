@@ -25,6 +25,8 @@ KNOWN = report("https://api.test/v1", token_url="https://login.test/token")
         (report("https://API.test:443/v1", token_url="/token"), []),
         (report("https://evil.test/v1", token_url="https://login.test/token"), ["the base URL"]),
         (report("http://api.test/v1"), ["the base URL"]),
+        (report("https://api.test.evil.test/v1"), ["the base URL"]),
+        (report("https://api.test@evil.test/v1"), ["the base URL"]),
         (report("https://api.test:444/v1"), ["the base URL"]),
         (report("https://api.test/v1", ("files", "https://evil.test")), ["the address of files"]),
         (report("https://api.test/v1", token_url="https://evil.test"), ["the token_url of oauth"]),

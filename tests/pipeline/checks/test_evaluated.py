@@ -12,21 +12,25 @@ import pytest
 
 from mcpfactory_pipeline.checks import declared_calls
 from mcpfactory_pipeline.checks.declared_calls import Evaluations
-from mcpfactory_pipeline.checks.exchange import ValidationTarget
+from mcpfactory_pipeline.checks.exchange import HANDSHAKES, ValidationTarget
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.validation import validate
 from mcpfactory_pipeline.launch.connection import run_api_model
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
+from tests.pipeline.conftest import ROOT
 from tests.skip_conditions import needs
 from tests.subtest_table import parametrize_subtests
 
+# Of the standard library alone, and of the handshake's revisions: `validate` starts it a dozen times.
 SERVER = '''\
-import json, os, urllib.request
-from mcpfactory_runtime import Context, Server, ToolError
+import json, os, sys
+from tests.broken_servers.consent import HealthyCareful, text
 
-server = Server("stock", version="1")
+class ToolError(Exception):
+    """What a tool refuses."""
 
 def ask(path: str) -> dict:
+    import urllib.request
     base = os.environ.get("STOCK_BASE_URL")
     if base is None:
         raise ToolError("STOCK_BASE_URL is not set: where is the API?")
@@ -36,16 +40,28 @@ def ask(path: str) -> dict:
     except OSError as error:
         raise ToolError(f"the API failed: {{error}}") from None
 
-@server.tool(annotations={{"readOnlyHint": {reads}, "openWorldHint": True}})
-async def copies_left(isbn: str, ctx: Context) -> str:
-    """Say how many copies of a book the shop has left.
+class Stock(HealthyCareful):
+    def respond(self, message):
+        (message.get("params") or {{}}).pop("_meta", None)
+        return super().respond(message)
 
-    Args:
-        isbn: of the book.
-    """
+    def tools(self):
+        isbn = {{"type": "string", "description": "Number of the book."}}
+        schema = {{"type": "object", "properties": {{"isbn": isbn}}, "required": ["isbn"]}}
+        hints = {{"readOnlyHint": {reads}, "openWorldHint": True}}
+        about = "Say how many copies of a book the shop has left."
+        return [{{"name": "copies_left", "description": about, "inputSchema": schema, "annotations": hints}}]
+
+    def call(self, name, arguments):
+        try:
+            return text(self.copies_left(arguments["isbn"]))
+        except ToolError as error:
+            return text(str(error), isError=True)
+
+    def copies_left(self, isbn):
 {body}
 
-server.run()
+Stock(sys.argv[1].split(","), []).run()
 '''
 MODEL = """\
 import json, sys, threading
@@ -68,16 +84,8 @@ print(json.dumps({{"environment": {{"STOCK_BASE_URL": f"http://127.0.0.1:{{api.s
 sys.stdin.read()
 """
 HONEST = "return f\"{ask('/books/' + isbn)['copies']} copies are left\""
-CONSTANT = "ask('/alive') if False else ask\nif 'STOCK_BASE_URL' not in os.environ: raise ToolError('not set')\nreturn 'Done: 42 copies are left'"
-ASKING = (
-    """\
-form = {"type": "object", "properties": {"go": {"type": "boolean"}}, "required": ["go"]}
-answer = await ctx.elicit("Count them?", form, key="go")
-if not (answer.accepted and answer.content["go"]):
-    raise ToolError("nobody agreed")
-"""
-    + HONEST
-)
+CONSTANT = "if 'STOCK_BASE_URL' not in os.environ: raise ToolError('not set')\nreturn 'Done: 42 copies are left'"
+ASKING = f"if not self.agrees():\n    raise ToolError('nobody agreed')\n{HONEST}"
 KNOWN = "self.path == '/books/1'"
 SAYS = ["42 copies"]
 
@@ -86,14 +94,15 @@ def examined(
     folder: Path, *, body: str = HONEST, model: str = KNOWN, reads: bool = True, says: Any = SAYS, **more: Any
 ) -> Report:
     """The report on a server whose only tool needs its API, with one evaluation case."""
-    (folder / "server.py").write_text(SERVER.format(body=indent(body, "    "), reads=reads))
+    (folder / "server.py").write_text(SERVER.format(body=indent(body, " " * 8), reads=reads))
     program = folder / "upstream.py"
     program.write_text(MODEL.format(known=model) if model else "print('nonsense')")
     call = {"tool": "copies_left", "arguments": {"isbn": "1"}, "says": says, **more}
     case = EvaluationCase.model_validate({"name": "left", "question": "How many are left?", "right": [[call]]})
     command = (sys.executable, program.name)
     evaluations = Evaluations([case], lambda: run_api_model(command, cwd=folder, environ={}), dict)
-    target = ValidationTarget(command=(sys.executable, "server.py"), cwd=folder)
+    started = (sys.executable, "-S", "server.py", ",".join(HANDSHAKES))
+    target = ValidationTarget(command=started, cwd=folder, environ={"PYTHONPATH": str(ROOT)})
     return asyncio.run(validate(target, evaluations=evaluations))
 
 
@@ -126,14 +135,6 @@ def test_a_case_that_shows_nothing_opens_no_gate_and_covers_no_tool(tmp_path, ch
     assert found(report, "tool-calls.evaluation-cases") == []
 
 
-def test_a_wrong_answer_closes_the_gate_and_tells_what_was_expected(tmp_path):
-    report = examined(tmp_path, says=["43 copies"])
-    assert "tool-calls.evaluation-cases" in report.failed_gates
-    assert found(report, "tool-calls.evaluation-cases") == [
-        "left: the answer of copies_left does not say '43 copies': '42 copies are left'"
-    ]
-
-
 def test_a_model_that_does_not_start_closes_no_gate_and_is_told(tmp_path):
     report = examined(tmp_path, model="")
     (message,) = found(report, "tool-calls.evaluation-cases")
@@ -143,7 +144,7 @@ def test_a_model_that_does_not_start_closes_no_gate_and_is_told(tmp_path):
 
 @pytest.mark.parametrize(
     ("body", "closed"),
-    [("import asyncio\nawait asyncio.sleep(600)", False), ("os._exit(3)", True)],
+    [("import time\ntime.sleep(600)", False), ("os._exit(3)", True)],
     ids=["silent", "ended"],
 )
 def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does(tmp_path, monkeypatch, body, closed):
@@ -159,9 +160,13 @@ def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does
 @parametrize_subtests(
     "body, person, message",
     [
-        (ASKING, {"go": True}, None),
-        (HONEST, {"go": True}, "did it without asking a person"),
-        (ASKING.replace("if not (", "if False and ("), {"go": True}, "as if the person had agreed, who declined"),
+        (ASKING, {"agreed": True}, None),
+        (HONEST, {"agreed": True}, "did it without asking a person"),
+        (
+            ASKING.replace("if not ", "if not self.agrees() and False and "),
+            {"agreed": True},
+            "as if the person had agreed, who declined",
+        ),
     ],
 )
 def test_a_tool_asks_a_person_where_its_case_says_so_and_does_what_they_answer(tmp_path, body, person, message):

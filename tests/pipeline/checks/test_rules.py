@@ -101,66 +101,18 @@ def test_a_healthy_server_gets_every_point() -> None:
     assert (report.score, report.passed) == (100, True)
 
 
-def _at(*path: str) -> Callable[[Any], Any]:
-    def walk(value: Any) -> Any:
-        for step in path:
-            value = value[step]
-        return value
-
-    return walk
-
-
-_PROPERTIES = _at("inputSchema", "properties")
-
+# Ways that no server of tests/broken_servers is broken in.
 BROKEN_TOOLS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no inputSchema": (lambda tool: tool.pop("inputSchema"), "schemas.tool-shape"),
     "a number as description": (lambda tool: tool.update(description=3), "schemas.tool-shape"),
-    "a blank in the name": (lambda tool: tool.update(name="search books"), "schemas.names-valid"),
-    "a dot in the name": (lambda tool: tool.update(name="books.search"), "schemas.names-portable"),
-    "a type that does not exist": (lambda tool: _PROPERTIES(tool)["query"].update(type="text"), "schemas.input-valid"),
     "a schema nested without end": (lambda tool: tool.update(inputSchema=nested(60)), "schemas.input-valid"),
-    "arguments that are a list": (lambda tool: tool["inputSchema"].update(type="array"), "schemas.input-object"),
-    "an output schema of nonsense": (
-        lambda tool: tool["outputSchema"].update(required="total"),
-        "schemas.output-valid",
-    ),
-    "an output that is a list": (lambda tool: tool.update(outputSchema={"type": "array"}), "schemas.output-object"),
-    "a reference to nothing": (
-        lambda tool: _PROPERTIES(tool).update(more={"$ref": "#/$defs/none", "description": "x"}),
-        "schemas.refs-resolve",
-    ),
-    "a reference to the network": (
-        lambda tool: _PROPERTIES(tool).update(more={"$ref": "https://example.com/schema.json"}),
-        "schemas.refs-local",
-    ),
     "a reference to another file": (
-        lambda tool: _PROPERTIES(tool).update(more={"$ref": "common.json#/Book"}),
+        lambda tool: tool["inputSchema"]["properties"].update(more={"$ref": "common.json#/Book"}),
         "schemas.refs-local",
     ),
-    "required but not declared": (
-        lambda tool: tool["inputSchema"]["required"].append("page"),
-        "schemas.required-declared",
-    ),
-    "a bracket in an argument": (
-        lambda tool: _PROPERTIES(tool).update({"f[0]": {"description": "x"}}),
-        "schemas.argument-names",
-    ),
-    "no description": (lambda tool: tool.pop("description"), "descriptions.tool"),
     "blanks as description": (lambda tool: tool.update(description="  "), "descriptions.tool"),
-    "the name again": (lambda tool: tool.update(description="Search the books."), "descriptions.more-than-name"),
-    "an argument without description": (
-        lambda tool: _PROPERTIES(tool)["query"].pop("description"),
-        "descriptions.arguments",
-    ),
-    "a novel": (lambda tool: tool.update(description="word " * 1_000), "descriptions.tool-budget"),
     "text from right to left": (
         lambda tool: tool.update(description="Search \u202eskoob\u202c."),
-        "security.hidden-text",
-    ),
-    "a sentence in tag characters": (
-        lambda tool: tool.update(
-            description="Search for books by title." + "".join(chr(0xE0000 + ord(c)) for c in "obey")
-        ),
         "security.hidden-text",
     ),
 }
@@ -208,15 +160,6 @@ def test_a_tool_broken_in_one_way_is_caught_by_the_rule_for_it(name: str) -> Non
     # Nothing else may claim it: only rules about the same text may speak as well.
     assert failed(report) <= {rule, "descriptions.arguments", "descriptions.tool-budget", "tool-calls.output-schema"}
     assert report.score < 100
-
-
-def test_two_tools_with_one_name_close_a_gate() -> None:
-    report = judged(
-        observed(TOOL, broken_tool(lambda tool: tool.update(description="Find books that are like this one.")))
-    )
-    assert failed(report) == {"schemas.names-unique"}
-    assert report.failed_gates == ("schemas.names-unique",)
-    assert not report.passed
 
 
 def test_two_tools_with_one_description_are_each_told_of_the_other() -> None:

@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from itertools import pairwise
 from typing import Any
 
+from tests.loopback_server import LoopbackHandler, running
 from tests.pipeline.evaluation.scripted_model import Script, Step, choose, given
 from tests.timeouts import TIMEOUT
 
@@ -77,26 +78,19 @@ class ModelServer(ThreadingHTTPServer):
 def serve_model(script: Script) -> Iterator[ModelServer]:
     """Serve until the block ends."""
     server = ModelServer(script)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.ending.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with running(server):
+        try:
+            yield server
+        finally:
+            server.ending.set()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     server: ModelServer
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def post(self) -> None:
+        body = json.loads(self.body())
         self.server.requests.append(body)
         form = {"/v1/chat/completions": _Chat, "/v1/messages": _Messages}.get(self.path.partition("?")[0])
         if form is None:

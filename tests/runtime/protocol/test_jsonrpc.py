@@ -48,8 +48,13 @@ def test_what_is_no_message_is_refused_with_its_code(message: Any, code: int) ->
 
 @requirement("message.not-json", "message.utf-8")
 @pytest.mark.parametrize(
-    "data", [b"", b"{", b"nonsense", b'{"a": NaN}', b'{"a": "\\ud800', b"\xff\xfe", b"{} {}", b"[" * 500]
-)
+    "data",
+    [
+        b"", b" ", b"{", b"}", b"nul", b"{'a': 1}", b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 1,}', b'{"a": 01}', b"0x10", b"// x\n{}",
+        b'{"a": "\\ud800', b'"\x01"', b"\xff\xfe", b"\x00", b'\xef\xbb\xbf{"a": 1}', b"{} {}", b"[" * 100_000, b'{"a":' * 100_000,
+    ],
+    ids=lambda data: repr(data[:12]),
+)  # fmt: skip
 def test_bytes_that_are_no_json_text_are_parse_errors(data: bytes) -> None:
     with pytest.raises(McpError) as refused:
         jsonrpc.decode(data)

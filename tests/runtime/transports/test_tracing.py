@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from opentelemetry.baggage import set_baggage
@@ -27,6 +24,7 @@ from mcpfactory_runtime.client.http_messages import TRACE_FIELDS
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import Operation, Upstream
+from tests.loopback_server import LoopbackHandler, serving
 from tests.runtime.transports.blocking_http_server import calling
 from tests.runtime.transports.conftest import modern
 from tests.runtime.transports.test_probes import Probed
@@ -37,44 +35,18 @@ PARENT = f"00-{TRACE}-b7ad6b7169203331-01"
 AROUND = f"00-{OTHER}-00f067aa0ba902b7-01"
 
 
-class Api(BaseHTTPRequestHandler):
+class Api(LoopbackHandler):
     """An API on loopback that keeps what it was sent; it answers the path's number."""
 
     protocol_version = "HTTP/1.1"
+    asked: list[tuple[str, dict[str, str], bytes]]
 
-    def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer()
-
-    def _answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        self.server.asked.append((self.path, dict(self.headers.items()), body))  # type: ignore[attr-defined]
+    def get(self) -> None:
+        self.asked.append((self.path, dict(self.headers.items()), self.body()))
         status = int(self.path.rpartition("/")[2].partition("?")[0]) if "status" in self.path else 200
-        data = b"{}" if "status" in self.path else b""
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.answer(status, b"{}" if "status" in self.path else b"")
 
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@contextmanager
-def api() -> Iterator[Any]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
-    server.asked = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    post = get
 
 
 class Traced:
@@ -200,9 +172,10 @@ async def test_our_client_says_which_span_and_baggage_it_calls_within(revision: 
 
 async def test_calls_of_apis_are_children_and_carry_the_trace_and_nothing_of_their_address() -> None:
     traced = Traced()
-    with api() as upstream_api:
-        port = upstream_api.server_address[1]
-        upstream = Upstream(f"http://127.0.0.1:{port}", environ={"MCPFACTORY_ALLOW_PRIVATE": "1"}, retry_wait=0)
+    asked: list[Any] = []
+    with serving(Api, asked=asked) as url:
+        port = urlsplit(url).port
+        upstream = Upstream(url, environ={"MCPFACTORY_ALLOW_PRIVATE": "1"}, retry_wait=0)
 
         @traced.server.tool
         async def look(status: int) -> str:
@@ -234,7 +207,7 @@ async def test_calls_of_apis_are_children_and_carry_the_trace_and_nothing_of_the
             "error.type": "503",
         },
     ]
-    sent = [headers["traceparent"].rpartition("-")[0] for _, headers, _ in upstream_api.asked]
+    sent = [headers["traceparent"].rpartition("-")[0] for _, headers, _ in asked]
     contexts = [span.get_span_context() for span in children]
     assert sent == [f"00-{context.trace_id:032x}-{context.span_id:016x}" for context in contexts]
 
@@ -254,12 +227,13 @@ server.run({arguments})
 
 
 async def test_the_command_line_sends_spans_by_otlp_before_the_server_ends() -> None:
-    with api() as collector:
+    asked: list[Any] = []
+    with serving(Api, asked=asked) as url:
         program = PROGRAM.format(before="", arguments=["--otel"])
-        environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_address[1]}"}
+        environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": url}
         async with Client.connect_stdio([sys.executable, "-c", program], env=environ) as client:
             await client.call_tool("add", {"a": 1, "b": 2})
-    bodies = [body for path, _, body in collector.asked if path == "/v1/traces"]
+    bodies = [body for path, _, body in asked if path == "/v1/traces"]
     sent = [ExportTraceServiceRequest.FromString(body).resource_spans[0] for body in bodies]
     assert "tools/call add" in [span.name for one in sent for span in one.scope_spans[0].spans]
     assert {("service.name", "programmed")} <= {

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ssl
 import subprocess
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, Upstream
 from mcpfactory_runtime.upstream.auth import Credentials, credentials_for
+from tests.loopback_server import LoopbackHandler, running
 
 KEY = SecurityScheme("key", "apiKey", ("KEY",), "header", "X-Key")
 TLS = SecurityScheme("tls", "mutualTLS", ("CERT", "CERT_KEY"))
@@ -69,28 +68,17 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pki]:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=folder / "ca.pem")
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_cert_chain(folder / "server.pem", folder / "server.key")
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    with running(server) as url:
         paths = [str(folder / name) for name in ("ca.pem", "client.pem", "client.key")]
-        yield Pki(f"https://127.0.0.1:{server.server_port}", *paths)
-        server.shutdown()
-        thread.join()
+        yield Pki(url.replace("http", "https"), *paths)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
+class _Handler(LoopbackHandler):
+    def get(self) -> None:
         subject = dict(pair for row in self.connection.getpeercert()["subject"] for pair in row)  # type: ignore[attr-defined]
-        body = subject["commonName"].encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        self.answer(200, subject["commonName"].encode(), "text/plain")
 
 
 async def call(pki: Pki, *security: tuple[str, ...], **environ: str) -> str:

@@ -7,12 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
@@ -20,6 +15,7 @@ import pytest
 
 from mcpfactory_runtime.upstream import Body, Field, Operation, Parameter, SecurityScheme, Upstream
 from mcpfactory_runtime.upstream.auth import region_of, service_of
+from tests.loopback_server import LoopbackHandler, serving
 from tests.subtest_table import parametrize_subtests
 
 pytestmark = pytest.mark.anyio
@@ -64,42 +60,17 @@ def test_the_rules_below_give_the_signature_that_aws_publishes() -> None:
     )
 
 
-class Service(HTTPServer):
+class Service(LoopbackHandler):
+    """The service: it keeps what it was sent, and says the signature and the secret again."""
+
     seen: list[tuple[str, str, dict[str, str], bytes]]
-    statuses: list[int]
 
-
-class Handler(BaseHTTPRequestHandler):
-    server: Service
-
-    def answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+    def get(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.seen.append((self.command, self.path, headers, body))
-        text = json.dumps({"echo": headers.get("authorization", ""), "secret": SECRET}).encode()
-        self.send_response(self.server.statuses.pop(0) if self.server.statuses else 200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+        self.seen.append((self.command, self.path, headers, self.body()))
+        self.answer(200, {"echo": headers.get("authorization", ""), "secret": SECRET})
 
-    do_GET = do_PUT = answer  # noqa: N815 - names of the library
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@contextmanager
-def aws() -> Iterator[Service]:
-    with Service(("127.0.0.1", 0), Handler) as server:
-        server.seen, server.statuses = [], []
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    put = get
 
 
 def checked(seen: tuple[str, str, dict[str, str], bytes], *, service: str, region: str = "us-east-1") -> str:
@@ -137,8 +108,9 @@ ARGUMENTS: dict[str, Any] = {"name": "arn:aws:x/a b:ü*", "query": "a b&c=ü+~",
 
 @pytest.mark.parametrize("service", ["lambda", "s3", "execute-api"])
 async def test_a_request_is_signed_as_it_is_sent(service: str) -> None:
-    with aws() as server:
-        environ = {**KEYS, "MCPFACTORY_BASE_URL": f"http://127.0.0.1:{server.server_port}/stage"}
+    seen: list[Any] = []
+    with serving(Service, seen=seen) as url:
+        environ = {**KEYS, "MCPFACTORY_BASE_URL": f"{url}/stage"}
         async with Upstream("https://aws.invalid", of(service), environ=environ) as upstream:
             for operation, arguments in [
                 (READ, {"name": "plain"}),
@@ -147,10 +119,10 @@ async def test_a_request_is_signed_as_it_is_sent(service: str) -> None:
             ]:
                 result = await upstream.send(operation, arguments)
                 assert SECRET not in str(result.structured)
-    signed = [checked(one, service=service) for one in server.seen]
+    signed = [checked(one, service=service) for one in seen]
     assert "content-type" in signed[2]
     assert "x-amz-target" in signed[2]
-    assert len(server.seen) == 3
+    assert len(seen) == 3
 
 
 @parametrize_subtests(
