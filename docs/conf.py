@@ -1,4 +1,4 @@
-"""How the pages of this folder become a site: `make docs` builds it into build/site.
+"""Sphinx configuration of the site: `make docs` builds it into build/site.
 
 The pages are Markdown that is read as well on the forge. Nothing is fetched, neither by the build nor by a page.
 """

@@ -65,8 +65,8 @@ def look_up(token: str) -> dict[str, Any] | None:
 
 
 def person(ctx: Context) -> str:
-    """Who calls, by the key."""
-    assert ctx.principal is not None, "nobody comes here without a key"
+    """Return the person who owns the API key."""
+    assert ctx.principal is not None, "requests without a key are refused"
     return ctx.principal.subject
 
 
