@@ -97,8 +97,8 @@ PERSON: dict[str, Person] = {
         {"README.md": ("List ALL books",)},
     ),
     "another count of tools": Person(
-        _swap("README.md", "4 tools, one for each operation", "a few tools, none for each operation"),
-        {"README.md": ("a few tools, none for each operation",)},
+        _swap("README.md", "4 tools, one per API operation", "a few tools, none per API operation"),
+        {"README.md": ("a few tools, none per API operation",)},
     ),
     "a README with the line ends of Windows": Person(_windows, {"README.md": ("Asked often: nothing.\r\n",)}),
     "tests thrown away": Person(_remove("tests/test_server.py"), {}, gone=("tests/test_server.py",)),

@@ -15,10 +15,11 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.server.observability.request import JsonFormatter, RequestLines
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, Upstream
+from tests import loopback_server
 from tests.runtime.transports.blocking_http_server import calling, serving
 from tests.runtime.transports.conftest import hello, request
 from tests.runtime.transports.test_probes import Probed
-from tests.runtime.transports.test_tracing import PARENT, TRACE, Traced, api
+from tests.runtime.transports.test_tracing import PARENT, TRACE, Api, Traced
 
 pytestmark = pytest.mark.anyio
 
@@ -122,12 +123,12 @@ async def test_what_a_client_chose_is_cut_and_sessions_are_named_by_a_digest(log
 async def test_credentials_of_calls_are_taken_out_of_every_line(log: Any) -> None:
     key = 's3cr3t/"key'
     scheme = SecurityScheme("key", "apiKey", place="header", parameter="x-key", variables=("THE_KEY",))
-    with api() as upstream_api:
-        url = f"http://127.0.0.1:{upstream_api.server_address[1]}"
+    asked: list[tuple[str, dict[str, str], bytes]] = []
+    with loopback_server.serving(Api, asked=asked) as url:
         environ = {"MCPFACTORY_ALLOW_PRIVATE": "1", "THE_KEY": key}
         async with Upstream(url, [scheme], environ=environ) as upstream:
             await upstream.send(Operation("GET", "/status/200", security=(("key",),)), {})
-    assert key in upstream_api.asked[0][1].values()
+    assert key in asked[0][1].values()
     try:
         raise OSError(f"denied: {key}")
     except OSError:
