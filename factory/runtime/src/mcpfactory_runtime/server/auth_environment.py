@@ -1,4 +1,4 @@
-"""Authorization over HTTP as set by MCPFACTORY_AUTH_… variables: by an issuer's keys, or a named provider."""
+"""Authorization over HTTP, configured by MCPFACTORY_AUTH_… variables: an issuer's keys, or a named provider."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class _ProviderRow:
 def read_auth_environment(environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
     """Return the access rules set by environment variables, or None without such variables.
 
-    MCPFACTORY_AUTH_PROVIDER names a provider, MCPFACTORY_AUTH_RESOURCE the endpoint as clients write it. A provider
+    MCPFACTORY_AUTH_PROVIDER is the provider's name; MCPFACTORY_AUTH_RESOURCE is the URL that clients use. A provider
     is described by MCPFACTORY_AUTH_URL, MCPFACTORY_AUTH_REALM, MCPFACTORY_AUTH_DOMAIN, MCPFACTORY_AUTH_TENANT,
     MCPFACTORY_AUTH_CLIENT_ID, MCPFACTORY_AUTH_CLIENT_SECRET, MCPFACTORY_AUTH_ALLOW, MCPFACTORY_AUTH_KEYS,
     MCPFACTORY_AUTH_AUTHORIZE_URL, MCPFACTORY_AUTH_TOKEN_URL and MCPFACTORY_AUTH_USERINFO_URL;
-    MCPFACTORY_AUTH_FAILURES applies to all. Without a provider, see `Authorization.from_environment`.
+    MCPFACTORY_AUTH_FAILURES applies to every provider. Without a provider, see `Authorization.from_environment`.
 
     Raises:
         AuthorizationError: a setting is missing, unknown or invalid; an incomplete configuration must not leave a

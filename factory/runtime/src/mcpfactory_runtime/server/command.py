@@ -1,6 +1,6 @@
 """The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics] [--store ADDRESS]] [--otel] [--log-format json]`.
 
-With `login` or `logout` as the first argument, it logs in to the API behind the server, or out.
+The first argument `login` logs in to the API behind the server; `logout` logs out of that API.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Runnable(Protocol):  # documented at `Server`, which this module must not
 
 
 def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
-    """Run a server's command line (None: the arguments of the process); invalid arguments exit with status 2."""
+    """Run a server's command line; None means `sys.argv[1:]`. Invalid arguments exit with status 2."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         server.rates  # noqa: B018 - reports an invalid MCPFACTORY_RATES now, not at the first request
@@ -66,14 +66,14 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
         help="shared store of several processes: redis://HOST:PORT/0, sqlite:///FILE (default: MCPFACTORY_STORE)",
     )
     parser.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="json: log each request as a line"
+        "--log-format", choices=("text", "json"), default="text", help="json: log JSON lines, also for each request"
     )
     parser.add_argument("--otel", action="store_true", help="export traces and metrics by OTLP (configure with OTEL_*)")
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
     if catalog:
         parser.add_argument("--mode", help=f"list the API's tools, or find them by search: {', '.join(MODES)}")
         parser.add_argument("--profile", help=f"tool profile to serve: {', '.join(catalog.profiles)}")
-        parser.add_argument("--dialect", help=f"for clients with limits: {', '.join(DIALECTS)}")
+        parser.add_argument("--dialect", help=f"schema form for clients with limits: {', '.join(DIALECTS)}")
     options = parser.parse_args(given)
     if catalog:
         if catalog.environment_error:
@@ -102,7 +102,7 @@ def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -
     try:
         server.run_http(options.host, options.port, workers=options.workers, store=options.store, **authorization)
     except ModuleNotFoundError as error:
-        if error.name != "uvicorn":  # a module that the server's own code needs
+        if error.name != "uvicorn":  # the server's own code imports a missing module
             raise
         parser.error("--http needs uvicorn, which is not installed\nhint: pip install 'mcpfactory-runtime[http]'")
     except StoreError as error:
@@ -110,10 +110,10 @@ def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -
     except OSError as error:  # for example, the address is in use
         from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loaded by run_http
 
-        where = f"{options.host}:{options.port} cannot be listened on: {error.strerror or error}"
+        where = f"cannot listen on {options.host}:{options.port}: {error.strerror or error}"
         parser.error(f"{where}\nhint: {listening_hint(error)}")
     except (ValueError, OverflowError) as error:
-        hint = "" if "hint:" in str(error) else "\nhint: --port is 0 to 65535, 0 for any"
+        hint = "" if "hint:" in str(error) else "\nhint: use --port with 0 to 65535 (0: any free port)"
         parser.error(f"{error}{hint}")
 
 

@@ -1,7 +1,7 @@
-"""Composition of servers (`server.mount(part, prefix)`), and tools that read resources and prompts.
+"""Composition of servers (`parent.mount(part, prefix)`), and tools that read resources and prompts.
 
-Handlers of a part run as if it were served alone: inside its tool middleware, with its lifespan's `ctx.state`, and with
-its tools for `ctx.call`.
+A part is a server mounted in another server, its parent. The handlers of a part run as if it were served alone: inside
+the part's tool middleware, with `ctx.state` from the part's lifespan, and with the part's tools for `ctx.call`.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ class CompositionMixin:
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
-        """The servers that were mounted here; their lifespans are entered with this one's."""
+        """The servers mounted here; their lifespans run inside this server's lifespan."""
         self.wholes: dict[Any, None] = {}
-        """The servers into which this one was mounted; their clients are notified of changes to this one."""
+        """The parents of this server; their clients are notified of changes to this server."""
         self._mounted: list[Mounted] = []
         self._transforms: list[_Transform] = []
 
     def mount(self, part: Any, prefix: str = "") -> None:
         """Add the tools, resources, templates, prompts and completions of another server.
 
-        Its HTTP routes are included under their own paths, and its ready checks with its prefix.
+        The part's HTTP routes keep their paths; its ready checks get the prefix.
 
-        Later additions to and removals from the part take effect here. The part's tool middleware and lifespan apply
-        to its handlers; its instructions, its request middleware and its rates do not apply.
+        Later additions and removals in the part take effect here. The part's tool middleware and lifespan apply to
+        its handlers. The part's instructions, request middleware and rates do not apply.
 
         Args:
             part: a `Server`, which can also be served alone or mounted elsewhere; or a `RemoteServer`.
@@ -95,10 +95,10 @@ class CompositionMixin:
                     self.notify_changed(kind)
 
     def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
-        """Replace a tool with a transformed one that calls it: a hand-written tool or a tool of a part.
+        """Replace a hand-written tool, or a tool of a part, with a transformed tool that calls the original.
 
-        Transform a generated tool by `[tools.NAME]` in `mcpfactory.toml`, or in the server that mounts its server.
-        Tools of a remote part are transformed once it has listed them.
+        Transform a generated tool with `[tools.NAME]` in `mcpfactory.toml`, or in the parent of its server.
+        Tools of a remote part are transformed once the remote server has listed them.
 
         Args:
             name: the tool's current name; tool middleware sees the new name.
@@ -117,7 +117,7 @@ class CompositionMixin:
         tool = self.registry.tools.get(name)
         if tool is None:
             if not self.may_have(name):
-                known = ", ".join(self.registry.tools) or "none registered yet (transform it after it is registered)"
+                known = ", ".join(self.registry.tools) or "none registered yet (register the tool first)"
                 raise KeyError(f"unknown tool {name!r}; tools: {known}")
             check_options(name, **options)
             self._transforms.append(change)
@@ -134,11 +134,11 @@ class CompositionMixin:
     def add_reading_tools(self) -> None:
         """Add tools that read resources and prompts, for clients that support only tools.
 
-        The tools are list_resources, read_resource, list_prompts and get_prompt. The only request middleware that
-        applies to them is that of `tools/call`.
+        The tools are list_resources, read_resource, list_prompts and get_prompt. Of the request middleware, only
+        that of `tools/call` applies to them.
 
         Raises:
-            ValueError: a name is taken, and none was added.
+            ValueError: a name is taken; no tool was added.
         """
         tools = reading_tools(self.registry)
         for tool in tools:
@@ -149,14 +149,14 @@ class CompositionMixin:
         self.notify_changed("tools")
 
     def may_have(self, name: str) -> bool:
-        """Return True if a part that has not listed its tools yet may have a tool of this name here."""
+        """Return True if a part whose tools are not listed yet may add a tool with this name."""
         return any(change.options.get("rename") == name for change in self._transforms) or any(
             name.startswith(one.name_prefix) and one.part.may_have(name.removeprefix(one.name_prefix))
             for one in self._mounted
         )
 
     async def settle(self) -> None:
-        """Wait until every part has listed its items or failed to; log transformations of missing tools."""
+        """Wait until every part has listed its items or failed; log transformations of missing tools."""
         await asyncio.gather(*(part.settle() for part in self.parts))
         for change in self._transforms:
             if not change.used and not self.may_have(change.name):
@@ -165,7 +165,7 @@ class CompositionMixin:
                 )
 
     def follow(self, uri: str) -> None:
-        """Record that a client subscribed to a resource; remote parts subscribe at their server."""
+        """Record a client's subscription to a resource; remote parts subscribe to it at the remote server."""
         for part in self.parts:
             part.follow(uri)
 
@@ -178,7 +178,7 @@ class CompositionMixin:
         return any(mounted.replace_tool(tool, made) for mounted in self._mounted)
 
     def _transformed(self, tool: Tool) -> Tool | None:
-        """Return a part's tool after the author's transformations; None, with a log entry, if one of them fails."""
+        """Return a part's tool after the author's transformations; log a failed one and return None."""
         for change in self._transforms:
             if change.name == tool.name:
                 from mcpfactory_runtime.server.transform import transformed_tool  # noqa: PLC0415 - as in `transform_tool`
@@ -193,7 +193,7 @@ class CompositionMixin:
 
 
 class _Transform:
-    """A transformation of a part's tool; `used` is True once the part had that tool."""
+    """A transformation of a part's tool; `used` is True after its first application."""
 
     __slots__ = ("name", "options", "used")
 
@@ -216,7 +216,7 @@ Transform = Callable[[Tool], Tool | None]
 
 
 class _Offered(NamedTuple):
-    """An item of a part, and the item offered for it: None if its name is taken, or its transformation failed."""
+    """A part's item, and the parent's item for it (None if the name is taken, or a transformation failed)."""
 
     inner: Any
     outer: Any
@@ -224,13 +224,13 @@ class _Offered(NamedTuple):
 
 
 class Mounted:
-    """A part in a whole.
+    """A part mounted in its parent.
 
     Args:
-        registry: the registry of the whole.
+        registry: the parent's registry.
         part: the mounted server.
         prefix: tools and prompts are called `prefix_name`; "" keeps their names.
-        transform: returns the tool to offer for a tool of the part; None leaves it out.
+        transform: returns the parent's tool for a tool of the part; None omits the tool.
     """
 
     def __init__(self, registry: Registry, part: ServerInterface, prefix: str, transform: Transform) -> None:
@@ -242,10 +242,10 @@ class Mounted:
         self._completing = False
 
     def check(self) -> None:
-        """Check that the names and URIs of the part are free in the whole.
+        """Check that the names and URIs of the part are free in the parent.
 
         Raises:
-            ValueError: one is taken.
+            ValueError: a name or URI is taken.
         """
         for kind, inner in self._inner():
             key = key_of(_outer(self.part, inner, self.name_prefix))
@@ -253,9 +253,9 @@ class Mounted:
                 raise ValueError(f"{key!r} of {self.part.name} is already taken\nhint: mount it with another prefix")
 
     def take(self) -> set[str]:
-        """Offer the part's current items and withdraw removed ones; return the changed lists of the whole.
+        """Offer the part's current items in the parent, and withdraw removed items; return the parent's changed lists.
 
-        Removals and changes by the author of the whole stay in effect. A name that is taken meanwhile is left out,
+        Removals and changes by the parent's author stay in effect. An item whose name is taken meanwhile is omitted,
         with a warning.
         """
         own, changed = self.part.registry, set()
@@ -281,7 +281,7 @@ class Mounted:
         return changed
 
     def replace_tool(self, old: Tool, new: Tool) -> bool:
-        """Record that the whole's author replaced a tool; return False if it is not a tool of the part."""
+        """Record that the parent's author replaced a tool; return False if the tool is not from the part."""
         for key, one in self._taken["tools"].items():
             if one.outer is old:
                 self._taken["tools"][key] = _Offered(one.inner, new, new.name)
@@ -294,7 +294,7 @@ class Mounted:
                 yield kind, inner
 
     def _offer(self, kind: str, inner: Any, previous: _Offered | None) -> _Offered:
-        """Register an item of the part with the whole, in place of its previous version."""
+        """Register an item of the part in the parent, in place of the item's previous version."""
         outer = _outer(self.part, inner, self.name_prefix)
         key = key_of(outer)
         collection = getattr(self._registry, kind)
@@ -302,10 +302,10 @@ class Mounted:
             outer = self._transform(outer)
             key = key if outer is None else outer.name
         if previous is not None and previous.outer is not None:
-            if collection.get(previous.key) is not previous.outer:  # the author of the whole removed it
+            if collection.get(previous.key) is not previous.outer:  # removed by the parent's author
                 return _Offered(inner, previous.outer, previous.key)
             if outer is not None and key == previous.key:
-                collection[key] = outer  # keeps its position
+                collection[key] = outer  # keeps the position in the list
                 self._registry.version += 1
                 return _Offered(inner, outer, key)
             self._registry.remove(collection, previous.key)
@@ -324,7 +324,7 @@ class Mounted:
 
 
 class _PartContext(Context):
-    """The context of the whole's request for a handler of a part, with the part's server and state."""
+    """Context for a handler of a part: the parent's request, with the part as server and the part's state."""
 
     __slots__ = ("_part",)
 
@@ -343,7 +343,7 @@ class _PartContext(Context):
 
 
 def _tool(part: ServerInterface, inner: Tool, prefix: str) -> Tool:
-    """Return a tool of the whole that runs a part's tool, with the part's checks and middleware."""
+    """Return a tool for the parent that runs a part's tool with the part's checks and middleware."""
 
     async def handler(arguments: Json, ctx: Context) -> Json:
         return await run_through(part.registry, inner, arguments, _PartContext(ctx, part))
@@ -355,7 +355,7 @@ def _tool(part: ServerInterface, inner: Tool, prefix: str) -> Tool:
 
 
 def _outer(part: ServerInterface, inner: Any, prefix: str) -> Any:
-    """Return an item of a part as an item of the whole."""
+    """Return the parent's item for an item of a part."""
     if isinstance(inner, Tool):
         return _tool(part, inner, prefix)
     outer = copy(inner)
@@ -367,12 +367,12 @@ def _outer(part: ServerInterface, inner: Any, prefix: str) -> Any:
     return outer
 
 
-# Collection of a registry → the list in change notifications to clients.
+# registry collection → list named in change notifications
 _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resources", "prompts": "prompts"}
 
 
 def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) -> Handler:
-    """Return the handler of a resource or prompt, with the part's context if it takes one."""
+    """Return a handler of a resource or prompt that passes the part's context to `handler`, if `handler` takes one."""
     if context_name is None:
         return handler
 
@@ -386,7 +386,7 @@ def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) 
 class _Completions:
     """The completion handler of a server with parts.
 
-    It calls the handler of the part that owns the reference, else the previous one.
+    If the part owns the reference, it calls the part's handler, otherwise the previous handler.
     """
 
     def __init__(self, part: ServerInterface, prefix: str, others: Completer | None) -> None:
@@ -417,7 +417,7 @@ _SHOWN: Final = ("uri", "uriTemplate", "name", "title", "description", "mimeType
 
 
 def reading_tools(registry: Registry) -> list[Tool]:
-    """Return the four tools, which read the registry at each call."""
+    """Return the four tools of `add_reading_tools`; they read the registry at each call."""
 
     async def list_resources() -> Json:
         """List the resources and URI templates that read_resource can read."""

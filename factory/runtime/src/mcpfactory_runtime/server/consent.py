@@ -1,7 +1,7 @@
 """Consent of a person to a costly or destructive action: the question, its answer, and the messages of a refusal.
 
 `Context.consent` asks the question. An answer applies only to the sentence that the person read, and to the bound
-values. A tool that is rerun with the answer cannot use it for another question.
+values. A rerun tool cannot use the answer for another question.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ class Consent(Elicit):
 
     Args:
         what: the action, as one sentence with names and amounts.
-        bound_to: further values to which the consent applies, such as IDs and texts, omitted from the sentence. Any
-            JSON.
-        otherwise: the state without consent: "Nothing was sent".
+        bound_to: further JSON values to which the consent applies, such as IDs and texts that the sentence omits.
+        otherwise: first words of the messages about missing consent: "Nothing was sent".
 
     Attributes:
-        digest: represents the sentence and the bound values.
+        digest: SHA-256 of the sentence and the bound values.
         key: the question's name, unique to this sentence and these values.
 
     Raises:
@@ -55,7 +54,7 @@ class Consent(Elicit):
         super().__init__(f"{self._what}{end} Go ahead?", _FORM)
 
     def read(self, answer: Json) -> Elicited:
-        """Return `accept` for a form submitted with JSON's true; other answers mean no consent, not an error."""
+        """Return `accept` if the submitted form contains JSON true; any other answer is a refusal, not an error."""
         content = answer.get("content")
         agreed = answer.get("action") == "accept" and isinstance(content, dict) and content.get(_FIELD) is True
         return Elicited("accept" if agreed else "decline", None)
@@ -76,7 +75,7 @@ class Consent(Elicit):
     def coded(self, code: str, given: str) -> str:
         """Return the tool's message for a client that cannot ask.
 
-        It contains the code for consent, and the reason why the given code is invalid.
+        The message contains the code for consent and, if `given` is an invalid code, the reason.
         """
         wrong = "; the given confirm code is for something else, was used already, or is too old" if given else ""
         return (

@@ -44,7 +44,7 @@ _DONE: Final = _Done()
 
 
 class Context(InjectedParameter):
-    """The request that a handler serves. Request it by annotation: `async def search(query: str, ctx: Context)`.
+    """The request that a handler serves, passed by annotation: `async def search(query: str, ctx: Context)`.
 
     Notifications (`info`, `report_progress` …) may be awaited or not, and also work in `def` handlers.
     """
@@ -55,7 +55,7 @@ class Context(InjectedParameter):
         self._server = server
         self._call = call
         self._channel = channel
-        self._origin = channel  # channel of the request; a task uses another one
+        self._origin = channel  # channel of the request; a task replaces `_channel`
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
@@ -64,7 +64,7 @@ class Context(InjectedParameter):
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")
-        self._pending_progress: Json | None = None  # newest progress that exceeded the rate
+        self._pending_progress: Json | None = None  # newest notification that the rate limit delayed
         self._ended = False
 
     @property
@@ -79,7 +79,7 @@ class Context(InjectedParameter):
 
     @property
     def client_info(self) -> Json:
-        """Return the client's `Implementation` object, which is not verified; {} if it sent none."""
+        """Return the client's unverified `Implementation` object; {} if the client sent none."""
         return self._call.peer.info
 
     @property
@@ -136,10 +136,10 @@ class Context(InjectedParameter):
 
     @property
     def session_state(self) -> Json:
-        """Return the handlers' storage for a session: a connection on stdio, a session over HTTP.
+        """Return the handlers' storage for one stdio connection or one HTTP session.
 
-        In the newest revision, HTTP has no sessions, so the storage lasts only for the request. It stays in this
-        process.
+        In the newest revision, HTTP has no sessions, so the storage lasts only for the request. Other processes do
+        not see the storage.
         """
         session = self._origin.persistent
         return self.request_state if session is None else session.session_state
@@ -157,9 +157,9 @@ class Context(InjectedParameter):
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Report progress, if the client requested it; send it only if the value grew (basic/utilities/progress).
+        """Report progress to a client that requested it; only growing values are sent (basic/utilities/progress).
 
-        Progress above the server's rate is delayed; only the newest is sent, at the latest when the handler ends.
+        Above the server's rate limit, only the newest value is sent, at the latest when the handler ends.
         """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
@@ -180,7 +180,7 @@ class Context(InjectedParameter):
             self._pending_progress = params
 
     def log(self, level: str, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message to the client, if it wants this level; messages above the server's rate are dropped.
+        """Send a log message to a client that wants this level; messages above the server's rate limit are dropped.
 
         Args:
             level: debug, info, notice, warning, error, critical, alert or emergency.
@@ -241,7 +241,7 @@ class Context(InjectedParameter):
             self._pending_progress = None
 
     def close_stream(self, retry: int | None = None) -> None:
-        """End the HTTP response early, if the revision can resume it: the client gets the rest after `retry` ms."""
+        """End the HTTP response early if the revision supports resuming; the client gets the rest after `retry` ms."""
         self._on_loop(self._channel.close_stream, retry)
 
     def wait(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
@@ -266,13 +266,13 @@ class Context(InjectedParameter):
         return False
 
     async def start_task(self) -> None:
-        """Turn the call into a task now, in tools with `defer_task`; do nothing if it cannot be one or already is."""
+        """Turn the call of a `defer_task` tool into a task; do nothing if it already is one, or cannot become one."""
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """Call another tool of this server; return its structured content, or its text if it is missing.
+        """Call another tool of this server; return its structured content, or its text without structured content.
 
         Raises:
-            ToolError: the tool failed, with its own message; it does not exist; or the access token lacks its scopes.
+            ToolError: the tool failed (with its own message), does not exist, or needs scopes that the token lacks.
         """
         return await call_other(
             self.server.registry, tool, arguments, self, None if self._origin.private else self._origin.principal
@@ -346,19 +346,18 @@ class Context(InjectedParameter):
     ) -> bool:
         """Ask a person to agree to a costly or destructive action.
 
-        Returns True, or False if `unless` waives the question. A client that cannot ask is refused with a code, and
-        succeeds if it repeats the call with that code once. A model cannot invent the code; whether it asked a person
-        is up to the model. In the per-request lifecycle the handler may be rerun, see `ask`.
+        Returns True, or False if `unless` waives the question. If the client cannot ask, the error has a code, and
+        the client repeats the call with the code. A model cannot invent a code, but may use it without asking a person.
+        In the per-request lifecycle the handler may be rerun, see `ask`.
 
         Args:
             what: the action, as one sentence with names and amounts, shown to the person.
             bound_to: further values to which the consent applies, such as IDs and texts; any JSON. Another sentence
                 or value needs another consent.
-            confirm: the tool's argument for a code, "" if it was not given; None if the tool has no such argument.
-            otherwise: the state without consent, which begins the error: "Nothing was sent".
-            hint: instructions if the client cannot ask and the tool has no such argument.
-            unless: returns True if no question is needed. Not called once the question is answered: then the answer
-                decides.
+            confirm: the code in the tool's arguments, "" if omitted; None if the tool has no argument for a code.
+            otherwise: first words of the error, about the state without consent: "Nothing was sent".
+            hint: hint of the error if the client cannot ask and the tool has no argument for a code.
+            unless: returns True if no question is needed; not called once the question has an answer.
 
         Raises:
             ToolError: the person does not agree, or has not been asked.
@@ -446,7 +445,7 @@ class Context(InjectedParameter):
             self._refuse(path, missing, ", which the client did not declare")
 
     def _lacks(self, question: Question[Any]) -> Json | None:
-        """Return the capabilities that the client lacks for a question, as on the wire; None if it can be asked."""
+        """Return the missing client capabilities for a question, in wire format; None if the client can be asked."""
         peer: Peer = self._call.peer
         missing = question.missing_capability(peer)
         if question.method not in peer.revision.client_requests:
@@ -492,7 +491,7 @@ class Context(InjectedParameter):
         return self._answers
 
     def input_required(self, asked: InputRequired) -> Json:
-        """Return the result that asks the client and carries its previous answers."""
+        """Return the result that asks the client; the result's state holds the previous answers."""
         state = self._server.sealer.seal(
             self._used,
             asked.requests,

@@ -2,8 +2,8 @@
 
 >>> async def find(title: str, shelf: Annotated[Shelf, Depends(open_shelf)]) -> list[str]: ...
 
-Registration wraps a handler with dependencies. The wrapper has the handler's other parameters, and creates, passes and
-closes the values, so that the rest of the server needs no code for dependencies.
+Registration wraps each handler that has dependencies. The wrapper takes the handler's other parameters. It creates,
+passes and closes the values, so the rest of the server needs no code for dependencies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _overrides: Final[dict[Provider, Provider]] = {}
 
 
 class Dependency:
-    """The result of `Depends`, which marks a parameter."""
+    """Marker of a parameter: the result of `Depends`."""
 
     __slots__ = ("provider",)
 
@@ -36,12 +36,12 @@ class Dependency:
 
 
 def Depends(provider: Provider) -> Any:  # noqa: N802 - a marker with the name that FastAPI uses
-    """Mark a parameter whose value a provider creates, in its annotation (`Annotated[Shelf, …]`) or as its default.
+    """Mark a parameter to get its value from a provider: in its annotation (`Annotated[Shelf, …]`) or as its default.
 
     Args:
         provider: a function, a class, or a generator function that yields once and is resumed when the call has ended;
-            `async` or not. Its own parameters are a `Context`, other dependencies, or have defaults. Each provider is
-            called once per call, and its value is shared.
+            `async` or not. Each of its parameters is a `Context` or another dependency, or has a default. A provider
+            runs once per call; parameters with the same provider share its value.
     """
     return Dependency(provider)
 
@@ -61,7 +61,7 @@ def override(provider: Provider, replacement: Provider) -> Iterator[None]:
 
 
 def with_dependencies(handler: Handler) -> Handler:
-    """Return the handler itself, or an `async def` wrapper that fills in its dependencies.
+    """Return the handler; if it has dependencies, an `async def` wrapper that fills them in.
 
     The wrapper takes the other parameters.
 
@@ -92,7 +92,7 @@ def with_dependencies(handler: Handler) -> Handler:
 
 def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | None) -> Handler:
     """Return the function that creates the values, calls the handler with them, and closes them."""
-    run = awaited(handler)  # lists the items of a generator, before the values are closed
+    run = awaited(handler)  # a generator's items are collected before the values are closed
 
     async def call(**arguments: Any) -> Any:
         context = arguments.pop(_CONTEXT, None) if context_name is None else arguments[context_name]
@@ -159,7 +159,7 @@ class _Maker:
 
 
 class _Opened:
-    """A generator as a context manager. An error of the call is thrown into it, and always propagates afterwards."""
+    """A generator as a context manager. An error of the call is thrown into the generator, and always propagates."""
 
     def __init__(self, generator: Provider, arguments: dict[str, Any]) -> None:
         if inspect.isasyncgenfunction(generator):
@@ -190,7 +190,7 @@ class _Opened:
 
 
 async def _wait_uncancelled(future: asyncio.Future[Any]) -> Any:
-    """Wait for a thread even if the call is canceled, so that its dependencies are not closed while it runs."""
+    """Wait for a thread even if the call is canceled, so that dependencies stay open while the thread runs."""
     cancelled: asyncio.CancelledError | None = None
     while not future.done():
         try:
@@ -199,7 +199,7 @@ async def _wait_uncancelled(future: asyncio.Future[Any]) -> Any:
             cancelled = error
     if cancelled is not None:
         if not future.cancelled():
-            future.exception()  # mark as retrieved: no other code reads it
+            future.exception()  # marks the exception as retrieved, because no other code reads it
         raise cancelled
     return future.result()
 

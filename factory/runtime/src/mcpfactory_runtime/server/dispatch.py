@@ -1,8 +1,8 @@
 """Dispatch of requests by method, with results in the form of the peer's revision.
 
-An `Answer` takes `(call, channel)` and returns the result in the newest form, or an awaitable of it. Middleware, the
-projection to the peer's revision and the envelope follow. Synchronous answers stay synchronous, so that lists and
-pings need no task. Encoded lists are cached by revision and cursor, unless middleware applies to them.
+An `Answer` takes `(call, channel)` and returns the result in the newest revision's form, or an awaitable of the result.
+The dispatcher applies middleware, the projection to the peer's revision, and the envelope. Synchronous answers need no
+task, which makes lists and pings fast. Encoded lists without middleware are cached by revision and cursor.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Dispatcher:
         self._cache: dict[tuple[str, str, Any], bytes] = {}
         self._cache_version = -1
         self._info: dict[str, Json] = {}
-        self._contexts: dict[Call, Context] = {}  # of requests that are inside middleware
+        self._contexts: dict[Call, Context] = {}  # contexts of requests inside middleware
         self._methods: dict[str, Answer] = {
             CALL_TOOL: self._call_tool,
             "tools/list": self._list,
@@ -134,7 +134,7 @@ class Dispatcher:
         return self._final(call, await outcome)
 
     def _final(self, call: Call, result: Json) -> Json:
-        """Return a result in the form of the peer's revision, in its envelope (basic/index, Results; utilities/caching)."""
+        """Return a result with its envelope, in the peer's revision (basic/index, Results; utilities/caching)."""
         revision = call.peer.revision
         if type(result) is not ProjectedResult:
             if call.method == CALL_TOOL:
@@ -271,7 +271,7 @@ class Dispatcher:
         return value if type(value) is ProjectedResult else {"completion": read_completion(value)}
 
     async def _run(self, record: Any, context_name: str | None, bound: Json, call: Call, channel: ReplyChannel) -> Any:
-        """Call a resource, prompt or completion handler; replace unexpected exceptions by errors without their text."""
+        """Call a resource, prompt or completion handler; replace unexpected exceptions with a generic error."""
         context = None
         if context_name is not None:
             context = bound[context_name] = self._context(call, channel)
@@ -394,7 +394,7 @@ class Dispatcher:
     # -- results -------------------------------------------------------------------------------------------------
 
     def _context(self, call: Call, channel: ReplyChannel) -> Context:
-        """Return the context of a request: the one that its middleware uses, or a new one."""
+        """Return the context that the request's middleware uses, or a new context."""
         return self._contexts.get(call) or Context(self._host, call, channel, asyncio.get_running_loop())
 
     def _end(self, context: Context, call: Call) -> None:

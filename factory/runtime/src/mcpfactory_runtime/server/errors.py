@@ -21,7 +21,7 @@ class ToolError(Exception):
 
 
 class InputRequired(BaseException):
-    """Raised to end a handler that asks the client in the per-request lifecycle; it is rerun with the answers.
+    """Exception that ends a handler to ask the client (per-request lifecycle); the handler is rerun with the answers.
 
     Attributes:
         requests: key → the request object, as `inputRequests` on the wire.
@@ -46,7 +46,7 @@ def interrupts(error: BaseException) -> bool:
 def words_of(error: BaseException) -> str:
     """Return an exception's text, with a question mark for characters that JSON cannot hold.
 
-    Return the name of its class if the text is empty, or `str()` fails.
+    Return the exception's class name if the text is empty, or `str()` fails.
     """
     try:
         text = str(error)

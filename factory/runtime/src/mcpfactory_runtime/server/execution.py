@@ -69,10 +69,10 @@ def is_plain(tool: Tool) -> bool:
 
 
 def run_plain(tool: Tool, arguments: Json) -> Json:
-    """Run a plain tool in this thread, and return its result.
+    """Run a tool that `is_plain` accepts in this thread, and return its result.
 
     Raises:
-        McpError: the handler raised it, or was cancelled.
+        McpError: the handler raised it, or the handler was canceled.
     """
     handler = tool.handler
     assert handler is not None
@@ -132,14 +132,14 @@ def _record_tool(file: Path, name: str) -> None:
 async def call_other(
     registry: Registry, name: str, arguments: Json, context: InjectedParameter, principal: str | None = None
 ) -> Any:
-    """Return the structured content of another tool's result, or its text if it is missing, in full.
+    """Return the complete structured content of another tool's result, or its text without structured content.
 
     The other tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
     leave them out of the profile. The tool's schema checks the arguments, its defaults apply, and its hooks run. Over
-    HTTP, the caller (`principal`) needs the tool's scopes; with None they are not checked.
+    HTTP, the caller (`principal`) needs the tool's scopes; without a principal, scopes are not checked.
 
     Raises:
-        ToolError: the tool failed, with its own message; it does not exist; or the access token lacks its scopes.
+        ToolError: the tool failed (with its own message), does not exist, or needs scopes that the access token lacks.
         McpError: the tool itself raised it.
         InputRequired: the tool must ask the client first (a BaseException).
     """
@@ -160,7 +160,7 @@ async def call_other(
 
 
 def _check_scopes(tool: Tool, arguments: Json, principal: str) -> None:
-    """Apply the scope checks for client calls to a call by another tool (`transports/http/authentication.py`).
+    """Check the scopes of a call by another tool, as `transports/http/authentication.py` checks client calls.
 
     Raises:
         ToolError: the caller's access token lacks scopes, or is missing.

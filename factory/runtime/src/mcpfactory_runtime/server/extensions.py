@@ -1,7 +1,7 @@
 """Optional server features: generated tools, hooks, tasks, skills and apps. All but apps are loaded at their first use.
 
 Apps are pages that hosts show for the results of tools (`io.modelcontextprotocol/ui`). The server supplies metadata
-and resources; messages between page and host do not pass through it.
+and resources; messages between page and host do not pass through the server.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 class Extensions:
-    """The optional parts of one server.
+    """The optional features of one server.
 
     Args:
         host: the server.
         tasks: storage of tasks, as for `Server`.
 
     Attributes:
-        catalog: the generated tools and how they are listed; None without any.
+        catalog: the generated tools and their listing; None without generated tools.
         packages: import names of the mounted `_generated` packages.
     """
 
@@ -89,7 +89,7 @@ class Extensions:
             self._hooks.wrap(tool)
 
     def check_environment(self) -> None:
-        """Check the selection of generated tools by the environment, and write the notices to stderr.
+        """Check the tool selection in the environment variables, and write the catalog's notices to stderr.
 
         Raises:
             CatalogError: the environment selects an unknown mode, profile or dialect.
@@ -126,7 +126,7 @@ class Extensions:
         return self._skills
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
-        """Store tasks in the shared store of several processes, unless the author or the environment set another."""
+        """Store tasks in the shared store of several processes, unless the author or the environment set a store."""
         from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - only with a shared store
 
         if (self._task_options is None and not os.environ.get(ENVIRONMENT)) or self._shares_tasks:
@@ -163,7 +163,7 @@ class AppOptions(TypedDict, total=False):
 
 
 class _Page(EmbeddedText):
-    """A page whose metadata hosts read with its contents (ext-apps, UI Resource Format)."""
+    """A page that contains its metadata, because hosts read both together (ext-apps, UI Resource Format)."""
 
     def contents(self) -> Json:
         return super().contents() if self.meta is None else {**super().contents(), "_meta": dict(self.meta)}
@@ -216,10 +216,10 @@ def make_app(
 
 
 def link_app(wire: Json, uri: str | None, visibility: Sequence[str]) -> None:
-    """Set in a tool's object the page for its results and its permitted callers (ext-apps, Resource Discovery).
+    """Add the page for results and the permitted callers to a tool's object (ext-apps, Resource Discovery).
 
     Raises:
-        ValueError: the URI does not begin with `ui://`; an unknown kind of visibility.
+        ValueError: the URI does not begin with `ui://`, or a visibility is unknown.
     """
     ui: Json = {}
     if uri is not None:

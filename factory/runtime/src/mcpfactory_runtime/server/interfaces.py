@@ -1,4 +1,4 @@
-"""Protocols of a server and its channels, for modules that must not import it; and checks of authors' arguments."""
+"""Protocols of a server and its channels, for modules that must not import them; and checks of authors' arguments."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ServerInterface(Protocol):
 
     @property
     def extensions(self) -> Sharer:
-        """Return the owner of the server's tasks."""
+        """Return the server's extensions, which own its tasks."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Return the context manager of the server's lifespan in this process."""
@@ -140,7 +140,7 @@ class ServerInterface(Protocol):
         """Notify clients that a list changed."""
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Notify subscribers of a resource that it changed."""
+        """Notify subscribers that a resource changed."""
 
 
 class ServedMetrics(Protocol):
@@ -174,7 +174,7 @@ class ReplyChannel(Protocol):
 
     Attributes:
         principal: the caller, from the access token; "" without authorization.
-        private: True if one client owns the process, so that no other can use this channel (stdio, memory).
+        private: True if one client owns the process, so that no other client can use this channel (stdio, memory).
         subscriptions: the resources to which a session subscribed.
         allowance: the client's remaining rate limits.
     """
@@ -214,7 +214,7 @@ def check_identity(name: str, version: str) -> tuple[str, str]:
     """Return a server's name and version, if clients accept them.
 
     Raises:
-        TypeError: one is not a string.
+        TypeError: the name or the version is not a string.
         ValueError: the name is empty.
     """
     for what, text in (("name", name), ("version", version)):
@@ -249,7 +249,7 @@ def lifespan_manager(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a lifespan as a function that returns a context manager.
 
     Raises:
-        TypeError: it is a plain generator or coroutine function, or not callable.
+        TypeError: the lifespan is a plain generator or coroutine function, or not callable.
     """
     if isasyncgenfunction(function):
         return asynccontextmanager(function)

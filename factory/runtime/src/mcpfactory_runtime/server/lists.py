@@ -15,8 +15,8 @@ from mcpfactory_runtime.protocol.jsonrpc import encode
 from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.types import Json
 
-_FEW: Final = 2_000  # items; a list of up to this length is one page, and is not measured
-_LARGEST: Final = 8 * 1024 * 1024  # bytes of a page of a longer list: half the usual message limit of clients
+_FEW: Final = 2_000  # items; a list of at most this length is one page, without a size check
+_LARGEST: Final = 8 * 1024 * 1024  # bytes; maximum page of a longer list: half the usual message limit of clients
 
 
 def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[list[Json], str | None]:

@@ -37,8 +37,8 @@ class ObservabilityMixin:
     def ready_check(self, function: Function) -> Function:
         """Decorate a readiness check of the server, for `/ready` over HTTP.
 
-        It takes no parameters, and fails if it raises or returns False. `async def` runs on the event loop, `def` in a
-        worker thread. Outcomes are cached for a second; a check that takes longer than five seconds fails.
+        The check takes no parameters. It fails if it raises or returns False. `async def` runs on the event loop,
+        `def` in a worker thread. Outcomes are cached for a second; a check that takes longer than five seconds fails.
 
         Raises:
             TypeError: the function has parameters.
@@ -52,13 +52,13 @@ class ObservabilityMixin:
     ) -> Callable[[Function], Function]:
         """Decorate a function that answers an HTTP path in addition to MCP (docs/reference/server-api.md, Routes).
 
-        It takes a `starlette.requests.Request` and returns a `Response` of Starlette, text, bytes, None (204), or a
-        JSON value.
+        The function takes a `starlette.requests.Request`. It returns a `Response` of Starlette, text, bytes,
+        None (204), or a JSON value.
 
         Args:
             path: path in Starlette's syntax: `/hooks/{name}`.
             methods: accepted methods; GET includes HEAD.
-            public: True if anyone may call it; otherwise only authorized callers of the server.
+            public: True permits every caller; False only authorized callers of the server.
 
         Raises:
             TypeError: the path is missing, as in `@server.route` alone.
@@ -95,10 +95,10 @@ class ObservabilityMixin:
     def add_telemetry(
         self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
     ) -> None:
-        """Record a span for each request, with API calls as its children, and its duration. Idempotent.
+        """Record a span and the duration of each request; API calls are child spans. Idempotent.
 
         Args:
-            tracer_provider: provider of OpenTelemetry; None uses that of the program.
+            tracer_provider: provider of OpenTelemetry; None uses the program's provider.
             meter_provider: likewise.
 
         Raises:
@@ -113,7 +113,7 @@ class ObservabilityMixin:
             self._observe(self._telemetry)
 
     def export_telemetry(self) -> None:
-        """Call `add_telemetry`, and export by OTLP as set by OTEL_… variables, unless the program exports its own.
+        """Call `add_telemetry`, and export by OTLP (OTEL_… variables), unless the program has set its own providers.
 
         Raises:
             RuntimeError: OpenTelemetry, its SDK or its exporter is not installed.
@@ -127,7 +127,7 @@ class ObservabilityMixin:
         self._flush = flush
 
     def add_json_log(self, stream: TextIO | None = None) -> None:
-        """Log each request, and all other logs of this process, as one JSON object per line. Idempotent.
+        """Log each request, and write all logs of this process as one JSON object per line. Idempotent.
 
         Args:
             stream: the output; None is stderr.

@@ -24,14 +24,14 @@ _OF_ANYTHING: Final = (list, list[Any], tuple, tuple[Any, ...], Sequence, Sequen
 
 
 def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Json | None]:
-    """Return the converter of a tool's values to results, and its output schema.
+    """Return the function that converts a tool's return values to results, and the tool's output schema.
 
     Args:
         annotation: the return annotation; `inspect.Signature.empty` without one.
         structured: True demands structured output, False forbids it, None decides by the annotation.
 
     Raises:
-        TypeError: `structured=True` with an annotation that describes content or nothing.
+        TypeError: `structured=True`, but the annotation is missing or describes content.
     """
     if structured is False or _is_content(annotation):
         if structured:
@@ -55,9 +55,9 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
 
 
 def free_result(value: Any) -> Json:
-    """Return a result without a schema: content unchanged, objects also as structured content, the rest as JSON text.
+    """Convert a value without an output schema: content stays, bytes become base64, other values become JSON text.
 
-    Bytes become base64. A list that contains content keeps it; its other items become text next to it.
+    Objects also become structured content. In a list with content blocks, the other items become text blocks.
 
     Raises:
         TypeError: the value has no JSON form.
@@ -121,7 +121,7 @@ def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: Va
 
 
 def _mixed_converter(convert: Converter) -> Converter:
-    """Return a converter for lists that may also hold content: content stays, the rest becomes data as well."""
+    """Return a converter for lists that may contain content blocks; other items also become structured content."""
 
     def convert_mixed(value: Any) -> Json:
         if isinstance(value, list | tuple) and any(isinstance(one, Content) for one in value):

@@ -25,7 +25,7 @@ KINDS: Final[dict[str, str]] = {
     "logs": "notifications/message",
     "progress": "notifications/progress",
 }
-"""Kinds with a rate, and the messages that they count."""
+"""Kind of rate → messages that the rate limits."""
 
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable with the operator's rates: `calls=600/m,logs=off`."""
@@ -33,7 +33,7 @@ VARIABLE: Final = "MCPFACTORY_RATES"
 _ROUNDING: Final = 1e-6  # tokens; a rounding error must not refuse a client that has waited long enough
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
-_CLIENTS: Final = 10_000  # clients in memory
+_CLIENTS: Final = 10_000  # maximum number of clients in memory
 
 
 class Bucket:
@@ -90,7 +90,7 @@ class ByClient(dict[str, Value]):
             if len(self) >= _CLIENTS:
                 del self[next(iter(self))]
             found = self._make()
-        self[client] = found  # moved to the end: a dict keeps its order
+        self[client] = found  # last in the dict, as the most recently used
         return found
 
 
@@ -115,7 +115,7 @@ class Rates:
     """The rates of a server, and the allowances of clients without a session.
 
     Args:
-        given: kind → rate, None for no limit, as for missing kinds.
+        given: kind → rate; None means no limit. Missing kinds have no limit.
         clock: returns seconds.
 
     Raises:
@@ -130,7 +130,7 @@ class Rates:
         self._clients = ByClient(self.allowance)
 
     def replace(self, text: str) -> None:
-        """Replace rates by those of the operator, before the first client connects: `calls=600/m,logs=off`.
+        """Replace rates with the operator's rates, before the first client connects: `calls=600/m,logs=off`.
 
         Raises:
             ValueError: a kind is unknown, or a rate is invalid.

@@ -27,7 +27,7 @@ Icons = Sequence[Mapping[str, Any]] | None
 
 
 class PromptOptions(TypedDict, total=False):
-    """Keywords of `Server.prompt`, which tools and resources have as well."""
+    """Keywords of `Server.prompt`; tools and resources accept them as well."""
 
     name: str | None
     title: str | None
@@ -59,7 +59,7 @@ class ToolOptions(PromptOptions, total=False):
     timeout: float | None
 
 
-_COMPLETED: Final = 3  # arguments of a completion handler: reference, argument, context
+_COMPLETED: Final = 3  # maximum arguments of a completion handler: reference, argument, context
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # RFC 3986 §3.1, or a variable instead
 _SIGNS: Final = str.maketrans("_-.", "xxx")
@@ -71,7 +71,7 @@ class Tool:
     Attributes:
         wire: the Tool object as listed.
         handler: the function to call; None until `load` was called.
-        bind: returns the keyword arguments for checked arguments, or raises ArgumentsError.
+        bind: checks arguments and returns them as keyword arguments, or raises ArgumentsError.
         context: name of the parameter that takes the Context, or None.
         convert: converts the handler's return value to a result.
         load: fills in `handler` and `bind` at the first call; None if there is nothing to load.
@@ -176,14 +176,14 @@ class Tool:
 
 
 RunHandler = Callable[[Tool, Json, Callable[[], InjectedParameter]], Awaitable[Json]]
-"""A function that calls a tool's handler with unchecked arguments; the last parameter creates its context."""
+"""A function that calls a tool's handler with unchecked arguments; its last parameter creates the context."""
 
 Around = Callable[[Tool, Json, InjectedParameter, RunHandler], Awaitable[Json]]
 """A function that calls a tool inside its middleware."""
 
 
 class GeneratedTool(NamedTuple):
-    """A generated tool, its operation ("GET /books/{id}", "" if unknown), and the group of tools that it belongs to."""
+    """A generated tool, its operation ("GET /books/{id}", "" if unknown), and its group of tools."""
 
     tool: Tool
     operation: str
@@ -261,7 +261,7 @@ class Registry:
         version: grows with every change; data cached from the registry is valid for one version.
         completion: the completion handler, if any.
         generated: every generated tool by its own name; `tools` has the listed ones.
-        declares_tools: advertise tools even without any (a manifest without operations, a gateway).
+        declares_tools: True advertises tools even if there are none (a manifest without operations, a gateway).
         extensions: identifier of a protocol extension → its capability object.
         around: middleware around each tool call, or None.
         offers: returns True if clients may see a listed tool; None shows all tools.
@@ -301,8 +301,8 @@ class Registry:
     def capabilities(self) -> Json:
         """Return the server's `capabilities`, with the members of all revisions.
 
-        Projection removes those that the peer's revision lacks: `tasks` is a core feature of one revision,
-        `extensions` are part of the newest one only.
+        Projection removes the members that the peer's revision lacks: `tasks` is a core feature of one revision,
+        `extensions` are part of the newest revision only.
         """
         found: Json = {"logging": {}}
         extensions = dict(self.extensions)
@@ -339,7 +339,7 @@ class Registry:
         """Replace a tool, and keep its position in the list.
 
         Raises:
-            ValueError: a third tool has the new name.
+            ValueError: another tool already has the new name.
         """
         if tool.name != name and (tool.name in self.tools or tool.name in self.generated):
             raise ValueError(f"tool {tool.name!r} already exists\nhint: give one of them another name=")
@@ -465,7 +465,7 @@ def _as_arguments(arguments: Json) -> Json:
 
 
 def unchanged(result: Json) -> Json:
-    """Return a complete result unchanged: the `convert` of tools whose handlers return one."""
+    """Return a result unchanged: `Tool.convert` for handlers that return complete results."""
     return result
 
 

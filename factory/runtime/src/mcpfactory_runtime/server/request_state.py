@@ -1,11 +1,11 @@
 """Sealed `requestState`: questions and answers that pass through the client (basic/patterns/mrtr).
 
-A client must not be able to change a state, to use it twice, late, or for another request, principal or server, or to
-answer questions that were not asked. Therefore an HMAC covers the answers, the keys of the questions, a random
-challenge, the expiry, and a digest of server, principal, method and parameters. A state is not encrypted, because it
-contains only questions and answers of this client.
+A client must not be able to change a state, or to use it twice, after its expiry, or for another request, principal or
+server. It must not answer questions that were not asked. Therefore an HMAC covers the answers, the question keys, a
+random challenge, the expiry, and a digest of server, principal, method and parameters. A state is not encrypted,
+because it contains only questions and answers of this client.
 
-A code replaces a state for a client without elicitation: the person lets the model repeat it.
+For a client without elicitation, a code replaces the state. The model repeats the code if the person agrees.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ CODE_LIFETIME: Final = 600.0
 """Seconds that a code is valid."""
 
 _NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
-_HEAD: Final = 10  # bytes: 5 for a code's expiry in seconds since the epoch, 5 random ones; 10 of an HMAC follow
-_EVER: Final = 10 * 365 * 86_400.0  # seconds (ten years) that the key of several processes stays in their store
+_HEAD: Final = 10  # bytes of a code's head (5: expiry in seconds since the epoch, 5: random), and of the HMAC after it
+_EVER: Final = 10 * 365 * 86_400.0  # seconds (ten years); lifetime of the shared key in the store
 _MOST_USED: Final = 100_000  # maximum number of used challenges in memory
 
 
@@ -49,7 +49,7 @@ class UsedChallenges:
 
     def __init__(self) -> None:
         self._used: dict[str, float] = {}
-        self._forgotten = 0.0  # latest expiry of a removed state; states that expire until then count as used
+        self._forgotten = 0.0  # latest expiry of a removed state; states that expire no later count as used
 
     def add(self, challenge: str, expires: float, now: float) -> bool:
         """Mark a state as used; return False if it was used before."""
@@ -102,7 +102,7 @@ class RequestStateSealer:
         """Return the content of a state.
 
         Raises:
-            McpError: INVALID_PARAMS if the state is not ours, was changed, has expired or belongs to another request.
+            McpError: INVALID_PARAMS if the state is foreign, changed, expired, or belongs to another request.
         """
         if not isinstance(state, str) or "." not in state:
             raise McpError(INVALID_PARAMS, "Invalid params: requestState was not issued by this server")
@@ -117,7 +117,7 @@ class RequestStateSealer:
         return OpenedState(body["answers"], frozenset(body["asked"]), body["challenge"], body["expires"])
 
     async def share(self, store: SharedStore) -> None:
-        """Store used states, and use the shared key of the store unless the environment sets one."""
+        """Keep used states in the store; use the key in the store unless the environment sets a key."""
         self._store = store
         if "MCPFACTORY_STATE_KEY" not in os.environ:
             new = secrets.token_hex(32).encode()
@@ -143,7 +143,7 @@ class RequestStateSealer:
         return b32encode(head + self._code_mac(head, principal, method, params)).decode().lower()
 
     async def redeem(self, code: str, *, principal: str, method: str, params: Json, now: float) -> bool:
-        """Return True if this server issued the code for this request, and it is unexpired and unused."""
+        """Mark a code as used; return False if it was not issued for this request, has expired or was used before."""
         try:
             raw = b32decode(code.strip().upper())
         except ValueError:

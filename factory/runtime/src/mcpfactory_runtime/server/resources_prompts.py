@@ -53,7 +53,7 @@ def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
         values = template.template.match(uri)
         if values is not None:
             if template.template.unsafe(values, template.exempt_params):
-                break  # no later template must get an unsafe URI
+                break  # an unsafe URI must not reach a later template
             try:
                 return template, template.signature.bind(values)
             except ArgumentsError:

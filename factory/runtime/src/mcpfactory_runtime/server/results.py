@@ -96,7 +96,7 @@ class Text(Content):
 
 
 class _Media(Content):
-    """Binary content: bytes, base64 text, or a file that is read at once."""
+    """Binary content: bytes, base64 text, or a file that is read immediately."""
 
     __slots__ = ("data", "mime_type")
     _type: str
@@ -200,7 +200,7 @@ class EmbeddedBlob(Content):
 
 
 class ResourceLink(Content):
-    """A link to a resource that the client may read; a text for peers whose revision has no links."""
+    """A link to a resource that the client may read. Peers whose revision has no links get a text instead."""
 
     __slots__ = ("description", "icons", "mime_type", "name", "size", "title", "uri")
 
@@ -310,4 +310,4 @@ def content_blocks(value: str | Content | Json | Iterable[str | Content | Json])
 
 
 READ_BY_CODE: Final[ContextVar[bool]] = ContextVar("READ_BY_CODE", default=False)
-"""True while a tool is called by another one (`ctx.call`): its result is not shortened."""
+"""True while one tool calls another (`ctx.call`), whose result must not be shortened."""

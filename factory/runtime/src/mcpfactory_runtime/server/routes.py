@@ -25,7 +25,7 @@ class HttpRoute:
         path: path in Starlette's syntax: `/hooks/{name}`, `/files/{path:path}`.
         methods: accepted HTTP methods.
         handler: function that takes a `starlette.requests.Request`.
-        public: True if anyone may call it; otherwise only authorized callers of the server.
+        public: True permits every caller; False only authorized callers of the server.
     """
 
     path: str
@@ -35,7 +35,7 @@ class HttpRoute:
 
 
 class HttpRoutes:
-    """The routes of one server, in their order."""
+    """The routes of one server, in the order of registration."""
 
     def __init__(self) -> None:
         self._routes: list[HttpRoute] = []
@@ -85,7 +85,7 @@ class HttpRoutes:
 
 log = logging.getLogger(__name__)
 
-_PATIENCE: Final = 5.0  # seconds for one check
+_PATIENCE: Final = 5.0  # seconds; maximum for one check
 _KEEP: Final = 1.0  # seconds to cache outcomes: anyone may send probes, and a check may cost a query
 _NEEDED: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
@@ -98,7 +98,7 @@ class Readiness:
     A slow check runs once for all probes. It counts as failed after `patience`, until it returns.
 
     Args:
-        patience: seconds for one check.
+        patience: maximum seconds for one check.
         keep: seconds to cache outcomes.
         clock: returns seconds.
     """
@@ -134,11 +134,11 @@ class Readiness:
         self._checks[name] = check
 
     def include(self, part: Readiness, prefix: str) -> None:
-        """Include the checks of a part, with a prefix before their names."""
+        """Include the checks of a mounted server, with a prefix before their names."""
         self._parts.append((part, prefix))
 
     async def look(self) -> dict[str, bool]:
-        """Return each check's name, and True if it succeeded: in order of registration, then those of parts."""
+        """Return check name → success: the server's own checks as registered, then those of mounted servers."""
         found = await self._look()
         for part, prefix in self._parts:
             for name, succeeded in (await part.look()).items():

@@ -58,8 +58,8 @@ class Server(ObservabilityMixin, CompositionMixin):
         max_message_size: maximum size of a received message in bytes.
         ttl_ms: milliseconds that clients may cache lists and resources (newest revision only).
         cache_scope: `public` if nothing depends on the caller.
-        tasks: storage of tasks: the path of a database, a `TaskStore` or `TaskOptions`. By default they are kept in
-            memory, or in the database that MCPFACTORY_TASKS_DB names.
+        tasks: storage of tasks: the path of a database, a `TaskStore` or `TaskOptions`. The default is the database
+            in MCPFACTORY_TASKS_DB, or memory without that variable.
         rates: rate limits per client: `{"calls": "600/m"}` (docs/reference/server-api.md, Rates).
         question_timeout: seconds after which a question to a client of a handshake revision is withdrawn; None:
             never.
@@ -144,8 +144,8 @@ class Server(ObservabilityMixin, CompositionMixin):
     ) -> Any:
         """Register a function as a tool: `@server.tool`, `@server.tool("name")` or `@server.tool(title=…)`.
 
-        Return the function unchanged. Parameters become the input schema, the docstring becomes the description (its
-        `Args:` those of the arguments), and the return annotation becomes the output schema. `async def` runs on the
+        Return the function unchanged. Parameters become the input schema, the docstring becomes the description, its
+        `Args:` describe the arguments, and the return annotation becomes the output schema. `async def` runs on the
         event loop, `def` in a worker thread.
 
         Args:
@@ -274,16 +274,16 @@ class Server(ObservabilityMixin, CompositionMixin):
     def completion(self, function: Function) -> Function:
         """Register a function as the completion handler for all prompts and resource templates.
 
-        It is called with `(ref, argument, context)`, or fewer, and returns strings or a `Completion`.
+        The function takes `(ref, argument, context)`, or fewer of these, and returns strings or a `Completion`.
         """
         self.registry.completion = Completer(function)
         self.registry.version += 1
         return function
 
     def lifespan(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the code that runs at startup and shutdown: an async generator function of the server that yields once.
+        """Set the code for startup and shutdown: an async generator function that takes the server and yields once.
 
-        It is entered once per process, and the yielded value is `ctx.state`. As a decorator, it returns the function.
+        It runs once per process, and the yielded value is `ctx.state`. Return the function unchanged.
         """
         self._lifespan = lifespan_manager(function)
         return function
@@ -306,8 +306,8 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Change how the generated tools are listed; connected clients are notified.
 
         Args:
-            mode: `full` lists each tool, `search` three that find, describe and call them; None keeps the current
-                one.
+            mode: `full` lists each tool; `search` lists three tools that find, describe and call all others; None
+                keeps the current mode.
             profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current one.
             dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current one.
 
@@ -447,13 +447,13 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- changes -------------------------------------------------------------------------------------------------
 
     def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
-        """Notify clients, also of servers that mount this one, that a list changed, as add and remove do. Thread-safe."""
+        """Notify clients of this server and its parents that a list changed. Thread-safe."""
         self._publish(KINDS[f"{what}ListChanged"][0], {})
         for whole in tuple(self.wholes):
             whole.update_from(self)
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Notify subscribers, also of servers that mount this one, that a resource changed. Thread-safe."""
+        """Notify subscribers at this server and its parents that a resource changed. Thread-safe."""
         self._publish(UPDATED, {"uri": uri})
         for whole in tuple(self.wholes):
             whole.notify_resource_updated(uri)
@@ -510,10 +510,10 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:
-        """Run the server's lifespan and those of its parts in this process; transports enter this once.
+        """Run the lifespans of the server and its mounted servers in this process; transports enter this once.
 
         Args:
-            alone: False for a part: the whole then waits until all parts have listed their items.
+            alone: False for a mounted server: its parent waits until all mounted servers have listed their items.
 
         Raises:
             CatalogError: the environment selects an unknown mode, profile or dialect.

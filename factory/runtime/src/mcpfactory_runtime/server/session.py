@@ -61,7 +61,7 @@ class Session:
     # -- incoming messages ---------------------------------------------------------------------------------------
 
     def feed(self, data: bytes | Oversize) -> None:
-        """Handle one message, or the notice that one exceeded the size limit."""
+        """Handle one message, or the notice of a message above the size limit."""
         self.handle(self.receive(data))
 
     def receive(self, data: bytes | Oversize) -> Event:
@@ -116,7 +116,7 @@ class Session:
                 self.start_task(call, outcome)
 
     def start_task(self, call: Call, outcome: Awaitable[Json]) -> None:
-        """Answer a request once its outcome is known. From Python 3.12, a handler that never waits ends here."""
+        """Answer a request once its outcome is known: at once if the handler never waits (from Python 3.12)."""
         work = self._finish(call, outcome)
         if sys.version_info >= (3, 12):
             task = asyncio.Task(work, loop=self._loop, eager_start=True)
@@ -140,14 +140,14 @@ class Session:
         try:
             answer: Json | McpError = await answer_or_error(call, outcome)
         except asyncio.CancelledError:
-            if self.connection.in_flight.get(call.id) is not call:  # the client canceled it, so it gets no response
+            if self.connection.in_flight.get(call.id) is not call:  # canceled by the client, which gets no response
                 raise
             answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
-        except GeneratorExit:  # raised by what the handler awaited; it closes the coroutines in between
+        except GeneratorExit:  # an awaitable of the handler raised it, which closes the coroutines in between
             log.error("%s failed: GeneratorExit", call.method)
             answer = McpError(INTERNAL_ERROR, "Internal error")
         finally:
-            # A callback of the task would cost an iteration of the event loop for each call.
+            # Here, because a callback of the task would cost one event loop iteration per call.
             self._tasks.pop(call, None)
         if self.connection.in_flight.get(call.id) is call:
             self.reply(call, answer)
@@ -201,11 +201,11 @@ class Session:
         return self
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification by its name in the request's revision (None: the handshake revision)."""
+        """Send a notification under its name in the given revision (None: the session's handshake revision)."""
         self._send(jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params)))
 
     def _wire(self, method: str, revision: Revision | None) -> str:
-        """Return the name of a method in a revision (None: the handshake revision)."""
+        """Return the name of a method in a revision (None: the session's handshake revision)."""
         if revision is None:
             peer = self.connection.peer
             return method if peer is None else peer.revision.wire(method)
@@ -220,7 +220,7 @@ class Session:
         return await self.ask(method, params, self._send)
 
     async def ask(self, method: str, params: Json, send: Callable[[bytes], None]) -> Json:
-        """Send `request` on the stream that `send` writes to; cancel it if the caller stops waiting."""
+        """Send a request with `send` and wait for the result; cancel the request if the caller stops waiting."""
         request_id, data = self.connection.request(method, params)
         future = self._waiting[request_id] = self._loop.create_future()
         send(data)
@@ -231,7 +231,7 @@ class Session:
             return result
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if task is not None and task.cancelling():  # by the call or a timeout, not by the end of the session
+            if task is not None and task.cancelling():  # canceled by the call or a timeout, not by session end
                 self._withdraw(request_id, "no longer needed")
             raise
         except TimeoutError:
@@ -263,7 +263,7 @@ class Session:
     # -- shutdown ------------------------------------------------------------------------------------------------
 
     def refuse_requests(self, *, questions: bool = False) -> None:
-        """Refuse new requests at shutdown; fail open questions to the client unless `questions` is True."""
+        """Refuse new requests at shutdown; abort pending questions to the client unless `questions` is True."""
         self.connection.limit = 0
         if not questions:
             for future in self._waiting.values():
@@ -312,7 +312,7 @@ class BatchReply:
 
 
 async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpError:
-    """Return the outcome of a call, with any failure as an error that can be sent."""
+    """Return the outcome of a call; convert any failure to an error that can be sent."""
     try:
         return await outcome
     except McpError as error:

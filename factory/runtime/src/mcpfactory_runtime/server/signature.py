@@ -1,6 +1,6 @@
-"""Conversion of a handler's signature to a JSON Schema of its arguments, and a validator.
+"""Conversion of a handler's signature to a JSON Schema and a validator of its arguments.
 
-Built-in types need no pydantic (`schemas.annotations`). If one annotation does, `schemas.models` converts them all.
+Built-in types need no pydantic (`schemas.annotations`). If one annotation needs it, `schemas.models` converts them all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Handler = Callable[..., Any]
 
 
 class InjectedParameter:
-    """Base class of values that the server passes by annotation, not from the call's arguments: `Context`."""
+    """Base class of types such as `Context`: the server passes their values to parameters with that annotation."""
 
     __slots__ = ()
 
@@ -150,7 +150,7 @@ def _description(annotation: Any) -> str:
 
 
 def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
-    """Return the names of all parameters but the Context, and the name of that one, or None without it."""
+    """Return the names of all parameters except the Context parameter, and the name of that parameter or None."""
     hints = resolved_hints(handler)
     names = list(inspect.signature(handler).parameters)
     context = next((name for name in names if takes_context(hints.get(name))), None)
@@ -275,7 +275,7 @@ def _plain(annotation: Any, default: Any) -> tuple[Json, Json] | None:
 
 
 def _finish(schema: Json, parameters: dict[str, tuple[Any, Any, bool]]) -> None:
-    """Add required names and plain defaults, and allow nothing else."""
+    """Add required names and plain defaults to the schema, and forbid additional properties."""
     schema["required"] = [name for name, (_, _, required) in parameters.items() if required]
     if not schema["required"]:
         del schema["required"]
@@ -289,7 +289,7 @@ _OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|pa
 
 
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
-    """Refuse defaults of the wrong type or outside the choices; those that break constraints may mean "not given"."""
+    """Refuse defaults of the wrong type or outside the choices; one that breaks constraints may mean "not given"."""
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):
         name, kind = problem["loc"][0] if problem["loc"] else "", problem["type"]
@@ -342,7 +342,7 @@ _ARGUMENT: Final = re.compile(r"^\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?\s*:\s*(?P
 
 
 def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
-    """Return the description without sections on arguments, results and errors, and the text of each argument."""
+    """Return the text without sections on arguments, results and errors, and the description of each argument."""
     if not docstring:
         return "", {}
     description: list[str] = []

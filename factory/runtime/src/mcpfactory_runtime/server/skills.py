@@ -2,11 +2,11 @@
 
 The server reads a skill's directory on each request, so the next response has the new digest of a changed file.
 SKILL.md is listed among the resources; the skill's template reads the other files. The server opens only names
-that it found by walking the directory, so no URI can escape it. It refuses links and skips names that begin with
-a dot.
+that it found by walking the directory, so no URI can escape the directory. It refuses links and skips names that
+begin with a dot.
 
 Hosts compare the published front matter with the result of their YAML parser. Therefore a value is either
-read as every YAML parser would read it, or refused. Supported are lines `key: value`, and one level of them below a
+read as every YAML parser would read it, or refused. Supported are lines `key: value`, and one nested level below a
 key (`metadata:`). Values are plain, quoted or block (`|`, `>`) strings, plain numbers, true, false and null.
 Everything else is refused, including values that YAML 1.1 and 1.2 read differently (yes, 012, 1:30, 2024-01-01 …).
 """
@@ -57,7 +57,7 @@ def read_frontmatter(text: str) -> dict[str, Any]:
     """Return the front matter at the beginning of a text, as a JSON object.
 
     Raises:
-        FrontmatterError: it is missing or invalid.
+        FrontmatterError: the front matter is missing or invalid.
     """
     found = _BLOCK.match(text)
     if found is None:
@@ -172,11 +172,11 @@ def _folded(lines: list[str]) -> str:
     return text
 
 
-MAX_FILES: Final = 512  # files that every host must accept (ext-skills, Limits)
-MAX_SIZE: Final = 16 * 1024 * 1024  # bytes, likewise
+MAX_FILES: Final = 512  # maximum number of files that every host must accept (ext-skills, Limits)
+MAX_SIZE: Final = 16 * 1024 * 1024  # bytes; maximum total size that every host must accept
 _MAIN: Final = "SKILL.md"
 _NAME: Final = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")  # agentskills.io, name
-_DESCRIPTION: Final = 1024
+_DESCRIPTION: Final = 1024  # characters; maximum of the description
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=-]+")
 _SAFE: Final = "/!$&'()*+,;=:@"  # RFC 3986 §3.3, path
 _DIRECTORY: Final = "inode/directory"
@@ -195,7 +195,7 @@ class _SkillFile:
 
 
 class Skill:
-    """One published directory of a skill.
+    """A published skill directory.
 
     Args:
         folder: the skill's directory.
@@ -251,7 +251,7 @@ class Skill:
         """Return the files by their path within the skill, SKILL.md first; read only changed files again.
 
         Raises:
-            SkillError: there are too many, they are too large, or one is a link.
+            SkillError: there are too many files, they are too large, or a file is a link.
         """
         found: dict[str, _SkillFile] = {}
         total = 0

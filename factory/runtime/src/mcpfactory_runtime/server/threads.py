@@ -15,15 +15,15 @@ from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
-MAX_THREADS: Final = 40  # threads, the default of AnyIO and Starlette; further calls wait
+MAX_THREADS: Final = 40  # maximum, as in AnyIO and Starlette; further calls wait
 
 
 def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio.Future[Any]:
     """Call a handler in a worker thread, with a copy of the current context variables.
 
     Returns:
-        The future of its result. If you cancel it before the handler has started, the handler never runs. Otherwise
-            it runs to its end, and its result is dropped.
+        The future of its result. If you cancel it before the handler has started, the handler never runs. If you
+            cancel it later, the handler runs to its end, and the result is dropped.
 
     Raises:
         RuntimeError: no thread exists or can be started; the call is not made.

@@ -1,4 +1,4 @@
-"""Transformation of a tool: other names and texts, fixed or hidden arguments, and a mapped result.
+"""Transformation of a tool: other names and descriptions, fixed or hidden arguments, and a mapped result.
 
 The options are those of `[tools.NAME]` in `mcpfactory.toml` (docs/reference/generated-server.md, Decisions about tools).
 """
@@ -39,8 +39,8 @@ class ArgumentTransform(TypedDict, total=False):
         rename: the new name.
         description: the new description.
         default: the value used if a caller omits the argument, which is then optional.
-        hide: callers neither see nor send it; a required one needs a default.
-        fix: the value that is always used; callers neither see nor send it.
+        hide: True if callers neither see nor send the argument; a required argument then needs a default.
+        fix: the fixed value; callers neither see nor send the argument.
     """
 
     rename: str
@@ -79,9 +79,9 @@ def transformed_tool(
         rename: the new name; "" keeps it.
         title: the display name.
         description: the description for the model.
-        arguments: changes by argument name of the inner tool.
-        result: maps the inner tool's answer (a value, or text without structured content) to the new tool's answer;
-            its annotation gives the output schema. Failures are passed on unchanged.
+        arguments: argument name of the inner tool → changes.
+        result: function that maps the inner tool's answer (a value, or text without structured content) to the new
+            tool's answer; its return annotation becomes the output schema. Failures are passed on unchanged.
 
     Raises:
         TypeError: an unknown option, or `result` is not a function of one value.
@@ -138,7 +138,7 @@ class _Handler:
 
 
 def _returned(tool: Tool, result: Json) -> Any:
-    """Return a tool's answer: its structured content, unwrapped if it is not an object; otherwise its text."""
+    """Return a tool's structured content without the `result` wrapper, or its text without structured content."""
     value = result.get("structuredContent")
     if value is None:
         return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")
@@ -147,7 +147,7 @@ def _returned(tool: Tool, result: Json) -> Any:
 
 
 def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> tuple[Json, Json]:
-    """Return the schema for callers, and the names of the inner tool's visible arguments → their names for callers."""
+    """Return the schema for callers, and a map: the inner tool's name of a visible argument → its name for callers."""
     properties, required = properties_of(schema), required_of(schema)
     _check_changes(tool, schema, changes)
     seen: Json = {}
@@ -192,7 +192,7 @@ def _check_changes(tool: str, schema: Json, changes: Mapping[str, ArgumentTransf
                 _check_value(tool, schema, name, change[key])
     unseen = any(change.keys() & {"rename", "hide", "fix"} for change in changes.values())
     if unseen and (naming := [key for key in _NAMING if key in schema]):
-        hint = "hint: change texts and defaults only, or write a tool that calls it with ctx.call"
+        hint = "hint: change only descriptions and defaults, or write a tool that calls this tool with ctx.call"
         raise ValueError(f"tool {tool}: its schema also names arguments in {', '.join(naming)}\n{hint}")
 
 

@@ -73,7 +73,7 @@ class UriTemplate:
         """Return True if a value, used as a path, would escape a directory; variables in `exempt` are not checked.
 
         Unsafe are a NUL, a segment `..`, an absolute path, and any slash or backslash in a variable of one segment
-        (`{name}`, which matches only escaped ones).
+        (`{name}` matches a slash only in escaped form).
         """
         return any(_escapes(value, one=name in self._segments) for name, value in values.items() if name not in exempt)
 

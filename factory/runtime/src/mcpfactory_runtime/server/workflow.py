@@ -17,14 +17,14 @@ class _Each:
 
 
 EACH: Final = _Each()
-"""In a path: every item of a list, or every member of an object."""
+"""Step of a path that selects every item of a list, or every member of an object."""
 
 
 async def step(ctx: Context, tool: str, /, **arguments: Any) -> Any:
     """Call a tool of this server and return its answer, unwrapped. Arguments that are UNSET are left out.
 
     Raises:
-        ToolError: the tool failed; the message begins with its name.
+        ToolError: the tool failed; the message begins with the tool's name.
     """
     try:
         answer = await ctx.call(tool, **_given(arguments))

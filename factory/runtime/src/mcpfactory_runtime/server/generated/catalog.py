@@ -1,10 +1,10 @@
 """Selection and presentation of a server's generated tools: full list or search, by profile and dialect.
 
-A *profile* is a named selection of tools: `full`, `read-only` (tools that only read), and those that the manifest
-defines. A *mode* is the form of the list: `full` lists each tool, `search` lists three tools that find, describe and
-call them. A *dialect* is the form of their names and schemas, for clients with limits (`dialects`). All are chosen by
-the manifest, by MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and
-`--dialect`; the last of these wins.
+A *profile* is a named selection of tools: `full`, `read-only`, or a profile of the manifest. A *mode* is the form of
+the list: `full` lists each tool, `search` lists three tools that find, describe and call all others. A *dialect* is
+the form of tool names and schemas for clients with limits (`dialects`). The manifest sets all three. The variables
+MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT override the manifest. The options `--mode`, `--profile` and
+`--dialect` override the variables.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Catalog:
         self._registry.version += 1
 
     def _in_dialect(self, rows: dict[str, GeneratedTool]) -> dict[str, GeneratedTool]:
-        """Return the rows adapted to the dialect, by their names in it."""
+        """Return the rows adapted to the dialect, by the tools' names in the dialect."""
         if self.dialect == DIALECTS[0]:
             return rows
         from mcpfactory_runtime.schemas.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
@@ -135,7 +135,7 @@ class Catalog:
         }
 
     def adapt_listed(self, wires: dict[str, Json]) -> dict[str, Json]:
-        """Return the listed tools by name; hand-written ones are converted to the dialect and keep their names."""
+        """Return the listed tools by name; hand-written tools are adapted to the dialect, but keep their names."""
         if self.dialect == DIALECTS[0]:
             return wires
         from mcpfactory_runtime.schemas.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
@@ -148,7 +148,7 @@ class Catalog:
         }
 
     def _offers(self, tool: Tool) -> bool:
-        """Return True if the `read-only` profile includes a tool: a listed generated one, or one that only reads."""
+        """Return True if the `read-only` profile includes a tool: a listed generated tool, or a read-only tool."""
         return tool.name in self._listed or _reads(tool)
 
     def _includes(self, row: GeneratedTool) -> bool:

@@ -21,12 +21,11 @@ Therefore:
    response, and a note lists the missing parts. A null that the schema does not permit is left out without a note,
    since an absent member means the same. A string that contains the number or the boolean required by the schema (all
    values of XML are strings) is converted, unless digits would be lost.
-3. If that is not enough, because a required member is missing, the result is an error that reports that the call was
-   carried out.
+3. If a required member is missing, the result is an error. Its text reports that the call was carried out.
 4. Missing content, or content that is not JSON, becomes the empty object.
 
-Output schemas are generated in a plain form (`mcpfactory_codegen.describe.schemas`): `type`, `properties`,
-`required`, `items`, `additionalProperties`, `enum`; other keywords are ignored here.
+Generated output schemas (`mcpfactory_codegen.describe.schemas`) use only `type`, `properties`, `required`, `items`,
+`additionalProperties` and `enum`. Other keywords are ignored here.
 """
 
 from __future__ import annotations
@@ -181,7 +180,7 @@ Before = Callable[["ToolCall"], Awaitable[None] | None]
 After = Callable[["ToolCall", "ToolResult"], "Awaitable[ToolResult | None] | ToolResult | None"]
 Hook = TypeVar("Hook", bound=Callable[..., Any])
 
-_CONTEXT: Final = " context"  # with a space, which names of arguments never have
+_CONTEXT: Final = " context"  # the space prevents a collision with an argument's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +249,7 @@ def _checked(names: tuple[str, ...], known: Container[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-_DIGITS: Final = 17  # digits of a fraction; programs write no more for a number of IEEE 754, binary64
+_DIGITS: Final = 17  # digits; maximum of a fractional number, because binary64 (IEEE 754) needs no more
 _REMOVED: Final = object()
 
 
@@ -299,9 +298,9 @@ def _note(text: str) -> Json:
 
 
 def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: list[str]) -> Any:
-    """Return the value without nonconforming parts, or `_REMOVED`.
+    """Return the value without nonconforming parts, or `_REMOVED` if the value itself does not conform.
 
-    Add the places of removed parts to `missing`, and those of required members to `absent`, outer ones first.
+    Add the paths of removed parts to `missing`, and the paths of missing required members to `absent`, outermost first.
     """
     if not isinstance(schema, Mapping):
         return value
@@ -320,7 +319,7 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: 
 
 
 def _scalar_from_text(text: str) -> Any:
-    """Return the number or boolean that a text is in JSON; the text itself if it is neither, or digits would be lost."""
+    """Parse a text as a JSON number or boolean; return the text if it is neither, or digits would be lost."""
     found = number_from_text(text)
     if found is text:
         return boolean_from_text(text)

@@ -1,15 +1,15 @@
 """Search index that ranks tools by their fit to a question. Pure Python without a model.
 
 Indexing a thousand tools takes a few tenths of a second. The ranking is BM25F (Robertson and Zaragoza, 2009, section
-3.4): a word counts more in a name than in a description, and less the more tools have it. Additions for APIs:
+3.4): a word counts more in a name than in a description, and less if many tools have it. Additions for APIs:
 
-- words with a related meaning count as well: those of a general table (`search_words`; distant ones only if no
-  near one matches), those that the API's own descriptions use for a resource, two words written as one, and
-  misspelled words;
-- tools that match more of the question's words win over those that repeat one of them, and so do tools whose name and
-  path have no further words (`list_invoices` over `list_invoice_lines`);
-- a question about reading prefers tools that read, one about writing prefers the method that its verb suggests, and
-  one about several things prefers tools that list;
+- related words count as well: words of a general table (`search_words`; distant relations only if no near one
+  matches), words that the API's own descriptions use for a resource, two words written as one, and misspelled
+  words;
+- tools that match more words of the question outrank tools that repeat one word; tools whose name and path have no
+  further words outrank the rest (`list_invoices` over `list_invoice_lines`);
+- a question about reading prefers tools that read; a question about writing prefers the method that its verb suggests;
+  a question about several things prefers tools that return lists;
 - operations that differ only in their method or version appear once among the first results.
 """
 
@@ -48,17 +48,17 @@ _ONE: Final = frozenset({"get", "read"})  # verbs of tools that return one item
 _OLD: Final = re.compile(r"deprecated|legacy", re.IGNORECASE)
 
 # Limits on the indexed data of one tool, so that long schemas do not slow down the index.
-_DESCRIPTION: Final = 500  # characters of the description
-_DETAILS: Final = 20  # descriptions of arguments
-_DETAIL: Final = 120  # characters of each
-_NAMES: Final = 60  # names of arguments
-_VALUES: Final = 80  # values of enumerations
-_VALUE: Final = 40  # characters of a value; longer ones are skipped
-_DEPTH: Final = 4  # levels of nested schemas
+_DESCRIPTION: Final = 500  # characters; maximum of the description
+_DETAILS: Final = 20  # maximum number of argument descriptions
+_DETAIL: Final = 120  # characters; maximum of each argument description
+_NAMES: Final = 60  # maximum number of argument names
+_VALUES: Final = 80  # maximum number of enum values
+_VALUE: Final = 40  # characters; enum values of this length or more are skipped
+_DEPTH: Final = 4  # maximum nesting level of schemas
 
-_SUPPORT: Final = 0.5  # minimum fraction of a word's tools that share a subject
-_LIFT: Final = 3.0  # minimum frequency of the subject among them, relative to all tools
-_COMMON: Final = 0.2  # maximum fraction of all tools that have the word; more common words mean nothing specific
+_SUPPORT: Final = 0.5  # minimum fraction of the word's tools that have the subject in their name or path
+_LIFT: Final = 3.0  # minimum ratio of the subject's frequency among those tools to its frequency among all tools
+_COMMON: Final = 0.2  # maximum fraction of all tools that have the word; more common words are not specific
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class RankingWeights:
         synonym: weight of a synonym if no name or path has the word itself.
         known_synonym: weight of a synonym if some name or path has the word itself.
         association: weight of a related word if no name or path has the word or a synonym.
-        learned: weight of a word that descriptions use together with the word.
+        learned: weight of a subject of the tools whose descriptions have the word.
         compound: weight of two words that are written as one.
         misspelt: weight of a word that differs by one or two letters.
         verb: weight of the verb with which a question begins.
@@ -81,8 +81,8 @@ class RankingWeights:
         fit: influence of the fraction of a tool's name and path that the question matches.
         method: factor for a tool whose method the question suggests.
         other_method: factor for a tool with another method.
-        amount: factor for a tool that returns a list if the question asks for several things, or one thing if for one.
-        leaf: factor for a tool whose last resource the question names.
+        amount: factor for a tool that returns as many things as the question asks for: one, or a list.
+        leaf: factor for a tool if the question names the last resource of its path.
         deprecated: factor for a deprecated tool.
     """
 
@@ -199,11 +199,10 @@ class _Traits:
     Attributes:
         core: the words of its name and path.
         leaf: the words of the last resource of its path.
-        methods: methods of its operation, or those that its name suggests if everything is a POST.
+        methods: GET if it only reads; otherwise its operation's method, or the methods that its name suggests.
         lists: True if it returns several things.
         deprecated: True if it is deprecated.
-        twin: number of the first tool that does the same with another method or in another version, else its own
-            number.
+        twin: index of the first tool with the same description and the same path apart from the version.
     """
 
     core: frozenset[str]
@@ -222,7 +221,7 @@ class SearchIndex:
         self._traits: list[_Traits] = []
         self._postings: dict[str, dict[int, float]] = {}
         self._cores: Counter[str] = Counter()  # how many tools have a word in name or path
-        self._heads: Counter[str] = Counter()  # how many have it in name, title or last resource
+        self._heads: Counter[str] = Counter()  # how many tools have a word in name, title or last resource
         twins: dict[tuple[str, str], int] = {}
         for number, entry in enumerate(entries):
             name = _without_method(identifier_words(entry.name))
@@ -327,7 +326,7 @@ class SearchIndex:
     def _learned(self, word: str) -> dict[str, float]:
         """Return the subjects of a word that appears in descriptions but not in names.
 
-        These are words in the names or paths of most tools that have the word, and of few others.
+        A subject is a word in the names or paths of most tools that have the given word, and of few other tools.
         """
         having = self._postings[word]
         if word in self._cores or not 2 <= len(having) <= _COMMON * len(self._traits):
@@ -421,7 +420,7 @@ class _Hits:
 
 
 def _gain(value: float, before: float, again: float) -> float:
-    """Return the value of a match: its increase over an earlier match in full, the rest multiplied by `again`."""
+    """Return the value of a match: the increase over an earlier match, plus `again` times the rest."""
     return max(value - before, 0.0) * (1 - again) + value * again
 
 
@@ -479,12 +478,12 @@ def _name_words(name: str) -> tuple[str, ...]:
 
 
 _SHORTEST: Final = 5  # letters; shorter words have too many neighbors
-_LONGEST: Final = 24
-_LONG: Final = 8  # letters of a word that may have two errors
+_LONGEST: Final = 24  # letters; longer words are not corrected
+_LONG: Final = 8  # letters; words of at least this length may have two errors
 
 
 def _is_near(one: str, other: str, most: int) -> bool:
-    """Return True if at most `most` letters were omitted, inserted, changed or swapped with the next."""
+    """Return True if the words differ by at most `most` omitted, inserted, changed or swapped letters."""
     before: list[int] = []
     last = list(range(len(other) + 1))
     for row, left in enumerate(one, 1):

@@ -1,6 +1,6 @@
 """Search mode: three tools that represent a whole API.
 
-`search_tools` finds tools for a question, `describe_tools` shows their schemas, `call_tool` calls one. A call
+`search_tools` finds tools for a question, `describe_tools` shows their schemas, `call_tool` calls a tool. A call
 behaves as without search mode: the called tool checks its arguments, requires its scopes, and returns its result.
 `transports/http/authentication.py` finds the scopes with `Tool.resolve_target`. The index is built at the first search.
 
@@ -38,19 +38,19 @@ if TYPE_CHECKING:
 
 
 CALLS: Final = "mcpfactory/calls"
-"""Key in `_meta` that marks the tool that calls others, for programs that want to call a tool by its name."""
+"""Key in `_meta` of the tool that calls other tools; programs find that tool by this key."""
 
 _DEFAULT_COUNT: Final = 8  # default number of tools in a search result
 _MAX_COUNT: Final = 50
-_NAMED: Final = 10  # further tools that a search result lists by name only
-_OPTIONAL: Final = 3  # optional arguments to name; if there are more, only their number appears
+_NAMED: Final = 10  # maximum number of further tools that a search result lists by name only
+_OPTIONAL: Final = 3  # maximum number of optional arguments to name; a longer list shows only its length
 _MAX_DESCRIBED: Final = 10
-_DESCRIPTION_SIZE: Final = 40_000  # characters of complete descriptions in one response
-_OUTLINES_SIZE: Final = 12_000  # characters of one response with outlines
+_DESCRIPTION_SIZE: Final = 40_000  # characters; maximum of complete descriptions in one response
+_OUTLINES_SIZE: Final = 12_000  # characters; maximum of outlines in one response
 _OUTLINE_SIZE: Final = 4_000  # bytes; a larger tool is shown in outline
-_LINE_SIZE: Final = 240  # characters for one found tool
-_ABOUT_SIZE: Final = 120  # characters of the description of a tool without a title
-_GROUPS_SIZE: Final = 400  # characters for the names of groups
+_LINE_SIZE: Final = 240  # characters; maximum of one line of a search result
+_ABOUT_SIZE: Final = 120  # characters; maximum of the description that replaces a missing title
+_GROUPS_SIZE: Final = 400  # characters; maximum of the list of groups
 
 
 def search_mode(rows: Mapping[str, GeneratedTool], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
@@ -258,7 +258,7 @@ _READS: Final[Json] = {"readOnlyHint": True, "openWorldHint": False}
 
 
 def _free_names(taken: Container[str]) -> tuple[str, str, str]:
-    """Return names of the three tools that are not taken, all with the same infix."""
+    """Return free names for the three tools, all with the same infix."""
     for number in count():
         middle = ("", "api_", "server_")[number] if number < 3 else f"api{number}_"
         names = (f"search_{middle}tools", f"describe_{middle}tools", f"call_{middle}tool")
@@ -313,11 +313,11 @@ def _shortened(text: str, limit: int) -> str:
 
 
 _STEPS: Final = ((240, 3), (120, 2), (80, 1), (40, 0))
-"""Steps of truncation: characters of each description, and levels of optional arguments."""
+"""Steps of truncation, as (maximum characters per description, maximum levels of optional arguments)."""
 
-_DEEPEST: Final = 8  # levels of arguments, also of required ones
-_PARTS: Final = 200  # nested schemas of one tool, because a recursive schema has no end
-_VALUES: Final = 12  # values of an enumeration to show
+_DEEPEST: Final = 8  # maximum levels of arguments, required ones included
+_PARTS: Final = 200  # maximum number of nested schemas per tool, because a recursive schema has no end
+_VALUES: Final = 12  # maximum number of enum values to show
 _KEPT: Final = ("type", "format", "const", "default", "minimum", "maximum", "pattern", "additionalProperties")
 
 

@@ -2,8 +2,8 @@
 
 This module covers questions in general, independent of the available tools.
 
-Its tables are in `search_words.txt`. Add a row only if it helps in many APIs. The index learns names that a single API
-uses from the API's own descriptions. The notation of a row of `[relations]`:
+Its tables are in `search_words.txt`. Add a row only if it helps in many APIs. For the names of a single API, the index
+learns relations from that API's descriptions. The notation of a row of `[relations]`:
 
 - `a b c`: each word may mean any other.
 - `a b > c d`: a or b in a question may mean the API terms c or d, but c does not mean a.
@@ -38,7 +38,7 @@ _SECTIONS: Final = _sections()
 
 
 def _rows(table: str, sign: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the rows of a table, divided at a sign."""
+    """Yield the rows of a table, each split at the first `sign`."""
     return (row.partition(sign) for row in _SECTIONS[table])
 
 
@@ -46,11 +46,11 @@ STOP_WORDS: Final = frozenset(" ".join(_SECTIONS["stop-words"]).split())
 METHODS: Final[dict[str, frozenset[str]]] = {
     word: frozenset(methods.split()) for methods, _, words in _rows("methods", ":") for word in words.split()
 }
-"""Words of a question → methods of the operations that it is probably about."""
+"""Word of a question → HTTP methods of the operations that the question probably means."""
 PHRASES: Final[dict[str, str]] = {
     phrase.strip(): meant.strip() for phrases, _, meant in _rows("phrases", ">") for phrase in phrases.split("|")
 }
-"""Phrases that mean something else than their words → the words for their meaning."""
+"""Phrase with another meaning than its words → words for that meaning."""
 
 SELF: Final = "me"
 """Represents the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""
@@ -114,7 +114,7 @@ def stem(word: str) -> str:
 
 _MINE: Final = re.compile(r"\b(?:my|mine|myself|i am|i have|i get|am i)\b")
 _PHRASE: Final = re.compile(r"\b(?:" + "|".join(sorted(map(re.escape, PHRASES), key=len, reverse=True)) + r")\b")
-_OPTION: Final = "\1"  # separates the possible words of a phrase, and precedes the first
+_OPTION: Final = "\1"  # precedes each possible word of a phrase
 _LEAD: Final = re.compile(
     r"^(?:(?:how (?:can|do|to|could|should|would)(?: i)?|how i can|i (?:want|need|would like|have|like|wish)(?: to)?|please|can you|could you"
     r"|help me|let me|to|that|must) )+"
@@ -141,11 +141,11 @@ _ASIDES: Final = {
     )
     for word in words.split()
 }
-"""Words that begin a less important part of a question → the `Term.distance` of that part."""
+"""Word that begins a less important part of a question → `Term.distance` of that part."""
 
-_ASKER: Final = 3  # `Term.distance` of the users for whom a question asks with "who"
+_ASKER: Final = 3  # `Term.distance` of "user" and "member", which a question with "who" implies
 _ASKERS: Final = frozenset({"who", "whose", "whom"})
-_FIRST_WORDS: Final = 3  # number of words among which the verb must be
+_FIRST_WORDS: Final = 3  # number of words at the beginning of a question in which the verb is searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class SearchQuestion:
 
     Attributes:
         terms: its subjects.
-        methods: methods of the operations that it suggests; empty if no verb suggests any.
+        methods: HTTP methods that its verb suggests; empty without such a verb.
         many: True if it asks for several things rather than for one.
     """
 

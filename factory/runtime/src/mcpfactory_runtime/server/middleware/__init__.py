@@ -1,6 +1,6 @@
 """Middleware around every client request and every tool call, with ready-made middleware for common needs.
 
-`layers` defines a middleware and composes the functions of a server; `builtin` has the middleware of this package.
+`layers` has the base class of middleware and the stack of a server; `builtin` has the ready-made middleware.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Logging(Middleware):
 
     Args:
         logger: default: `mcpfactory_runtime.requests`.
-        arguments: also log the arguments of tools. They may contain private data.
+        arguments: True also logs the arguments of tools, which may contain private data.
         clock: returns seconds.
     """
 
@@ -94,7 +94,7 @@ Words = str | Callable[[Exception], str]
 class ErrorShaping(Middleware):
     """Middleware that sets the model's message per exception: `ErrorShaping({KeyError: "Unknown note.", OSError: str})`.
 
-    Without it, the model gets a generic message and the log the exception, because its text may contain secrets.
+    Without it, the model gets a generic message, and the exception is only logged: its text may contain secrets.
 
     Args:
         words: exception type → text, or a function that builds the text from the exception. The first match wins.
@@ -107,7 +107,7 @@ class ErrorShaping(Middleware):
         """Call a tool.
 
         Raises:
-            ToolError: the tool raised one of the exceptions; it has the text for that exception.
+            ToolError: the tool raised one of the exceptions; the message is the text for that exception.
         """
         try:
             return await call_next(call)
@@ -119,7 +119,7 @@ class ErrorShaping(Middleware):
 
 
 _Key = tuple[str, str, bool, bytes]
-"""Cache key of a result: tool, principal, True if code reads it, arguments."""
+"""Cache key of a result: tool, principal, `READ_BY_CODE`, arguments as JSON."""
 
 
 class Caching(Middleware):
@@ -128,8 +128,8 @@ class Caching(Middleware):
     Args:
         seconds: lifetime of a result.
         tools: names; default: tools annotated as read-only.
-        shared: one cache for all; otherwise each principal has separate results, and without authorization all share
-            them.
+        shared: True shares results between all principals; False keeps each principal's results separate. Callers
+            without authorization always share results.
         limit: maximum number of cached results; the least recently used one is evicted.
         clock: returns seconds.
     """
@@ -191,13 +191,13 @@ def _ordered(value: Any) -> Any:
 
 
 class RateLimit(Middleware):
-    """Middleware that refuses tool calls above a rate, with the time to wait.
+    """Middleware that refuses tool calls above a rate; the error has the time to wait.
 
     `Server(rates=…)` limits all calls together.
 
     Args:
         rates: tool → rate (`5/m`) per client and process; "" is the rate of each tool that is not listed.
-        by: identifies a client; default: the principal of the access token, else session, else address.
+        by: returns a client's identity; default: the principal of the access token, else session, else address.
         clock: returns seconds.
 
     Raises:
@@ -216,7 +216,7 @@ class RateLimit(Middleware):
         self._by = by or _client
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Call a tool, or refuse.
+        """Call a tool, or refuse the call.
 
         Raises:
             ToolError: the client exceeds the rate.
@@ -236,7 +236,7 @@ def _client(context: Context) -> str:
     return str(context.principal or context.session_id or context.client_address or "")
 
 
-_NAMED: Final = 5  # cuts listed in the note
+_NAMED: Final = 5  # maximum number of cuts that the note lists
 
 
 class ResponseLimit(Middleware):
@@ -322,7 +322,7 @@ class Retry(Middleware):
 
     Args:
         attempts: maximum number of calls.
-        wait: seconds before the second one.
+        wait: seconds before the second call.
         on: exceptions after which to retry.
         tools: names; default: tools annotated as read-only or idempotent.
         sleep: waits the given number of seconds.

@@ -45,8 +45,8 @@ class ToolRequest:
 
     Attributes:
         name: the tool's name.
-        arguments: the arguments as received. Middleware may change them; they are checked against the tool's schema
-            after the last one.
+        arguments: the arguments as received. Middleware may change them; the tool's schema checks them after all
+            middleware.
         tool: the tool as listed; must not be changed.
         context: the caller, and the reply channel.
     """
@@ -121,7 +121,7 @@ class MiddlewareStack:
         """Add an object with `on_request` or `on_tool`.
 
         Raises:
-            TypeError: it has neither.
+            TypeError: the object has neither method.
         """
         around_request, around_tool = _overridden(middleware, "on_request"), _overridden(middleware, "on_tool")
         if around_request is None and around_tool is None:
@@ -132,7 +132,7 @@ class MiddlewareStack:
             self.add_around_tools((), around_tool)
 
     def add_around_requests(self, methods: Iterable[str], layer: Layer) -> None:
-        """Add a function around the requests of some methods, or of all.
+        """Add a function around requests with the given methods; without methods, around all requests.
 
         Raises:
             TypeError: the function is not an `async def`.
@@ -146,7 +146,7 @@ class MiddlewareStack:
         self.requests = True
 
     def add_around_tools(self, names: Iterable[str], layer: Layer) -> None:
-        """Add a function around some tools, or all.
+        """Add a function around the named tools; without names, around all tools.
 
         Raises:
             TypeError: the function is not an `async def`.
@@ -190,7 +190,7 @@ async def _step(layer: Layer, call_next: Callable[[Any], Awaitable[Json]], subje
     """Call one layer.
 
     Raises:
-        TypeError: it returned no result, usually because `return` is missing.
+        TypeError: the layer returned no result, usually because `return` is missing.
     """
     result = await layer(subject, call_next)
     if not isinstance(result, dict):
@@ -202,7 +202,7 @@ async def _step(layer: Layer, call_next: Callable[[Any], Awaitable[Json]], subje
 
 
 def _overridden(middleware: Any, name: str) -> Layer | None:
-    """Return a method of a middleware, or None if it is missing or that of `Middleware`, which does nothing."""
+    """Return a method of a middleware, or None if the method is missing or inherited from `Middleware`."""
     function = getattr(middleware, name, None)
     if function is None or getattr(type(middleware), name, None) is getattr(Middleware, name):
         return None

@@ -1,7 +1,7 @@
 """One request from arrival to response, and its log lines.
 
-It wraps the dispatcher and is not a middleware. Therefore it also sees requests that are refused before any
-middleware runs, and lists remain available as bytes.
+`ObservedHandler` wraps the dispatcher and is not a middleware. Therefore it also sees requests that are refused before
+any middleware runs, and encoded lists stay cached.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Handle = Callable[["Call", "ReplyChannel"], "Outcome"]
 
-# Seconds, as in the semantic conventions for MCP, like the value of `error.type` below.
+# Histogram bounds in seconds, and a value of `error.type`, both from the semantic conventions for MCP.
 BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 TOOL_ERROR: Final = "tool_error"
 CANCELLED: Final = "cancelled"
@@ -53,7 +53,7 @@ class ObservedRequest:
         message: the message of the JSON-RPC error.
         trace_id: the ID of its trace, in hexadecimal digits; "" without tracing.
         span_id: the ID of its span, likewise.
-        kept: data that observers store from its beginning to its end.
+        kept: data that observers store until the request ends.
     """
 
     __slots__ = (
@@ -114,7 +114,7 @@ class RequestObserver(Protocol):
 
 
 class ObservedHandler:
-    """Wrapper of a function that answers requests, which notifies observers.
+    """Wrapper of a request handler that notifies observers of the beginning and end of each request.
 
     Args:
         handle: the wrapped function.
@@ -174,7 +174,7 @@ class ObservedHandler:
 
 
 def bounded_failure(request: ObservedRequest) -> str:
-    """Return a request's failure with bounded cardinality: codes not of JSON-RPC or MCP become `_OTHER`."""
+    """Return a request's failure with bounded cardinality: codes unknown to JSON-RPC and MCP become `_OTHER`."""
     return request.failure if request.code is None or request.code in CODES else "_OTHER"
 
 
@@ -193,7 +193,7 @@ def _known(params: Json, registered: Any) -> str:
 
 log = logging.getLogger("mcpfactory_runtime.requests")
 
-MAX_VALUE_LENGTH: Final = 128  # characters of a value that a client has chosen
+MAX_VALUE_LENGTH: Final = 128  # characters; maximum of a client's value in logs and spans
 _REQUEST: Final[ContextVar[ObservedRequest | None]] = ContextVar("mcpfactory_request", default=None)
 
 
@@ -201,7 +201,7 @@ class JsonFormatter(logging.Formatter):
     """Formatter of log records as lines of JSON, without the credentials of API calls.
 
     Attributes:
-        one_line: marks the formatter for code that writes to stderr itself: each line must be a JSON object.
+        one_line: tells code that writes to stderr itself that each line must be a JSON object.
     """
 
     one_line = True
@@ -255,7 +255,7 @@ class RequestLines:
 
 
 def install(stream: TextIO | None = None) -> None:
-    """Write all further logs of the process as JSON lines, in place of the existing setup. Idempotent.
+    """Replace the logging setup of the process: each later log record becomes a JSON line. Idempotent.
 
     Args:
         stream: the output; None is stderr.

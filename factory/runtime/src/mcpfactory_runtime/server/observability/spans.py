@@ -36,11 +36,11 @@ _FAILED: Final = 400  # lowest HTTP status that counts as a failure of the API
 
 
 class Telemetry:
-    """Observer that records a span for each client request, with API calls as its children, and its duration.
+    """Observer that records a span and the duration of each client request; API calls are child spans.
 
     Args:
-        tracer_provider: creates spans; None uses that of the program.
-        meter_provider: records durations; None uses that of the program.
+        tracer_provider: creates spans; None uses the program's provider.
+        meter_provider: records durations; None uses the program's provider.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class _Call:
 def _parent(request: ObservedRequest) -> tuple[contexts.Context, list[trace.Link]]:
     """Return the parent context and links of a request's span.
 
-    The parent comes from `_meta`; otherwise it is the HTTP request, which is only linked if `_meta` names a parent.
+    The parent is the trace in `_meta`, with a link to the HTTP request's trace; otherwise the HTTP request's trace.
     """
     meta = request.call.params.get("_meta")
     ambient = contexts.get_current()
@@ -181,7 +181,7 @@ _PATIENCE: Final = 2.0  # seconds to send the remaining data at shutdown
 
 
 def set_up(name: str) -> None:
-    """Export spans and durations by OTLP over HTTP as set by OTEL_… variables, unless the program exports its own.
+    """Export spans and durations by OTLP over HTTP (OTEL_… variables), unless the program has set its own providers.
 
     Args:
         name: the service name if it is missing in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.

@@ -1,1 +1,1 @@
-"""Remote servers, behind a URL or a command, as parts of a local server: their items are listed, and calls forwarded."""
+"""Remote servers (a URL or a command) mounted in a local server, which lists their items and forwards calls."""

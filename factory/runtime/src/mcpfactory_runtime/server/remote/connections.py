@@ -56,7 +56,7 @@ class RemoteExchange:
 
         Raises:
             McpError: the caller cannot answer.
-            InputRequired: the caller must end its request to be asked, and repeat it with the answer.
+            InputRequired: the caller's request must end with the question; the caller repeats it with the answer.
         """
         self._questions += 1
         key = f"{self._questions}.{method}"
@@ -86,7 +86,7 @@ class _Connection:
         return self.client is not None and self.client.lost is None
 
     def forward_log(self, params: Json) -> None:
-        """Forward a log message to the latest call; drop it if calls of several clients make its call unclear."""
+        """Forward a log message to the latest call; drop the message if several clients have calls in progress."""
         if len({id(one.owner) for one in self.exchanges}) == 1:
             level = params.get("level")
             self.exchanges[-1].ctx.log(
@@ -102,10 +102,10 @@ class _Connection:
 class RemoteConnections:
     """The connections to one server.
 
-    The first connection is for lists, and for all calls if the server uses the per-request lifecycle or the caller is
-    the only client of this process. In the handshake lifecycle, a question of the server belongs to a connection, not
-    to a call. Each session over HTTP then has a separate connection with the capabilities of its client. So has each
-    call of a client that can answer questions but has no session.
+    The first connection serves lists. It also serves all calls if the server uses the per-request lifecycle, or the
+    caller is the only client of this process. In the handshake lifecycle, a server's question belongs to a connection,
+    not to a call. Therefore each HTTP session has a separate connection with its client's capabilities. A call without
+    a session also has one, if its client can answer questions.
 
     Args:
         name: the server's name, for errors.

@@ -32,18 +32,18 @@ _NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # codes of all revisions (server/r
 
 
 class RelayNames:
-    """Map of remote names and URIs to local ones: here the identity, which other relays override."""
+    """Map of remote names and URIs to local ones. This base class changes nothing; subclasses override it."""
 
     def name(self, inner: str) -> str:
-        """Return the name of a tool or prompt."""
+        """Return the local name of a tool or prompt."""
         return inner
 
     def uri(self, inner: str) -> str:
-        """Return a URI or URI template."""
+        """Return the local URI or URI template."""
         return inner
 
     def inner_uri(self, uri: str) -> str:
-        """Return the other server's own URI."""
+        """Return the remote server's URI for a local URI."""
         return uri
 
     def content(self, block: Any) -> Any:
@@ -115,7 +115,7 @@ async def relayed_completion(
 
 
 class _ResourceReader:
-    """Handler that reads one URI, or that of a template."""
+    """Handler that reads a fixed URI, or the requested URI of a template."""
 
     def __init__(self, pass_on: PassOn, names: RelayNames, uri: str = "") -> None:
         self._pass_on, self._names, self._uri = pass_on, names, uri
@@ -179,7 +179,7 @@ class _RelayedUris:
         return False
 
 
-_ROUNDS: Final = 20  # rounds of questions in one call
+_ROUNDS: Final = 20  # maximum rounds of questions per call
 _FORWARDED: Final = ("elicitation", "sampling", "roots")  # client capabilities for questions of servers
 
 
@@ -206,7 +206,7 @@ async def forward(
         method: method of the request.
         params: params of the request.
         ctx: context of the caller.
-        plain: converts everything that the server sends.
+        plain: function that converts all data from the server.
         timeout: seconds to wait; None waits until the caller cancels.
 
     Raises:
@@ -229,7 +229,7 @@ async def forward(
 
 
 def forwarded_capabilities(ctx: Context) -> Json:
-    """Return the capabilities of a caller that remote servers may use."""
+    """Return the caller's capabilities that remote servers may use."""
     return {name: value for name, value in ctx.client_capabilities.items() if name in _FORWARDED}
 
 
@@ -253,7 +253,7 @@ def forwarded_question(wanted: Any) -> Question[Any]:
 
 
 def _meta(ctx: Context) -> Json:
-    # For a handshake client, request all levels: `ctx.log` drops those that it does not want.
+    # For a handshake client, request all levels: `ctx.log` drops the levels that the client does not want.
     level = ctx.meta.get(META_LOG_LEVEL) if ctx.revision in MODERN else "debug"
     known = {META_CAPABILITIES: forwarded_capabilities(ctx)} | (
         {META_CLIENT: ctx.client_info} if ctx.client_info else {}
@@ -262,7 +262,7 @@ def _meta(ctx: Context) -> Json:
 
 
 def _trace(ctx: Context) -> Json:
-    """Return the trace for a forwarded call: that of the current span, or without one, that of the client."""
+    """Return the trace fields for a forwarded call, from the current span; without a span, from the client."""
     meta = ctx.meta
     return passed_trace(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
 
@@ -278,7 +278,7 @@ def _progress(ctx: Context, plain: Callable[[Any], Any]) -> Callable[[Json], Any
 
 
 def without_envelope(result: Json) -> Json:
-    """Return a result without the members that belong to its request and its server."""
+    """Return a result without the members of its envelope."""
     bare = {key: value for key, value in result.items() if key not in {"resultType", "_meta", "ttlMs", "cacheScope"}}
     meta = {key: value for key, value in (result.get("_meta") or {}).items() if key != META_SERVER}
     return {**bare, "_meta": meta} if meta else bare

@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE: Final = 1.0  # seconds before the first retry to reach a server; doubled at each retry
-_LONGEST_PAUSE: Final = 60.0
+_LONGEST_PAUSE: Final = 60.0  # seconds; maximum between two retries
 _LIVED: Final = 10.0  # seconds a connection must last before the retry pause is reset
 _PROBE: Final = 60.0  # seconds for a program to start and answer, before the handshake lifecycle is tried
-_LONGEST_NAME: Final = 128  # characters of a tool's name
-# Environment variables that a process inherits: those that programs need, and none that could contain a secret.
+_LONGEST_NAME: Final = 128  # characters; maximum of a tool's name
+# Environment variables that a process inherits: programs need them, and they contain no secrets.
 _INHERITED: Final = (
     *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"),
     *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT"),
@@ -56,20 +56,20 @@ _INHERITED: Final = (
 
 
 class RemoteServer(Server):
-    """A server behind a URL, or one that a command starts on stdio.
+    """A remote server: at a URL, or started by a command on stdio.
 
     >>> server.mount(RemoteServer("https://example.com/mcp", headers={"Authorization": "Bearer …"}), "shop")
 
-    It is connected when the server that contains it starts, and closed when that ends. An unreachable server is
-    retried, and its items are listed once it answers. All features of parts, such as middleware and transformations
-    of tools, work as for local servers.
+    The connection opens when the parent server starts, and closes when the parent ends. An unreachable server is
+    retried, and its items are listed once it answers. All features of mounted servers, such as middleware and tool
+    transformations, work as for local servers.
 
     Args:
         target: a URL, or a program and its arguments.
         name: for errors and the log; defaults to the host or the program.
         headers: headers of every HTTP request to it, such as Authorization. Headers of callers never reach it.
         oauth: obtains the access tokens that it requires (docs/reference/client.md).
-        env: variables of the process, in addition to the few that every program needs. It inherits no others.
+        env: variables of the process, in addition to the few that every program needs. It inherits no other variables.
         cwd: working directory of the process.
         connect_timeout: maximum delay of the local server's start in seconds.
         timeout: seconds to wait for one response; None waits until the caller cancels.
@@ -150,7 +150,7 @@ class RemoteServer(Server):
 
     async def _connected(self, _server: Server) -> AsyncIterator[None]:
         self._settled, self._following = asyncio.Event(), asyncio.Event()
-        self._listing = asyncio.Lock()  # like the events, for this event loop
+        self._listing = asyncio.Lock()  # bound to this event loop, like the events
         self._connections.begin()
         keeping = asyncio.create_task(self._keep_connected())
         try:
@@ -246,7 +246,7 @@ class RemoteServer(Server):
                 self.notify_changed(kind)
 
     def _list(self, kind: str, wires: list[Json]) -> bool:
-        """Register the items of one kind, and keep the objects of unchanged ones; return False if none changed."""
+        """Register the items of one kind; reuse the objects of unchanged items. Return False if no item changed."""
         wanted: dict[str, Json] = {}
         keyed = [(key, wire) for wire in wires if isinstance(key := wire.get(_KINDS[kind][0]), str)]
         repeated = [key for key, wire in keyed if wanted.setdefault(key, wire) is not wire]
@@ -359,7 +359,7 @@ def _first_words(error: Exception) -> str:
     return next(iter(str(error).partition(";")[0].splitlines()), type(error).__name__)
 
 
-# Kind → the key that identifies its items, and the list in change notifications to clients.
+# kind → (key that identifies its items, list named in change notifications)
 _KINDS: Final = {
     "tools": ("name", "tools"),
     "resources": ("uri", "resources"),
@@ -379,7 +379,7 @@ def _explained(error: McpError, name: str) -> McpError:
 
 
 async def _templates(client: Client) -> list[Json]:
-    """Return the templates; a server with resources need not have the method."""
+    """Return the templates, or [] if the server does not have this method."""
     try:
         return await client.list_resource_templates()
     except McpError as error:
@@ -429,19 +429,19 @@ def _connector(
 
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]+")  # in a prefix of names of tools
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]+")  # characters that a prefix of tool names must not have
 _COMMAND: Final = frozenset({"command", "args", "env", "cwd"})
 _ADDRESS: Final = frozenset({"url", "headers"})
 
 
 def remote_servers(source: str | os.PathLike[str] | Mapping[str, Any], **options: Any) -> dict[str, RemoteServer]:
-    """Return the servers of an `mcpServers` file, by names that are valid prefixes.
+    """Return the servers of an `mcpServers` file by name; names become valid prefixes.
 
     >>> for name, part in remote_servers("mcp.json").items():
     ...     server.mount(part, name)
 
-    `${NAME}` and `${NAME:-default}` in its strings are replaced by environment variables. Members for clients only
-    are ignored.
+    `${NAME}` and `${NAME:-default}` in the file's strings are replaced by environment variables. Members that only
+    clients use are ignored.
 
     Args:
         source: the file, or its content: `{"mcpServers": {"books": {"command": "python", "args": ["-m", "books"]}}}`;

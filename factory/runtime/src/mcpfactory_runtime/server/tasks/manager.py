@@ -1,8 +1,8 @@
 """Run tasks, and notify their watchers in both forms of the protocol.
 
-The store has the valid state of a task. Watchers get each version: a handler that waits for answers, a blocked
-`tasks/result`, or a stream of notifications. They get changes by this process at once; the store is polled for changes
-by other processes, and for expiry.
+The store has the authoritative state of a task. Each version goes to watchers: a handler that waits for answers, a
+blocked `tasks/result`, or a stream of notifications. Watchers get changes by this process at once; the store is polled
+for changes by other processes, and for expiry.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def extension_form(task: Task, poll_interval: int) -> Json:
 
 
 def detailed_form(task: Task, poll_interval: int, revision: Revision) -> Json:
-    """Return the `DetailedTask` of the extension: with the questions, the result or the error of its status."""
+    """Return the `DetailedTask` of the extension, with questions, result or error, depending on the status."""
     form = extension_form(task, poll_interval)
     if task.status == "input_required":
         form["inputRequests"] = task.requests
@@ -145,7 +145,7 @@ class TaskOptions:
 
 
 def read_options(given: TaskOptions | TaskStore | str | PathLike[str] | None) -> TaskOptions:
-    """Return the given options, or those for a store or a database path; by default those of the environment."""
+    """Return the given options, or options for a store or a database path (default: MCPFACTORY_TASKS_DB)."""
     if isinstance(given, TaskOptions):
         return given
     if isinstance(given, TaskStore):
@@ -325,7 +325,7 @@ class TaskManager:
         await self.change(task.id, lambda now: now.answered(answers))
 
     async def ask(self, run: TaskRun, requests: Json) -> Json:
-        """Wait for the client's answers to a running task's requests, by key."""
+        """Ask the client the questions of a running task; wait for the answers, and return them by key."""
         with TaskFollower(self, run.id) as follower:
             task = await self.change(run.id, lambda now: now.asked(requests))
             while task is not None and not all(key in task.answers for key in requests):
@@ -382,7 +382,7 @@ class TaskManager:
             watcher(task)
 
     async def _poll_store(self) -> None:
-        """Poll watched tasks for changes by other processes and for expiry, as long as there are any."""
+        """Poll watched tasks for changes by other processes and for expiry, as long as a task is watched."""
         while self._watches:
             await asyncio.sleep(self.options.watch)
             for task_id in tuple(self._watches):

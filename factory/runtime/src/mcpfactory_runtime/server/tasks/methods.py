@@ -54,7 +54,7 @@ class TaskChannel:
     """
 
     private = False
-    subscriptions: set[str] = set()  # noqa: RUF012 - never written: requests of a handler subscribe to nothing
+    subscriptions: set[str] = set()  # noqa: RUF012 - never written: a task cannot subscribe
 
     def __init__(self, persistent: SessionChannel | None, principal: str, task_id: str, allowance: Allowance) -> None:
         self.persistent = persistent
@@ -69,7 +69,7 @@ class TaskChannel:
             self.persistent.notify(method, {**params, "_meta": meta}, revision)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Refuse to send a request: a task asks through its record.
+        """Refuse to send a request: a task stores its questions in its record.
 
         Raises:
             McpError: always.
@@ -105,7 +105,7 @@ class TaskContext(Context):
 
     @property
     def task_id(self) -> str | None:
-        """Return the ID of the task that this call has become, or None before."""
+        """Return the ID of the task that this call has become, or None if it is not a task yet."""
         return None if self._run is None else self._run.id
 
     @property
@@ -221,7 +221,7 @@ class TaskMethods:
         return asked
 
     async def call_tool(self, tool: Tool, arguments: Json, call: Call, channel: ReplyChannel) -> Json:
-        """Run a call as a task. Return the result that has the task, or the tool's own if it ends before it becomes one.
+        """Run a call as a task. Return the task, or the tool's result if the call ends before it becomes a task.
 
         Raises:
             McpError: the call is refused, or the handler raised it before the task was created.
@@ -272,7 +272,7 @@ class TaskMethods:
         return tool_result(result, call.peer.revision)
 
     def _notify_session(self, task: Task, call: Call, channel: ReplyChannel) -> None:
-        """Notify the session that created a task of its status (basic/utilities/tasks, Task Status Notification)."""
+        """Send a task's status to the session that created it (basic/utilities/tasks, Task Status Notification)."""
         persistent = channel.persistent
         if call.peer.revision.modern or persistent is None:
             return
@@ -387,7 +387,7 @@ class TaskMethods:
     # -- subscriptions/listen ------------------------------------------------------------------------------------
 
     async def visible(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
-        """Return those of a `subscriptions/listen` request's tasks that belong to its caller.
+        """Return the tasks in a `subscriptions/listen` request that belong to its caller.
 
         Raises:
             McpError: MISSING_CAPABILITY, or INVALID_PARAMS for a malformed list.
