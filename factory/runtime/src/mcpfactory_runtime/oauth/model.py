@@ -82,7 +82,7 @@ async def drive(
     """Execute a procedure and return its result.
 
     Raises:
-        OAuthError: the procedure failed, or needs a browser without a `visit` (`no_browser`).
+        OAuthError: the procedure failed, or needs a browser although `visit` is None (`no_browser`).
     """
     answer: Any = None
     try:
@@ -112,7 +112,7 @@ def fetch(request: Fetch) -> Steps[HttpAnswer]:
 
 
 def post_form(url: str, form: dict[str, str], headers: dict[str, str]) -> Steps[HttpAnswer]:
-    """Yield the POST of a form, with JSON as accepted response."""
+    """Yield the POST request of a form that accepts JSON, and return the response."""
     content = urlencode(form).encode()
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     return (yield from fetch(Fetch("POST", url, {**kind, **headers}, content)))
@@ -122,7 +122,7 @@ def json_object(answer: HttpAnswer, what: str) -> Json:
     """Return the body as a JSON object.
 
     Raises:
-        OAuthError: `bad_response`: it is not one.
+        OAuthError: `bad_response`: the body is not a JSON object.
     """
     try:
         value = json.loads(answer.content)

@@ -66,7 +66,7 @@ class BodyDecoder:
         """Return the remaining data at the end of the body.
 
         Raises:
-            httpx.DecodingError: the body is incomplete. If it ends with the connection, only its coding shows this.
+            httpx.DecodingError: the body is incomplete. If the connection ends the body, only the coding reveals this.
         """
         if self._inflate is None:
             return b""

@@ -153,7 +153,7 @@ Headers = Mapping[str, str]
 VERSION_HEADER: Final = "mcp-protocol-version"
 SESSION_HEADER: Final = "mcp-session-id"
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_MAX_HEAD: Final = 65_536  # bytes of a request line and headers
+_MAX_HEAD: Final = 65_536  # maximum bytes of a request line and headers
 _MAX_HEADERS: Final = 100
 _LOCAL_ORIGIN: Final = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 

@@ -108,7 +108,7 @@ class Revision:
 
     @cached_property
     def rows(self) -> Mapping[str, Mapping[str, str]]:
-        """Return set of methods (`methods`, `client_requests`, …) → name in messages → row of `METHODS`."""
+        """Return a nested table: set of methods (`methods`, …) → name in messages → row of `METHODS`."""
         return {kind: {self.wire_names.get(row, row): row for row in getattr(self, kind)} for kind in _METHOD_SETS}
 
     def wire(self, row: str) -> str:
@@ -297,7 +297,7 @@ R2025_11_25: Final = successor(
     R2025_06_18,
     "2025-11-25",
     null_id=False,  # JSONRPCErrorResponse: id is optional and never null
-    form_fields=_TITLED_FIELDS,  # client/elicitation: titled choices, choices of several, defaults
+    form_fields=_TITLED_FIELDS,  # client/elicitation: titled choices, multiple choices, defaults
     priming=True,  # basic/transports, Sending Messages to the Server, 6
     add={
         "requests": "tasks/get tasks/result tasks/list tasks/cancel",  # basic/utilities/tasks
