@@ -112,14 +112,14 @@ def describe_private(url: str) -> str:
 MAX_REDIRECTS: Final = 5
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "QUERY"})
-_KEPT: Final = "%/:?#[]@!$&'()*+,;=~"  # the rest of a Location is encoded
+_KEPT: Final = "%/:?#[]@!$&'()*+,;=~"  # characters of a Location that are not encoded
 _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
 
 Refusal = Literal["", "target", "origin", "downgrade", "method", "circle"]
 """Reason why a redirect is not followed.
 
-Not an http address; another origin; from https to http; a status that does not permit repeating the method; a loop or
-too many redirects.
+`target`: not an http address. `origin`: another origin. `downgrade`: from https to http. `method`: the status does not
+permit repeating the method. `circle`: a loop, or too many redirects.
 """
 
 _REASONS: Final[dict[Refusal, str]] = {

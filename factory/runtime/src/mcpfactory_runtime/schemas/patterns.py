@@ -1,7 +1,7 @@
 """Deterministic texts that match a schema's regular expression.
 
 Python's own parser reads the expression. A linear-time engine checks if a text matches, because a malicious pattern
-could keep `re` busy for years. That engine has no lookaround, so `re` checks such patterns, only on short texts.
+could keep `re` busy for years. That engine has no lookaround, so `re` checks short texts for patterns with lookaround.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from mcpfactory_runtime.schemas.walk import types_of
 
 STRICT: Final = "\0x"
 LENIENT: Final = "\0l"
-_MAX_PROBLEMS: Final = 8  # problems in one message
-_MAX_ECHO: Final = 60  # characters of an echoed value
+_MAX_PROBLEMS: Final = 8  # maximum problems in one message
+_MAX_ECHO: Final = 60  # maximum characters of an echoed value
 _MISMATCH: Final = 100  # distance of a branch for another type of value
 
 Place = tuple[str | int, ...]
@@ -144,7 +144,7 @@ def _name(place: Place) -> str:
 
 
 def _flatten(found: Iterable[_FoundProblem]) -> list[_FoundProblem]:
-    """Remove the labels: for each union, keep the errors of its closest branch, or one that summarizes the branches."""
+    """Remove the labels. For each union, keep the errors of its closest branch, or a summary of all branches."""
     plain: list[_FoundProblem] = []
     unions: dict[Place, dict[str, list[_FoundProblem]]] = {}
     for one in found:
@@ -250,7 +250,7 @@ class Enumeration:
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value or, if lenient, the listed one with the same text; or raise a `problem`."""
+        """Return the value or, if lenient, the listed value with the same text. Otherwise raise a `problem`."""
         key = json_key(value)
         if key in self._by_key:
             return value
@@ -310,7 +310,7 @@ array_from_text = partial(_container_from_text, "[")
 
 
 def value_from_text(schema: Any, text: str) -> Any:
-    """Return the value of typed text: the text if the schema permits only strings (and null), otherwise parsed JSON."""
+    """Return the value of a user's input: the text if the schema permits only strings (or null), else parsed JSON."""
     kinds = set(types_of(schema))
     if kinds == {"string"} or (kinds == {"string", "null"} and text != "null"):
         return text

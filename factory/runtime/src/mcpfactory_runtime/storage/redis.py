@@ -21,7 +21,7 @@ except ImportError as error:
 
 Value = TypeVar("Value")
 
-_MAX_MESSAGES: Final = 1024  # messages to take from a mailbox at once
+_MAX_MESSAGES: Final = 1024  # maximum messages per read of a mailbox
 _CONNECTIONS: Final = 64
 _TIMEOUT: Final = 10.0  # seconds for a response
 _SCRIPTS: Final = dict(
@@ -91,7 +91,7 @@ class RedisStore(SharedStore):
         await self._run("send", [self._mailbox(mailbox)], [max(int(seconds * 1000), 1), data])
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take the messages of a mailbox. Waiting occupies a connection."""
+        """Take the messages of a mailbox. A waiting call occupies a connection."""
         client, name = self._connected(), self._mailbox(mailbox)
         first = await self._do(client.blpop([name], timeout=max(wait, 0.01)))
         if first is None:

@@ -33,7 +33,7 @@ class Task:
 
     Attributes:
         id: unguessable ID; the task's only identifier in messages.
-        owner: principal that created the task, and the only one with access to it; "" without authorization.
+        owner: principal that created the task; only this principal has access to it. "" without authorization.
         tool: name of the tool.
         created: seconds since the epoch, by the store's clock; likewise `updated`.
         ttl: milliseconds after `created` at which the task is deleted; None means never.
@@ -136,7 +136,7 @@ class TaskStore:
 
     Args:
         store: storage; for another database, implement `SharedStore`.
-        processes: registry of live processes, closed by its creator. None creates one, which joins at the first task.
+        processes: registry of live processes, closed by its creator. None creates one that joins at the first task.
         clock: returns seconds since the epoch.
     """
 

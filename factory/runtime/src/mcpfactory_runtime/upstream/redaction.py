@@ -63,7 +63,7 @@ class Redaction:
         return value
 
 
-_MOST_SEEN: Final = 256  # secrets; enough for current ones, because renewed tokens replace old ones
+_MOST_SEEN: Final = 256  # maximum remembered secrets; renewed tokens replace old ones
 _seen: dict[str, None] = {}
 
 

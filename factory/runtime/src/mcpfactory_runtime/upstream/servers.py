@@ -2,7 +2,7 @@
 
 `MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` one of the other servers. A server at the
 root's host moves with the root if the new URL ends with the path of the root's URL in the document. The others move
-only with their own variable. `unchanged_servers` returns them: a user who moved the root to a sandbox might not notice
+only with their own variable. `unchanged_servers` returns these: a user who moved the root to a sandbox might not notice
 that other calls still go to production.
 """
 
@@ -144,7 +144,7 @@ def redirect_message(redirect: Redirect | None, operation: Operation, url: str, 
     """Return the part of an error message after the status: `a redirect to …`, and a matching hint.
 
     Args:
-        redirect: the redirect that was not followed; None for a response without a usable one.
+        redirect: the redirect that was not followed; None for a response without a usable redirect.
         operation: the called operation.
         url: URL of the request.
         variable: variable that sets the address of the API.

@@ -131,7 +131,7 @@ class OpenGate:
         for name, scopes in called_tools(self._server, body):
             if scopes:
                 text = f"Tool {name!r} needs the scopes {', '.join(scopes)}, and this server has no authorization."
-                return Rejection(403, None, f"{text} hint: give http_app or run_http auth=, or set MCPFACTORY_AUTH_*\n")
+                return Rejection(403, None, f"{text} hint: set auth= of http_app or run_http, or MCPFACTORY_AUTH_*\n")
         return None
 
 
