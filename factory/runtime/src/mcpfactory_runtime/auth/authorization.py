@@ -90,7 +90,7 @@ _RATE: Final = re.compile(r"[1-9][0-9]{0,8}/[smh]|off")
 
 
 class AuthorizationError(ValueError):
-    """Incomplete or contradictory configuration. The message contains a hint."""
+    """Error for an incomplete or contradictory configuration. The message contains a hint."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,7 +24,7 @@ _Check = Callable[[str], Awaitable[Claims | None]]
 
 _KEPT: Final = 60.0  # seconds that the result of a check is cached
 _MAX_ANSWERS: Final = 1000  # maximum number of cached results
-_TIMEOUT: Final = 10.0  # seconds for a response
+_TIMEOUT: Final = 10.0  # maximum seconds for a response
 _LARGEST: Final = 1 << 20  # maximum bytes of a response
 _SHORTEST: Final = 24  # minimum characters of an API key
 _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")

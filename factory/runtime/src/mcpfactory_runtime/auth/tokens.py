@@ -144,7 +144,7 @@ def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Bearer
 
 
 class TokenError(Exception):
-    """Refused token. `reason` is a key of `REASONS`."""
+    """Error for a refused token. `reason` is a key of `REASONS`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(REASONS[reason])

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.types import Json
 
-_ENDING: Final = 5.0  # seconds for canceled tasks to end
+_ENDING: Final = 5.0  # maximum seconds for canceled tasks to end
 
 
 class Receiver(Protocol):

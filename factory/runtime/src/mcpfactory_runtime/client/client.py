@@ -51,7 +51,7 @@ Mode = Literal["auto", "legacy", "modern"]
 _MODERN_ERRORS: Final = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 _MAX_PAGES: Final = 1_000
 _LOG: Final = logging.getLogger(__name__)
-_MAX_ROUNDS: Final = 20  # rounds of `input_required` in one call
+_MAX_ROUNDS: Final = 20  # maximum rounds of `input_required` per call
 
 
 class Client:
@@ -319,7 +319,7 @@ class Client:
             params: params of the request; metadata of the lifecycle and the trace is added to their `_meta`.
             timeout: seconds; -1 is the client's timeout, None waits forever.
             progress: receives the params of progress notifications for this request.
-            cancellable: notify the server if the request is abandoned.
+            cancellable: True to notify the server if the request is abandoned.
         """
         cache = self._cache if method in self.revision.cacheable else None
         if cache is not None and (known := cache.find(method, params)) is not None:

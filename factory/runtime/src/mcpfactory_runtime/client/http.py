@@ -472,7 +472,7 @@ def _parse_error(content: bytes) -> str:
 
 
 def _ended_session(content: bytes) -> SessionEndedError | None:
-    """Return the error in a 404 response to a request of a session, if any (basic/transports, Session Management)."""
+    """Return the error, if any, in a 404 response to a request in a session (basic/transports, Session Management)."""
     try:
         message = decode(content)
     except McpError:

@@ -144,7 +144,7 @@ class OAuth:
         Args:
             url: URL of the MCP server.
             status: status of the refusal.
-            header: its `WWW-Authenticate`.
+            header: `WWW-Authenticate` of the refusal.
             used: the refused token. If another token is stored by now, nothing happens.
             fetch: makes an HTTP request, without following redirects.
 

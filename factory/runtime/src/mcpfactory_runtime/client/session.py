@@ -152,7 +152,7 @@ class ClientSession:
             params: params of the request; None omits them.
             timeout: seconds; None waits forever.
             progress: receives the params of the request's progress notifications.
-            cancel: notify the server if the request is abandoned.
+            cancel: True to notify the server if the request is abandoned.
 
         Raises:
             McpError: the server returned an error.
@@ -176,7 +176,7 @@ class ClientSession:
             known = self.channel.forget(request_id)
             notify = cancel and not known and self._lost is None
             if isinstance(error, TimeoutError):
-                if notify:  # must be the next message sent
+                if notify:  # the cancellation must be the next message sent
                     with suppress(ConnectionLostError, HttpError):
                         await self._notify_cancelled(request_id)
                 raise TimeoutError(f"no response to {method} within {timeout:g} seconds") from None

@@ -67,7 +67,7 @@ class _LineChannel(ClientChannel):
 
 
 def _deliver(line: Any, receiver: Receiver) -> None:
-    """Deliver a message. Deliver a line that is not JSON as text, for checks: stdout must contain only messages."""
+    """Deliver a message. A line that is not JSON is delivered as text, so that checks can report it."""
     if not isinstance(line, bytes):
         receiver.lost(ProtocolError("the server sent a message that is too long"))
         return

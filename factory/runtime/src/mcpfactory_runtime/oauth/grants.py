@@ -246,7 +246,7 @@ class PrivateKey:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload:
-    """Program whose platform attests its identity. `token` returns the platform's JWT for an issuer."""
+    """Program with an identity that its platform attests. `token` returns the platform's JWT for an issuer."""
 
     token: Callable[[str], str]
 
@@ -320,7 +320,7 @@ class Identity:
         redirect_uri: the URI to which browsers are redirected; loopback (a native application) or https (a web one).
         client_id, client_secret: credentials registered beforehand at `issuer`; without `issuer`, the secret is never
             sent.
-        issuer: the authorization server of the registration, and the one to choose if there are several.
+        issuer: the authorization server of the registration, and the server to choose if there are several.
         document: https URL of our client ID metadata document.
         signs: True if a private key replaces the secret.
     """

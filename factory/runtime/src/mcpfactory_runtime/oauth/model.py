@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class OAuthError(Exception):
-    """No token is available. `code` is an OAuth error code of the server, or one of the client.
+    """Error if no token is available. `code` is an OAuth error code of the server, or a code of the client.
 
     Codes of the client: `unsafe_url`, `bad_metadata`, `resource_mismatch`, `issuer_mismatch`, `no_pkce`,
     `no_registration`, `no_issuer`, `state_mismatch`, `bad_response`, `unsupported_method`, `no_browser`, `no_library`,
@@ -273,7 +273,7 @@ class AuthorizationServer:
 def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
     """Return the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`.
 
-    If `url` has no well-known path, that of OpenID is appended. The issuer must have the same origin, so that a
+    If `url` has no well-known path, OpenID's is appended. The issuer must have the same origin, so that a
     document on one host cannot describe another.
 
     Args:

@@ -80,7 +80,7 @@ class FileStore:
         """See TokenStore. If the process dies meanwhile, the old value is kept."""
         try:
             _make_folder(self.folder)
-            descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{key}.")  # of mode 600
+            descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{key}.")  # with mode 600
             try:
                 with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                     json.dump(value, file)

@@ -42,7 +42,7 @@ class ProxyClient:
         id: client ID in this proxy.
         label: digest of the ID for tokens and records.
         name: name of the client, not verified.
-        redirect_uris: permitted redirect URIs for its users.
+        redirect_uris: permitted redirect URIs of the client.
     """
 
     id: str

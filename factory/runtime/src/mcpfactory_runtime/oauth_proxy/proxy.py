@@ -72,7 +72,7 @@ class LoginRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoginReply:
-    """The response to a login request."""
+    """The response of an endpoint."""
 
     status: int
     body: bytes = b""

@@ -218,7 +218,7 @@ class ErrorReply(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Several messages in one array; the responses to its calls are also sent as an array (basic/index, Batching)."""
+    """Messages in one array. The responses to its requests are also sent as an array (basic/index, Batching)."""
 
     events: list[Event]
 

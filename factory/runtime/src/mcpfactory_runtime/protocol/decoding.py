@@ -26,7 +26,7 @@ class BodyDecoder:
         content_encoding: value of the header; unknown codings are ignored, as in browsers.
 
     Raises:
-        httpx.DecodingError: there are several codings, or one that was not requested.
+        httpx.DecodingError: there are several codings, or a coding that was not requested.
     """
 
     __slots__ = ("_begun", "_coding", "_head", "_inflate")

@@ -37,7 +37,7 @@ CODES: Final[dict[int, tuple[str, int]]] = {
 
 
 class McpError(Exception):
-    """A JSON-RPC error. One that a handler raises is sent to the peer; one that a call raises comes from the peer.
+    """A JSON-RPC error. If a handler raises it, it is sent to the peer. If a call raises it, it came from the peer.
 
     Args:
         code: integer; custom codes must be outside -32768…-32000.

@@ -226,7 +226,7 @@ def check_head(target: int, size: int, count: int = 0) -> Rejection | None:
 
 
 def check_origin(headers: Headers, hosts: Collection[str], origins: Collection[str]) -> Rejection | None:
-    """Return a rejection for requests that a web page sends from a user's browser (basic/transports, Security Warning).
+    """Return a rejection if a web page must not send the request from a browser (basic/transports, Security Warning).
 
     Args:
         headers: values by lower-case name.

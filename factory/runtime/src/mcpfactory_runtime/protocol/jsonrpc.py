@@ -202,7 +202,7 @@ OVERSIZE: Final = Oversize()
 class LineReader:
     """Splits bytes into lines (basic/transports, stdio: one message per line, without line breaks inside).
 
-    A line of more than `max_size` bytes is reported once, at once, as OVERSIZE. The rest of the line is skipped.
+    A line of more than `max_size` bytes is reported as OVERSIZE, immediately and once. The rest of the line is skipped.
     Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and is kept.
     """
 

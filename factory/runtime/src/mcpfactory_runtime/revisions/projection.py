@@ -129,7 +129,7 @@ def _note(block: Json) -> str:
 
 
 class FormError(ValueError):
-    """Unsupported form; the message contains the field."""
+    """Error for an unsupported form; the message contains the field."""
 
 
 _FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})

@@ -138,7 +138,7 @@ def successor(
         before: the previous revision.
         name: name of the new revision.
         add: attribute → members to add to the set, separated by spaces.
-        drop: attribute → members to remove from the set; removing a missing one is an error (AssertionError).
+        drop: attribute → members to remove from the set; a missing member raises AssertionError.
         add_fields: wire type → new fields, separated by spaces.
         drop_fields: wire type → removed fields, separated by spaces.
         changes: attributes with new values.

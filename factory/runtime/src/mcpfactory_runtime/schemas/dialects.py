@@ -4,7 +4,7 @@ The dialect only affects the list of tools; arguments are always validated again
 
 1. A reference is replaced by its target. In a cycle, or if the schema would become too large, only the target's type
    and a note remain.
-2. Combined schemas become one that permits the same values or more; a note describes the difference.
+2. Combined schemas become one schema that permits at least the same values; a note describes the difference.
 3. A conversion never makes a schema stricter; the server still validates all arguments.
 4. A name that is too long is cut, and gets a digest that makes it unique and deterministic.
 """
@@ -91,7 +91,7 @@ def _flattened(schema: Any, limits: Limits) -> tuple[Any, list[str]]:
 
 
 def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
-    """Return a name of at most `longest` characters for each name, unique and independent of the others."""
+    """Return a unique name of at most `longest` characters for each name, regardless of the other names."""
     return {name: name if len(name) <= longest else _cut(name, longest) for name in names}
 
 
@@ -224,7 +224,7 @@ def _summary(branch: Mapping[str, Any]) -> str:
 
 
 def _one_type(schema: Json, notes: list[str]) -> Json:
-    """Return the schema with at most one type. Move null, and several other types, into notes."""
+    """Return the schema with at most one type. Describe null, and several other types, in notes."""
     kinds = [kind for kind in schema["type"] if kind != "null"]
     if len(kinds) < len(schema["type"]):
         notes.append("May be null.")

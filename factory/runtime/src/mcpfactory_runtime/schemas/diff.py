@@ -41,7 +41,7 @@ _SHOWN: Final = 6  # maximum values in a message
 
 
 def member_changes(old: Json, new: Json) -> Iterator[_Found]:
-    """Yield the differences of the properties of two objects, also of nested ones."""
+    """Yield the differences of the properties of two objects, also of nested properties."""
     definitions = definitions_of(old), definitions_of(new)
     if _compact([old, definitions[0]]) != _compact([new, definitions[1]]):  # as JSON, because 1 == True in Python
         yield from _members(old, new, "", definitions, frozenset())

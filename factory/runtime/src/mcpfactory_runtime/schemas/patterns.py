@@ -57,7 +57,7 @@ def _searched(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _parsed(pattern: str) -> tuple[_Node, ...]:
-    """Return the nodes of an expression, or one unknown node if it cannot be read or has flags."""
+    """Return the nodes of an expression, or one unknown node if the expression is unreadable or has flags."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "possible nested set" is harmless

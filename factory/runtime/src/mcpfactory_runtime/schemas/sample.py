@@ -70,7 +70,7 @@ _FORMATS: Final = {
 def sample(
     schema: Any, root: Mapping[str, Any], depth: float = 0, *, minimal: bool = False, lenient: bool = False
 ) -> Any:
-    """Return a value for the schema, or `NOTHING` if none is known (`false`, or a cycle of required properties).
+    """Return a value for the schema, or `NOTHING` if no value is known (`false`, or a cycle of required properties).
 
     Args:
         schema: the schema.

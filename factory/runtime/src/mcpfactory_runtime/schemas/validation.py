@@ -74,7 +74,7 @@ _UNSUPPORTED: Final = frozenset({"oneOf", "not", "if", "dependentRequired", "dep
 
 
 class ArgumentValidator:
-    """Checks the arguments of one tool; built once per tool by `compile_schema`."""
+    """Validator of the arguments of one tool; built once per tool by `compile_schema`."""
 
     __slots__ = ("_properties", "_validator")
 
@@ -477,7 +477,7 @@ def _count(value: Any) -> int | None:
 
 
 class TooManyVisitsError(Exception):
-    """Too many validation attempts: thirty definitions that each refer to the next one twice need a billion.
+    """Error for too many validation attempts: thirty definitions that each refer to the next one twice need a billion.
 
     Not a ValueError, because pydantic-core would treat that as the failure of one branch.
     """

@@ -24,7 +24,7 @@ STRICT: Final = "\0x"
 LENIENT: Final = "\0l"
 _MAX_PROBLEMS: Final = 8  # maximum problems in one message
 _MAX_ECHO: Final = 60  # maximum characters of an echoed value
-_MISMATCH: Final = 100  # distance of a branch for another type of value
+_MISMATCH: Final = 100  # distance of a value from a branch for another type
 
 Place = tuple[str | int, ...]
 
@@ -54,7 +54,7 @@ _WITHOUT_VALUE: Final = frozenset({"missing", "forms", "recursion_loop", "recurs
 
 
 class ArgumentError(ValueError):
-    """Arguments that do not match the tool's input schema. `problems` has a phrase for each invalid argument."""
+    """Error for arguments that do not match the input schema. `problems` has a phrase for each invalid argument."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -197,7 +197,7 @@ KEYS_BY_KIND: Final[dict[str, frozenset[str]]] = {
     "string": frozenset({"minLength", "maxLength", "pattern"}),
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
 }
-"""Keywords that apply to one type of value, by type."""
+"""Type of a value → keywords that apply only to this type."""
 OWN_KEYS: Final = frozenset().union(*KEYS_BY_KIND.values())
 _MAX_HASHED: Final = 2**60  # larger integers may have hash collisions
 
@@ -317,7 +317,7 @@ def value_from_text(schema: Any, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return [text] if kinds == {"array"} else text  # the server reports it if it is invalid
+        return [text] if kinds == {"array"} else text  # the server reports an invalid value
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:

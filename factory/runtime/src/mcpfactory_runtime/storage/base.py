@@ -22,7 +22,7 @@ Changes = Sequence[tuple[str, bytes | None]]
 
 
 class StoreError(OSError):
-    """The store cannot be used. The message contains the reason and a hint."""
+    """Error for a store that cannot be used. The message contains the reason and a hint."""
 
 
 class ExpectedEntry(NamedTuple):

@@ -33,7 +33,7 @@ _STATE: Final = "state"
 
 
 class SessionLostError(Exception):
-    """Another process has taken over the session, so this process must not send its messages."""
+    """Another process has taken over the session, so this process must not send the session's messages."""
 
 
 class UnfinishedStream(NamedTuple):

@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 
 _MAX_MESSAGES: Final = 1024  # maximum messages per read of a mailbox
 _CONNECTIONS: Final = 64
-_TIMEOUT: Final = 10.0  # seconds for a response
+_TIMEOUT: Final = 10.0  # maximum seconds for a response
 _SCRIPTS: Final = dict(
     re.findall(r"^--- (\w+)\n(.*?)(?=^---|\Z)", Path(__file__).with_suffix(".lua").read_text("utf-8"), re.M | re.S)
 )
@@ -34,7 +34,7 @@ class RedisStore(SharedStore):
 
     Args:
         address: `redis://[[user]:password@]host:port/number`, `rediss://…` for TLS, or `unix://path`.
-        prefix: prefix of all keys; servers that share a database need different ones.
+        prefix: prefix of all keys; servers that share a database need different prefixes.
     """
 
     def __init__(self, address: str, prefix: str = "mcp:") -> None:

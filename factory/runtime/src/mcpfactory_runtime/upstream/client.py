@@ -66,7 +66,7 @@ class Upstream:
         base_url: base URL in the API document.
         schemes: security schemes of the operations.
         servers: other servers of the operations, from the API document.
-        environ: environment with credentials and settings, read on each call; None means that of the process.
+        environ: environment with credentials and settings, read on each call; None uses the process's environment.
             MCPFACTORY_BASE_URL replaces `base_url`, <prefix>_<NAME>_BASE_URL the address of one of `servers`.
             MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses from the API document.
             MCPFACTORY_CA_FILE is a PEM file of certificate authorities to trust instead of the default ones.
@@ -76,7 +76,7 @@ class Upstream:
         private: hosts (`host` or `host:port`) that may have private addresses, by choice of the server's author.
         timeout: seconds for one call, including retries; MCPFACTORY_TIMEOUT replaces it.
         max_bytes: maximum size of a response in bytes, after decompression.
-        max_text: maximum characters of a response for the model; code that calls a tool (`ctx.call`) gets all of it.
+        max_text: maximum characters of a response for the model; code that calls a tool (`ctx.call`) gets all.
         retry_wait: seconds before the first retry if the API does not specify a wait; doubled for the second retry.
         clock: returns seconds since the epoch, to detect expired tokens.
     """
@@ -394,7 +394,7 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
 
 
 def file_store(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
-    """Return a function that stores content in the directory in MCPFACTORY_FILES; None if that is unset.
+    """Return a function that stores content in the directory in MCPFACTORY_FILES; None if it is unset.
 
     The file name is the digest of the content with an extension for its media type, and never comes from the API. Only
     the owner may read the file.

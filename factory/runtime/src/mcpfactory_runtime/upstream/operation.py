@@ -23,7 +23,7 @@ _FIRST: Final = (
     "\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\U00010000-\\U000EFFFF"
 )
 _PART: Final = f"[{_FIRST}][{_FIRST}\\-.0-9\\xB7\\u0300-\\u036F\\u203F\\u2040]*"
-# Compiled when used, because that takes 20 ms and few servers use XML.
+# Compiled at first use, because compilation takes 20 ms and few servers use XML.
 _NAME: Final = f"{_PART}(?::{_PART})?\\Z"  # XML 1.0 §2.3, with at most one colon (Namespaces in XML §4)
 
 

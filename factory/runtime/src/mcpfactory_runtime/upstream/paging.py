@@ -1,7 +1,7 @@
 """Pagination: the arguments for the next call of the same tool, for each kind of paging.
 
 URLs are never followed. If an API returns the URL of its next page, only its query values are used, under the names
-of the operation's own parameters, and only if it has the same host as the answer.
+of the operation's own parameters, and only if the URL has the same host as the answer.
 
 sign of more items                                               changed arguments of the next call
 Link header with rel="next" (RFC 8288), X-Next-Page              its query values

@@ -14,7 +14,7 @@ REDACTED: Final = "[redacted]"
 
 
 class Redaction:
-    """Remove secrets from texts where they appear unchanged, URL-encoded or escaped in JSON.
+    """Removal of secrets from texts, in unchanged, URL-encoded and JSON-escaped form.
 
     Args:
         secrets: values to remove, longest first.

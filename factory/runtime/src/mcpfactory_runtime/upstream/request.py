@@ -396,7 +396,7 @@ def _part(name: str, value: Any, encoding: Field) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    """Return a name inside quotes, escaped as browsers do (HTML, multipart/form-data encoding algorithm)."""
+    """Escape a name for use inside quotes, as browsers do (HTML, multipart/form-data encoding algorithm)."""
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -74,7 +74,7 @@ class Addresses:
         return self._settings.set_by("BASE_URL") if moved else ""
 
     def variable_at(self, host: str, port: int) -> str:
-        """Return the variable for the address of the server at a host and port; that of the root if there is none."""
+        """Return the variable for the address of the server at a host and port; the root's if no server is there."""
         place = host_port(host, port)
         return self.variable(next((name for name in self._servers if host_port_of(self.of(name)) == place), ""))
 
@@ -185,7 +185,7 @@ def _slash_hint(redirect: Redirect, url: str) -> str:
 
 
 def _base(redirect: Redirect, operation: Operation, url: str) -> str:
-    """Return the base URL that a redirect to the same path implies; "" if it has another path."""
+    """Return the base URL that a redirect to the same path implies; "" if the target has another path."""
     ours, theirs = urlsplit(url).path, urlsplit(redirect.url)
     length = len([one for one in operation.path.partition("?")[0].split("/") if one])
     tail = "/".join(["", *ours.split("/")[-length:]]) if length else "/"

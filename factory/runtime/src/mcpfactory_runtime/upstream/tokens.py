@@ -307,7 +307,7 @@ class TokenManager:
         return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # the user chose the scopes of a login
 
     async def _login(self) -> StoredToken | None:
-        """Return the login in the store; None if there is none, or it is of another client."""
+        """Return the login in the store; None if the store has none, or a login of another client."""
         if not self._allows_login():
             return None
         return self._parsed(await asyncio.to_thread(open_store(self._environ).read, self._key))

@@ -509,8 +509,8 @@ async def _cut_off(answer: Stream | ErrorReply | None, message: Any, send: Send)
 def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:
     """Return the session to end if the limit is exceeded.
 
-    Of the sessions of the principal with the most, prefer abandoned ones, then barely used ones, then the least
-    recently used.
+    Choose among the sessions of the principal with most sessions: prefer abandoned ones, then barely used ones, then
+    the least recently used.
     """
     held = Counter(session.owner for session in sessions)
     most = max(held.values())

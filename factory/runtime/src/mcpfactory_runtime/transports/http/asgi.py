@@ -68,7 +68,7 @@ def check_size(scope: Scope) -> Rejection | None:
 
 
 def client_of(principal: str, scope: Scope) -> str:
-    """Return the identity of a client: its token or, without one, its address."""
+    """Return the identity of a client: its principal or, without a token, its address."""
     return principal or f"at {address_of(scope)}"
 
 

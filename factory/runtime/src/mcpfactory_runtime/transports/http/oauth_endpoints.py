@@ -15,7 +15,7 @@ from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, addres
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy.proxy import OAuthProxy
 
-_LARGEST: Final = 65_536  # maximum size of a body in bytes
+_LARGEST: Final = 65_536  # maximum bytes of a body
 _MOST_FIELDS: Final = 50
 
 
@@ -53,7 +53,7 @@ class LoginEndpoints:
 
 
 def _fields(text: bytes) -> dict[str, str] | None:
-    """Return the non-empty parameters of a query or form, or None if one is repeated (RFC 6749 §3.1)."""
+    """Return the non-empty parameters of a query or form, or None if a parameter is repeated (RFC 6749 §3.1)."""
     try:
         pairs = parse_qsl(text.decode("latin-1"), max_num_fields=_MOST_FIELDS)
     except ValueError:

@@ -1,7 +1,7 @@
 """Serving of an `HttpApp` on its own port by uvicorn, in this process or in several workers.
 
 With several workers, the parent process listens, forks workers and replaces dead ones, but serves no requests. It
-forwards SIGTERM and SIGINT, and ends after all workers. Workers end when the parent ends, even if it is killed.
+forwards SIGTERM and SIGINT, and ends after all workers. Workers end when the parent ends, even after SIGKILL.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class HttpSession(Session):
         return StreamPosition(stream, number) if stream.has_after(number) else None
 
     def begin_shutdown(self) -> None:
-        """End the session's own stream; requests in flight may finish theirs."""
+        """End the session's own stream. Requests in flight may finish their streams."""
         self.refuse_requests()
         self.own.finish(recorded=False)  # another process may continue it
 
