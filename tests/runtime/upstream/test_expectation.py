@@ -22,7 +22,7 @@ def sent(*headers: tuple[str, str], query: str = "", body: bytes = b"") -> Recor
     "wanted, right, wrong, said",
     [
         ({"strict": True, "query": [["q", "1,2"]]}, sent(query="q=1,2"), sent(query="q=1&q=2"), "query lacks q=1,2"),
-        ({"strict": True, "query": []}, sent(), sent(query="x=1"), "query has x=1 beside"),
+        ({"strict": True, "query": []}, sent(), sent(query="x=1"), "query also has x=1"),
         ({"query": []}, sent(query="x=1"), None, ""),
         ({"cookies": [["c", "1"]]}, sent(("cookie", "b=2; c=1")), sent(("cookie", "c=2")), "cookies lacks c=1"),
         (
@@ -40,7 +40,7 @@ def sent(*headers: tuple[str, str], query: str = "", body: bytes = b"") -> Recor
             sent(FORM, body=b"a=1&o=x"),
             'form lacks o={"json": {"x": 1}}',
         ),
-        ({"form": [["a", "1"]]}, sent(FORM, body=b"a=1"), sent(FORM, body=b"a=1&b=2"), "form has b=2 beside"),
+        ({"form": [["a", "1"]]}, sent(FORM, body=b"a=1"), sent(FORM, body=b"a=1&b=2"), "form also has b=2"),
         (
             {"parts": [["a", "1"], ["o", {"json": {"x": 1}}]]},
             sent(MULTIPART, body=PARTS),

@@ -1,4 +1,4 @@
-"""Base class of all errors with a hint, exit codes, and the reason why a connection failed."""
+"""Base class of errors with a hint, exit codes of commands, and reasons of failed connections."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Exit(IntEnum):
     NEGATIVE = 1  # negative result: a stage failed, a check failed, a tool returned an error
     USAGE = 2  # invalid command line
     NOT_FOUND = 3  # no workspace here, or an unknown server, template, stage, channel or tool
-    BAD_INPUT = 4  # an API document, a configuration or arguments that cannot be used
-    SYSTEM_ERROR = 5  # something else on this machine failed: a build tool, a file, a service
+    BAD_INPUT = 4  # an unusable API document, configuration or argument
+    SYSTEM_ERROR = 5  # another failure on this machine: a build tool, a file, a service
     SERVER_ERROR = 6  # a server cannot start or communicate, because of its code or a dependency
-    INCOMPLETE = 7  # no check failed, but an essential one could not run
+    INCOMPLETE = 7  # no check failed, but an essential check could not run
     INTERNAL_ERROR = 70  # a bug in mcpfactory
     INTERRUPTED = 130  # Ctrl-C
 
@@ -36,7 +36,7 @@ class McpfactoryError(Exception):
 
 
 def system_error(error: BaseException) -> OSError | None:
-    """Return the error of the operating system, the resolver or TLS that caused an error, or None.
+    """Return the OSError (of the system, the resolver or TLS) that caused an error, or None.
 
     If several addresses were tried, return the error of the first one.
     """

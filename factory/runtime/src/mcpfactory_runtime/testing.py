@@ -26,7 +26,7 @@ __all__ = ["compile_schema", "connect", "differences", "override"]
 
 
 class MemoryStream:
-    """The client's end of a connection. The server handles sent bytes at once; its own bytes are queued."""
+    """The client's end of a connection. The server handles sent bytes at once; bytes from the server are queued."""
 
     def __init__(self, server: ServerInterface) -> None:
         self._lines = LineReader(server.max_message_size)
@@ -97,7 +97,7 @@ _FORMS: Final = tuple(
 
 
 def differences(documented: Any, answered: Any) -> list[str]:
-    """Return a sentence, with the path, for each difference in shape between `answered` and `documented`.
+    """Return one sentence, with the path, per difference in shape between `answered` and `documented`.
 
     Each member of a documented object must exist with the same JSON type; additional members are ignored. A string
     must have the format of the documented one: digits, a date, a URL … The last item of a documented list also applies

@@ -22,7 +22,7 @@ class TracedCall(Protocol):
 
 
 class CallTracer(Protocol):
-    """Adds requests to APIs to the trace of the current request."""
+    """Tracer that adds API requests to the trace of the current request."""
 
     def call(self, method: str, url: str, attempt: int) -> AbstractContextManager[TracedCall]:
         """Return a context manager for one request; `attempt` is 0 for the first."""

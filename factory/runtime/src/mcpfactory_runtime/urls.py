@@ -3,7 +3,7 @@
 A redirect to the same origin is followed according to its status:
 
 status          method           method of the next request
-301, 302        a safe one       the same
+301, 302        safe methods     the same
 303             any              GET (HEAD stays HEAD), without body
 307, 308        any              the same, with its body
 
@@ -30,7 +30,7 @@ _ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv
 _SPECIAL: Final = tuple(
     ip_network(one)
     for one in (
-        *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),  # the last is the host of a machine at Azure
+        *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),  # the last is the host of an Azure machine
         *("64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16"),
     )
 )
@@ -112,14 +112,14 @@ def describe_private(url: str) -> str:
 MAX_REDIRECTS: Final = 5
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "QUERY"})
-_KEPT: Final = "%/:?#[]@!$&'()*+,;=~"  # the rest of a Location is encoded
+_KEPT: Final = "%/:?#[]@!$&'()*+,;=~"  # characters of a Location that are not encoded
 _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
 
 Refusal = Literal["", "target", "origin", "downgrade", "method", "circle"]
 """Reason why a redirect is not followed.
 
-Not an http address; another origin; from https to http; a status that does not permit repeating the method; a loop or
-too many redirects.
+`target`: not an http address. `origin`: another origin. `downgrade`: from https to http. `method`: the status does not
+permit repeating the method. `circle`: a loop, or too many redirects.
 """
 
 _REASONS: Final[dict[Refusal, str]] = {

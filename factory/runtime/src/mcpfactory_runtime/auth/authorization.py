@@ -24,10 +24,10 @@ def is_local(url: str) -> bool:
 
 
 def canonical(url: str) -> str:
-    """Return the canonical URL of a resource: scheme and host in lower case, no path `/` (RFC 8707 §2).
+    """Return the canonical URL of a resource: scheme and host in lower case, path `/` omitted (RFC 8707 §2).
 
     Raises:
-        ValueError: it is not an https URL (http only for this machine), or has a query or fragment.
+        ValueError: the URL is not https (http only for this machine), or has a user name, query or fragment.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment or parts.username:
@@ -50,7 +50,7 @@ def server_url(issuer: str) -> str:
 
 
 def metadata_paths(resource: str, endpoint: str) -> frozenset[str]:
-    """Return the paths of the metadata: without suffix, and with the paths of the endpoint and of the resource."""
+    """Return the metadata's paths: the well-known path, alone and followed by the endpoint's or the resource's path."""
     return frozenset({WELL_KNOWN, WELL_KNOWN + endpoint.rstrip("/"), WELL_KNOWN + urlsplit(resource).path.rstrip("/")})
 
 
@@ -90,7 +90,7 @@ _RATE: Final = re.compile(r"[1-9][0-9]{0,8}/[smh]|off")
 
 
 class AuthorizationError(ValueError):
-    """Incomplete or contradictory configuration. The message contains a hint."""
+    """Error for an incomplete or contradictory configuration. The message contains a hint."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,23 +100,23 @@ class Authorization:
     Exactly one of `jwks_url`, `jwks` and `verify` selects how tokens are checked.
 
     Args:
-        issuer: URL of the authorization server; several if `jwks_url` is a mapping or `verify` is given.
+        issuer: URL of the authorization server; a sequence of URLs if `jwks_url` is a mapping or `verify` is given.
         resource: URL of the MCP endpoint as clients write it; tokens must have it as audience.
         jwks_url: URL of the issuer's published keys; for several issuers, a mapping from issuer to URL.
         jwks: the issuer's keys, a JWK Set.
-        verify: check of opaque tokens: takes the token, returns its claims (as RFC 7662 introspection does) or None.
-            May be async. It must not store the token.
+        verify: function that returns the claims of an opaque token (as in RFC 7662 introspection), or None if it is
+            invalid. It may be async, and must not store the token.
         required_scopes: scopes that each request needs.
-        scopes_supported: scopes in the metadata for clients; None means the required ones and those of tools.
+        scopes_supported: scopes in the metadata for clients; None means the required scopes and those of the tools.
         scope_hierarchy: scope → scopes that it implies: `{"admin": ("read", "write")}`.
-        audiences: further names of this server, for issuers that cannot put a URL into tokens (`api://bookshop`).
+        audiences: additional accepted audiences, for issuers that cannot put a URL into tokens (`api://bookshop`).
         algorithms: accepted signature algorithms.
         leeway: allowed clock difference in seconds.
         documentation: URL of a page for developers.
-        failures: rate of invalid tokens from one address, such as `600/m`, above which further tokens are refused
-            unchecked; `off` for no limit.
+        failures: maximum rate of invalid tokens per address, such as `600/m`. Above it, tokens are refused unchecked.
+            `off` means no limit.
         clock: returns seconds since the epoch.
-        fetch: returns the body of a key URL, or raises OSError; None uses the HTTP client.
+        fetch: function that returns the body at a key URL, or raises OSError; None uses the built-in HTTP client.
 
     Raises:
         AuthorizationError: the configuration is incomplete or contradictory.
@@ -176,7 +176,7 @@ class Authorization:
 
     @property
     def key_urls(self) -> dict[str, str]:
-        """Return the URL of the keys by issuer."""
+        """Return the key URL of each issuer."""
         if isinstance(self.jwks_url, str):
             return dict.fromkeys(self.issuers[:1], self.jwks_url)
         return dict(self.jwks_url or {})
@@ -199,7 +199,7 @@ class Authorization:
         MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
-            AuthorizationError: a variable is missing, unknown or invalid. This must not leave the server unprotected.
+            AuthorizationError: a variable is missing, unknown or invalid; ignoring it could unprotect the server.
         """
         given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
         if not given:

@@ -22,16 +22,16 @@ def verify(token: str, key: Key, algorithm: str) -> bytes:
     """Return the payload of a JWS that `key` signed with `algorithm`.
 
     Raises:
-        TokenError: "signature", or "key" if the JWK is invalid.
+        TokenError: the reason is `signature`, or `key` if the JWK is invalid.
     """
     loaded: Any = key.loaded.get(algorithm)
     if loaded is None:
         try:
             public = {name: value for name, value in key.data.items() if name in _PUBLIC}
             loaded = key.loaded[algorithm] = PyJWK(public, algorithm)
-        except (PyJWTError, ValueError, TypeError, AttributeError):  # depends on the invalid member
+        except (PyJWTError, ValueError, TypeError, AttributeError):  # the type depends on the invalid member
             raise TokenError("key") from None
-    try:  # only the algorithm that was checked against the allowlist and the key
+    try:  # permit only `algorithm`, which was checked against the allowlist and the key
         payload: bytes = _JWS.decode_complete(token, loaded, algorithms=[algorithm])["payload"]
     except PyJWTError:
         raise TokenError("signature") from None

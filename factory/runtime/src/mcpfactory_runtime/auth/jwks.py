@@ -2,8 +2,8 @@
 
     empty ──stored──▶ fresh ──LIFETIME──▶ stale ──MAX_STALE──▶ empty
 
-An unknown key ID also causes a fetch, at most once in `COOLDOWN` seconds, so invented key IDs cannot cause one each.
-Stale keys are used while fetching fails.
+An unknown key ID also causes a fetch. At most one such fetch runs per `COOLDOWN` seconds, because key IDs can be
+invented. Stale keys are used while fetches fail.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any, Final
 Json = Mapping[str, Any]
 
 LIFETIME: Final = 600.0  # seconds after which keys are fetched again
-MAX_STALE: Final = 86_400.0  # seconds after a fetch until which keys are used while fetching fails
-COOLDOWN: Final = 30.0  # seconds between two fetches for unknown key IDs
-RETRY: Final = 5.0  # seconds between fetches after a failed one
+MAX_STALE: Final = 86_400.0  # seconds; maximum age of keys that are used while fetches fail
+COOLDOWN: Final = 30.0  # minimum seconds between fetches for unknown key IDs
+RETRY: Final = 5.0  # minimum seconds between a failed fetch and the next one
 _MAX_KEYS: Final = 64
 _MIN_RSA: Final = 2048  # bits (RFC 7518 §3.3)
 
@@ -74,7 +74,7 @@ class Lookup:
 
 
 class KeyCache:
-    """The keys of one issuer. Times are seconds of any clock; if it is set back, keys count as older.
+    """The keys of one issuer. Times are seconds of any clock. If the clock is set back, keys count as older.
 
     Args:
         document: a fixed JWK Set; None for keys that are fetched.
@@ -126,7 +126,7 @@ class KeyCache:
 
 
 def _read(document: Json) -> tuple[Key, ...]:
-    """Return the supported public keys of a set; others are ignored (RFC 7517 §5)."""
+    """Return the supported public keys of a JWK Set. Ignore the others (RFC 7517 §5)."""
     found = [
         Key(entry)
         for entry in document.get("keys", ())

@@ -23,8 +23,8 @@ Claims = Mapping[str, Any]
 _Check = Callable[[str], Awaitable[Claims | None]]
 
 _KEPT: Final = 60.0  # seconds that the result of a check is cached
-_MAX_ANSWERS: Final = 1000  # cached results
-_TIMEOUT: Final = 10.0  # seconds for a response
+_MAX_ANSWERS: Final = 1000  # maximum number of cached results
+_TIMEOUT: Final = 10.0  # maximum seconds for a response
 _LARGEST: Final = 1 << 20  # maximum bytes of a response
 _SHORTEST: Final = 24  # minimum characters of an API key
 _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
@@ -45,7 +45,7 @@ def keycloak(url: str, realm: str, resource: str, **options: Any) -> Authorizati
 def auth0(domain: str, resource: str, **options: Any) -> Authorization:
     """Return the access rules for Auth0, by the tenant's domain (`acme.eu.auth0.com`).
 
-    The identifier of the API there must be `resource` or one of `audiences`.
+    The identifier of the API at Auth0 must be `resource` or one of `audiences`.
     """
     issuer = f"https://{domain}/"
     return Authorization(issuer=issuer, jwks_url=f"{issuer}.well-known/jwks.json", resource=resource, **options)
@@ -66,7 +66,7 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
     `client_id` is the ID of this server's application.
 
     Raises:
-        AuthorizationError: the tenant means all tenants, so that any account could call.
+        AuthorizationError: `tenant` stands for all tenants, so any account could call.
     """
     if tenant in _MANY_TENANTS:
         raise AuthorizationError(
@@ -86,7 +86,7 @@ def introspection(
 ) -> Authorization:
     """Return the access rules for an authorization server with token introspection (RFC 7662) at `url`.
 
-    `client_id` and `client_secret` are those of this server there.
+    `client_id` and `client_secret` identify this server at the authorization server.
     """
     headers = {**_basic(client_id, client_secret), "Content-Type": "application/x-www-form-urlencoded"}
 
@@ -109,7 +109,7 @@ def github(
     issuer: str = "https://github.com/login/oauth",
     **options: Any,
 ) -> Authorization:
-    """Return the access rules for GitHub, from this server's OAuth or GitHub App.
+    """Return the access rules for GitHub, by the credentials of this server's OAuth App or GitHub App.
 
     `subject` is the user's ID, `claims["login"]` the user name. Set `api_url` and `issuer` for an Enterprise Server.
     """
@@ -140,7 +140,7 @@ def github(
 def google(
     resource: str, *, client_id: str, check_url: str = "https://oauth2.googleapis.com/tokeninfo", **options: Any
 ) -> Authorization:
-    """Return the access rules for Google, from this server's OAuth client; `subject` is the account's ID."""
+    """Return the access rules for Google, by the ID of this server's OAuth client. `subject` is the account's ID."""
     issuer = "https://accounts.google.com"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -173,11 +173,11 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
     Args:
         resource: URL of the MCP endpoint.
-        keys: name of each caller, which becomes the principal's `subject` → key, or `sha256:` and its digest.
-        scopes: scopes by name of the caller, separated by spaces.
+        keys: name of a caller → key, or `sha256:` and the key's digest. The name becomes the principal's `subject`.
+        scopes: name of a caller → scopes, separated by spaces.
 
     Raises:
-        AuthorizationError: a key is too short or used twice, or there are scopes for an unknown name.
+        AuthorizationError: a key is too short or used twice, or a name in `scopes` is missing in `keys`.
     """
     digests: dict[str, str] = {}
     for name, key in keys.items():
@@ -207,7 +207,7 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return the digest to look up a secret, so that the time of the lookup reveals nothing about it."""
+    """Return the digest by which a secret is looked up. The time of that lookup reveals nothing about the secret."""
     return sha256(text.encode()).hexdigest()
 
 

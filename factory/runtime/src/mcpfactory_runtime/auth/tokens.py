@@ -45,7 +45,7 @@ def union(*groups: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Return the scopes in `scope` (RFC 8693 §4.2) or, for some issuers, `scp`; a string or a list."""
+    """Return the scopes in the claim `scope` (RFC 8693 §4.2) or, at some issuers, `scp`: a string or a list."""
     value = claims.get("scope", claims.get("scp"))
     if isinstance(value, str):
         return frozenset(value.split())
@@ -135,7 +135,7 @@ def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Bearer
     if header is None:
         return BearerChallenge(401, scopes=scopes)
     scheme, _, token = header.strip(" \t").partition(" ")
-    if scheme.lower() != "bearer":  # like a missing header
+    if scheme.lower() != "bearer":  # treated like a missing header
         return BearerChallenge(401, scopes=scopes)
     token = token.strip(" \t")
     if len(token) > MAX_TOKEN or not _BEARER_TOKEN.fullmatch(token):
@@ -144,7 +144,7 @@ def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Bearer
 
 
 class TokenError(Exception):
-    """Refused token. `reason` is a key of `REASONS`."""
+    """Error for a refused token. `reason` is a key of `REASONS`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(REASONS[reason])
@@ -154,13 +154,13 @@ class TokenError(Exception):
 class Principal(str):
     """The caller of a request. The string contains its identity: issuer, subject and client.
 
-    Sessions, sealed states and tasks are bound to that string. The attributes are those of the token of one request: a
+    Sessions, sealed states and tasks are bound to that string. The attributes describe the token of one request: a
     client that returns with other scopes is the same principal.
 
     Attributes:
         issuer: issuer of the token.
-        subject: the user, or the client itself if it acts for no user; "" if the token has none.
-        client: the OAuth client; "" if the token has none.
+        subject: the user, or the client itself if it acts for no user; "" if the token has no subject.
+        client: the OAuth client; "" if the token names no client.
         scopes: granted scopes, and those that they imply by the configured hierarchy.
         claims: claims of the token, read-only. The token itself is not stored.
     """
@@ -218,14 +218,14 @@ def read_header(token: str, algorithms: Collection[str]) -> Header:
     """Return the header and the issuer of a JWT in compact form.
 
     Raises:
-        TokenError: malformed, type, algorithm, issuer.
+        TokenError: the reason is `malformed`, `type`, `algorithm` or `issuer`.
     """
     parts = _COMPACT.fullmatch(token)
     if parts is None:
         raise TokenError("malformed")
     header, payload = _decode(parts[1]), _decode(parts[2])
     algorithm, key_id, kind, issuer = header.get("alg"), header.get("kid"), header.get("typ"), payload.get("iss")
-    if "crit" in header:  # mandatory extensions, of which we support none (RFC 7515 §4.1.11)
+    if "crit" in header:  # lists mandatory extensions; this module supports none (RFC 7515 §4.1.11)
         raise TokenError("malformed")
     if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
         raise TokenError("type")
@@ -240,7 +240,7 @@ def read_claims(payload: bytes) -> Json:
     """Return the claims of a verified payload.
 
     Raises:
-        TokenError: malformed.
+        TokenError: the reason is `malformed`.
     """
     try:
         claims = from_json(payload, allow_inf_nan=False)

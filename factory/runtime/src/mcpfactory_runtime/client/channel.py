@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.types import Json
 
-_ENDING: Final = 5.0  # seconds for canceled tasks to end
+_ENDING: Final = 5.0  # maximum seconds for canceled tasks to end
 
 
 class Receiver(Protocol):
@@ -60,11 +60,11 @@ class ClientChannel(ABC):
         """Close the connection, and end its tasks and processes."""
 
     def forget(self, request_id: Any) -> bool:
-        """Drop an abandoned request. Return True if the server detects this, so that no notification is needed."""
+        """Drop an abandoned request. Return True if the server detects that itself, without a notification."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
-        """Open the stream of the server's own messages in the handshake lifecycle. Return False if none is needed."""
+        """Open the stream of the server's own messages (handshake lifecycle). Return False if none is needed."""
         return False
 
     @property
@@ -74,7 +74,7 @@ class ClientChannel(ABC):
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancel tasks, and wait a few seconds until they have ended. Leave tasks that ignore the cancellation."""
+    """Cancel tasks, and wait a few seconds for their end. Abandon tasks that ignore the cancellation."""
     left = list(tasks)
     for task in left:
         task.cancel()

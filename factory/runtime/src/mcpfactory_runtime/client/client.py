@@ -2,7 +2,7 @@
 
 Params and results are dicts, as in the protocol. Detection (basic/versioning, Backward Compatibility): a server uses
 the per-request lifecycle if it answers `server/discover`, or refuses it with an error of that lifecycle. After any
-other response, or none, the client sends `initialize`.
+other response, or a timeout, the client sends `initialize`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Mode = Literal["auto", "legacy", "modern"]
 _MODERN_ERRORS: Final = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 _MAX_PAGES: Final = 1_000
 _LOG: Final = logging.getLogger(__name__)
-_MAX_ROUNDS: Final = 20  # rounds of `input_required` in one call
+_MAX_ROUNDS: Final = 20  # maximum rounds of `input_required` per call
 
 
 class Client:
@@ -63,17 +63,17 @@ class Client:
     Args:
         channel: connection to the server; `connect_stdio`, `connect_http` and `connect_memory` create one.
         mode: the lifecycle; "auto" detects it.
-        revision: the revision to request; "" is the newest of the lifecycle. With mode "auto" it selects the lifecycle.
-        elicitation: handler of `elicitation/create`: params → result, or an awaitable of it. Likewise `sampling`.
+        revision: the revision to request; "" is the newest of the lifecycle. Mode "auto" derives the lifecycle from it.
+        elicitation, sampling: handlers of these requests: params → result, or an awaitable of the result.
         roots: list of roots for `roots/list`, or a function that returns one.
         capabilities: capabilities to declare instead of those implied by the handlers.
-        notified: receives each notification: (method, params).
+        notified: function that is called with (method, params) of each notification.
         info: `Implementation` object of this client.
         timeout: seconds to wait for a response; None waits forever.
         probe_timeout: seconds for a process to start and answer `server/discover` before `initialize` is tried.
         log_level: lowest level of log messages to request from the server; "" requests none.
         kept: maximum number of messages in the transcript; older ones are dropped.
-        cache: cache lists and resources as long as the server permits, or until it reports a change.
+        cache: True to cache lists and resources as long as the server permits, or until it reports a change.
 
     Attributes:
         revision: record of the negotiated revision.
@@ -110,7 +110,7 @@ class Client:
         self.log_level = log_level
         self._mode = mode
         self._requested = revision
-        self._version = revision or LATEST.name  # in messages; the requested revision may have no record
+        self._version = revision or LATEST.name  # version in messages; the requested revision may have no record
         self._handlers = Handlers(elicitation, sampling, roots)
         self._declared = capabilities
         self._notified = notified
@@ -137,7 +137,7 @@ class Client:
     ) -> Client:
         """Return a client for a server in a child process.
 
-        `env` is its environment; with `inherit`, it is added to that of this process. With `start_new_session`
+        `env` is the server's environment; `inherit` adds the variables of this process. With `start_new_session`
         (setsid), Ctrl-C in our terminal does not interrupt the server. `options` are those of the class.
         """
         return cls(StdioChannel(command, env, cwd, inherit=inherit, start_new_session=start_new_session), **options)
@@ -191,7 +191,7 @@ class Client:
 
     @property
     def lost(self) -> Exception | None:
-        """Return the error that ended the connection, or that the client was closed; None while it is open."""
+        """Return the error that ended the connection (after `aclose`, a ProtocolError); None while it is open."""
         return self._session.ended
 
     @property
@@ -316,10 +316,10 @@ class Client:
 
         Args:
             method: name of the method.
-            params: params; members of the lifecycle and the trace (`current_trace`) are added to their `_meta`.
+            params: params of the request; metadata of the lifecycle and the trace is added to their `_meta`.
             timeout: seconds; -1 is the client's timeout, None waits forever.
             progress: receives the params of progress notifications for this request.
-            cancellable: notify the server if the request is abandoned.
+            cancellable: True to notify the server if the request is abandoned.
         """
         cache = self._cache if method in self.revision.cacheable else None
         if cache is not None and (known := cache.find(method, params)) is not None:
@@ -412,7 +412,7 @@ class Client:
             if error.code != HEADER_MISMATCH or not self.channel.http:
                 raise
             known = self.header_parameters.get(name)
-            await self.list_tools()  # the schemas contain the arguments to send also as headers
+            await self.list_tools()  # the schemas mark the arguments that headers must repeat
             if self.header_parameters.get(name) == known:
                 raise
         return await self.call("tools/call", params, timeout=timeout, progress=progress)

@@ -45,13 +45,13 @@ from mcpfactory_runtime.urls import (
 __all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch", "fetch_public"]
 
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-_MAX_RESUMES: Final = 5  # continuations of the stream of one request
-_RECONNECT: Final = 1.0  # seconds until reconnection, unless the server specifies them
-_OPEN_TIMEOUT: Final = 1.0  # seconds to wait for the response to the GET stream
-_ACCEPT_TIMEOUT: Final = 30.0  # seconds for the server to accept a message that is not a request
-_MAX_LOGINS: Final = 2  # token renewals for one message
-_FETCH_TIME: Final = 30.0  # seconds for a request to an authorization server
-_FETCH_SIZE: Final = 1_000_000  # maximum size of its response in bytes
+_MAX_RESUMES: Final = 5  # maximum reconnects per request stream
+_RECONNECT: Final = 1.0  # seconds before a reconnect, unless the server sends `retry`
+_OPEN_TIMEOUT: Final = 1.0  # maximum seconds to wait for the response headers of the GET stream
+_ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds for the server to accept a message that is not a request
+_MAX_LOGINS: Final = 2  # maximum token renewals per message
+_FETCH_TIME: Final = 30.0  # maximum seconds of a request to an authorization server
+_FETCH_SIZE: Final = 1_000_000  # maximum bytes of a response of an authorization server
 _KEPT_HEADERS: Final = frozenset(
     {"content-type", SESSION_HEADER, "www-authenticate", "allow", "location", "retry-after"}
     | {"cache-control", "x-accel-buffering"}
@@ -136,7 +136,7 @@ class _Http(ClientChannel):
     async def _follow_redirects(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, token: str
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with a token. Follow redirects within the origin that keep its method."""
+        """Send a request with a token. Follow redirects that stay on its origin and keep its method."""
         redirects = Redirects()
         while True:
             presented = {"Authorization": f"Bearer {token}"} if token else {}
@@ -171,14 +171,14 @@ class _Http(ClientChannel):
             async with asyncio.timeout(_FETCH_TIME):
                 *places, last = await self._permitted_urls(request.url)
                 for place in places:
-                    with suppress(httpx.ConnectError, httpx.ConnectTimeout):  # nothing was sent, so try the next one
+                    with suppress(httpx.ConnectError, httpx.ConnectTimeout):  # nothing was sent: try the next address
                         return await self._fetch_at(place, request)
                 return await self._fetch_at(last, request)
         except (httpx.HTTPError, TimeoutError) as error:
             raise self._unreachable(error, request.url) from None
 
     async def _fetch_at(self, place: str, request: Fetch) -> HttpAnswer:
-        """Send a request to a checked address, with the host name of its URL in `Host` and TLS."""
+        """Send a request to a checked address. `Host` and TLS use the host name of the request's URL."""
         parts = urlsplit(request.url)
         too_large = OAuthError("bad_response", f"{request.url} returned more than {_FETCH_SIZE} bytes")
         async with self._http.stream(
@@ -192,7 +192,7 @@ class _Http(ClientChannel):
         return HttpAnswer(response.status_code, dict(response.headers.items()), content)
 
     async def _permitted_urls(self, url: str) -> list[str]:
-        """Return the URL once for each permitted address, with the address in place of the host name.
+        """Return one URL per permitted address, with the address in place of the host name.
 
         The list is never empty. A remote server may refer to public addresses, and to the hosts in
         `OAuth.private_hosts`.
@@ -259,7 +259,7 @@ class HttpChannel(_Http):
         self._modern: set[Any] = set()
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message. The receiver gets the response to a request; other messages are accepted on return."""
+        """POST a message. A response goes to the receiver. Other messages than requests are accepted on return."""
         if isinstance(message, dict) and "method" in message and "id" in message:
             if headers.get("MCP-Protocol-Version") in MODERN:
                 self._modern.add(message["id"])
@@ -282,7 +282,7 @@ class HttpChannel(_Http):
         """Open the GET stream, if the server has one, and receive the server's messages from it."""
         opened = asyncio.Event()
         self._spawn("GET", self._listen(headers, opened))
-        with suppress(TimeoutError):  # some servers respond only with their first message
+        with suppress(TimeoutError):  # some servers send headers only with their first message
             await asyncio.wait_for(opened.wait(), _OPEN_TIMEOUT)
         return True
 
@@ -454,7 +454,7 @@ class SseChannel(_Http):
 
 
 def _refused(response: httpx.Response, content: bytes) -> HttpError:
-    """Return the error for a response without a message, with the target of a redirect or the error in its JSON."""
+    """Return the error for a response without a message. It contains the target of a redirect, or the JSON error."""
     asked, location = response.request, response.headers.get("location", "")
     redirect = redirect_of(asked.method, str(asked.url), response.status_code, location)
     text = content.decode("utf-8", "replace") if redirect is None else redirect.reason
@@ -463,7 +463,7 @@ def _refused(response: httpx.Response, content: bytes) -> HttpError:
 
 
 def _parse_error(content: bytes) -> str:
-    """Return the error in a JSON text; "" if it is valid."""
+    """Return the error in a JSON text; "" if the text is valid."""
     try:
         decode(content)
     except McpError as error:
@@ -472,7 +472,7 @@ def _parse_error(content: bytes) -> str:
 
 
 def _ended_session(content: bytes) -> SessionEndedError | None:
-    """Return the error in a 404 response to a request of a session, if any (basic/transports, Session Management)."""
+    """Return the error, if any, in a 404 response to a request in a session (basic/transports, Session Management)."""
     try:
         message = decode(content)
     except McpError:
@@ -503,7 +503,7 @@ async def _events(response: httpx.Response) -> AsyncIterator[SseEvent]:
 
 
 def _note(response: httpx.Response) -> dict[str, Any]:
-    """Return the parts of a response to keep as evidence."""
+    """Return the status and headers of a response for the transcript."""
     headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
     return {"status": response.status_code, "headers": headers}
 
@@ -514,7 +514,7 @@ async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
     Args:
         url: URL of the document.
         limit: maximum size in bytes.
-        name: URL with the host name for `Host` and TLS, if `url` contains an IP address instead; "" if it does not.
+        name: URL with the host name for `Host` and TLS; "" if `url` itself contains the host name.
 
     Raises:
         OSError: the document is unavailable, or larger than `limit` bytes.

@@ -59,7 +59,7 @@ def encode_value(value: Any) -> str:
 
 
 def header_parameters(tool: Json) -> dict[Path, str]:
-    """Return the arguments of a tool to send also as headers: those with a valid `x-mcp-header`."""
+    """Return the arguments of a tool that headers must repeat: those with a valid `x-mcp-header`."""
     found = mirror_annotations(tool.get("inputSchema"))
     return {path: header for path, header, _ in found if path and isinstance(header, str) and header}
 
@@ -77,7 +77,7 @@ _DIGITS: Final = 16  # maximum digits of `retry`; Python refuses to parse very l
 
 @dataclass(frozen=True, slots=True)
 class SseEvent:
-    """One event. `id` is the last ID in the stream so far; `retry` is in milliseconds, None if the event has none."""
+    """One event. `id` is the last ID in the stream so far; `retry` is in milliseconds; None if it is not set."""
 
     data: str
     event: str = "message"
@@ -145,7 +145,7 @@ TRACE_FIELDS: Final = ("traceparent", "tracestate", "baggage")
 
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?")
 _LIST: Final = re.compile(r"[\t -~]*")
-_LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}  # characters, from both specifications
+_LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}  # maximum characters, as specified
 
 
 def current_trace(given: Mapping[str, Any] | None = None) -> dict[str, str]:
@@ -167,10 +167,10 @@ def current_trace(given: Mapping[str, Any] | None = None) -> dict[str, str]:
 
 
 def passed_trace(carrier: Mapping[str, Any]) -> dict[str, str]:
-    """Return the trace metadata for a request on behalf of another one: the current span, else the trace of the other.
+    """Return the trace metadata for a request on behalf of an incoming one: the current span, else the incoming trace.
 
     Args:
-        carrier: `_meta` or HTTP headers of the other request. Malformed fields are ignored.
+        carrier: `_meta` or HTTP headers of the incoming request. Malformed fields are ignored.
     """
     if not carrier:
         return current_trace()

@@ -2,7 +2,7 @@
 
 A refusal (401, or 403 for missing scopes) starts the process: find the authorization server, register there, let the
 user authorize the client in a browser or use a refresh token, and store the token. Registrations are stored per
-authorization server and tokens per MCP server, so none is ever sent to another server.
+authorization server, and tokens per MCP server; neither is ever sent to another server.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from mcpfactory_runtime.urls import describe_private
 
 __all__ = ["Fetch", "IdentityProvider", "Loopback", "OAuth", "OAuthError", "PrivateKey", "Visit", "Workload"]
 
-_MARGIN: Final = 10.0  # seconds before its expiry at which a token counts as expired
+_MARGIN: Final = 10.0  # seconds before expiry at which a token counts as expired
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 
 
@@ -76,7 +76,7 @@ class OAuth:
         visit: shows a URL to the user and returns the complete redirect URL, which begins with `redirect_uri`.
             Without it, the client acts on its own behalf (`client_credentials`).
         redirect_uri: the URI to which browsers are redirected.
-        client_id, client_secret: registered beforehand; with `issuer`, for that authorization server only.
+        client_id, client_secret: credentials registered beforehand; with `issuer`, used only at that server.
         issuer: the authorization server to choose if a resource has several.
         document: https URL of a client ID metadata document; used if the server supports it.
         name: name of the client on consent pages.
@@ -144,8 +144,8 @@ class OAuth:
         Args:
             url: URL of the MCP server.
             status: status of the refusal.
-            header: its `WWW-Authenticate`.
-            used: the refused token; if it has been replaced already, nothing happens.
+            header: `WWW-Authenticate` of the refusal.
+            used: the refused token. If another token is stored by now, nothing happens.
             fetch: makes an HTTP request, without following redirects.
 
         Raises:
@@ -164,7 +164,7 @@ class OAuth:
         challenge = bearer_challenge(header)
         held = self._stored(url)
         if status == 403 and held is not None and set(challenge.scopes) <= set(held.granted):
-            raise OAuthError("refused", f"{url} rejects a token that has all scopes it requires")
+            raise OAuthError("refused", f"{url} rejects a token that has all required scopes")
         resource = yield from _find_resource(url, challenge)
         server = yield from _find_authorization_server(resource, url, self._identity.issuer)
         registration = yield from self._registration(server)
@@ -175,7 +175,7 @@ class OAuth:
             try:
                 tokens = yield from refresh_token_grant(context, held.refresh_token)
             except OAuthError:
-                self._store.pop(_tokens_of(url), None)  # invalid by now; continue with a login
+                self._store.pop(_tokens_of(url), None)  # the tokens are invalid; continue with a login
             else:
                 return self._keep(url, server, before, tokens, held.granted)
         scopes = _scopes(challenge, resource, server, before)

@@ -22,8 +22,8 @@ T = TypeVar("T")
 def typed_result(result: Json, kind: type[T]) -> T:
     """Return a tool's result as a `kind`, such as a pydantic model, a dataclass or `list[str]`.
 
-    The value is the structured content or, if that does not match, its only member `result`, in which servers wrap
-    values that are not objects. Without structured content it is the only text, parsed as JSON if possible.
+    The value is the structured content. If that does not match, it is the content's only member `result`, in which
+    servers wrap values that are not objects. Without structured content, it is the only text, as JSON if possible.
 
     Raises:
         ResultError: the tool failed (with its message), or the result has another type.
@@ -57,7 +57,7 @@ def _candidates(structured: Any, texts: list[str]) -> list[Any]:
         return [texts[0]]
 
 
-_MAX_RESULTS: Final = 1000  # cached results
+_MAX_RESULTS: Final = 1000  # maximum number of cached results
 # Notification → methods whose results may have changed.
 _CHANGED: Final = {
     "notifications/tools/list_changed": ("tools/list",),

@@ -79,11 +79,11 @@ class ClientSession:
     """The client's side of a connection. `watchers` receive each notification.
 
     Args:
-        channel: channel, which `open` opens.
+        channel: connection to the server; `open` opens it.
         answer: returns the result for a request of the server, or raises McpError.
         listen: receives each notification.
         headers: returns the HTTP headers for a message.
-        revision: returns the current revision, which has the names of methods.
+        revision: returns the current revision, which determines the names of methods.
         kept: maximum number of messages in the transcript.
     """
 
@@ -152,7 +152,7 @@ class ClientSession:
             params: params of the request; None omits them.
             timeout: seconds; None waits forever.
             progress: receives the params of the request's progress notifications.
-            cancel: notify the server if the request is abandoned.
+            cancel: True to notify the server if the request is abandoned.
 
         Raises:
             McpError: the server returned an error.
@@ -176,7 +176,7 @@ class ClientSession:
             known = self.channel.forget(request_id)
             notify = cancel and not known and self._lost is None
             if isinstance(error, TimeoutError):
-                if notify:  # must be the next message sent
+                if notify:  # the cancellation must be the next message sent
                     with suppress(ConnectionLostError, HttpError):
                         await self._notify_cancelled(request_id)
                 raise TimeoutError(f"no response to {method} within {timeout:g} seconds") from None
@@ -310,7 +310,7 @@ def accept_defaults(params: Json) -> Json:
 
 
 class Handlers:
-    """Handlers for the server's requests. A handler that is None is not declared to the server."""
+    """Handlers for the server's requests. The capability of a missing handler is not declared to the server."""
 
     def __init__(
         self,
@@ -373,18 +373,18 @@ def subscription_filter(tools: bool, prompts: bool, resources: bool, uris: Itera
 
 
 class Subscription:
-    """Change notifications in their order; returned by `Client.listen`.
+    """Change notifications in order of arrival; returned by `Client.listen`.
 
     >>> async with client.listen(tools=True) as changes:
     ...     async for method, params in changes:
     ...         print(method)
 
-    The loop ends when the server ends the subscription, and raises the error that ended it otherwise. Entering raises
+    The loop ends when the server ends the subscription; if an error ends it, the loop raises the error. Entering raises
     the errors of a request. `honoured` is the part of the filter that the server accepted (handshake lifecycle: all).
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
-        """Create a subscription. `listen` has the params of `subscriptions/listen`; None if the revision lacks it."""
+        """Create a subscription. `listen` has the params of `subscriptions/listen`; None without that method."""
         self.honoured = wanted
         self._session = session
         self._listen = listen

@@ -14,8 +14,8 @@ from mcpfactory_runtime.client.channel import ClientChannel, ConnectionLostError
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import LineReader, decode, encode
 
-_STDERR_KEPT: Final = 256 * 1024  # last bytes of stderr to keep
-_READ: Final = 64 * 1024  # bytes per read
+_STDERR_KEPT: Final = 256 * 1024  # maximum bytes of stderr to keep, counted from its end
+_READ: Final = 64 * 1024  # maximum bytes per read
 
 
 class _LineChannel(ClientChannel):
@@ -67,7 +67,7 @@ class _LineChannel(ClientChannel):
 
 
 def _deliver(line: Any, receiver: Receiver) -> None:
-    """Deliver a message. Deliver a line that is not JSON as text, for checks: stdout must contain only messages."""
+    """Deliver a message. A line that is not JSON is delivered as text, so that checks can report it."""
     if not isinstance(line, bytes):
         receiver.lost(ProtocolError("the server sent a message that is too long"))
         return
@@ -122,9 +122,9 @@ class StdioChannel(_LineChannel):
         env: variables to add to the environment of the process.
         cwd: working directory of the process.
         grace: seconds for the process to exit after its input is closed, and again after SIGTERM.
-        inherit: inherit this process's environment; otherwise the process gets only `env`.
+        inherit: True to inherit this process's environment; otherwise the child process gets only `env`.
         start_new_session: start the process in its own session (setsid), so that Ctrl-C in our terminal does not reach
-            it; we end it ourselves.
+            it; `aclose` ends it.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ from mcpfactory_runtime.types import Json
 class Tokens:
     """The response of a token endpoint.
 
-    `expires_in` is in seconds; it and `scopes` are None if missing in the response.
+    `expires_in` is in seconds. A value that is missing in the response is None or "".
     """
 
     access_token: str
@@ -82,7 +82,7 @@ def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: I
 
 
 def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Tokens]:
-    """Return new tokens for a refresh token, with the old refresh token if there is no new one.
+    """Return new tokens for a refresh token. Keep the old refresh token if the response has none.
 
     Raises:
         OAuthError: the authorization server refuses, or its response is invalid.
@@ -246,7 +246,7 @@ class PrivateKey:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload:
-    """Program whose platform attests its identity. `token` returns the platform's JWT for an issuer."""
+    """Program with an identity that its platform attests. `token` returns the platform's JWT for an issuer."""
 
     token: Callable[[str], str]
 
@@ -318,9 +318,9 @@ class Identity:
     Attributes:
         name: name on consent pages.
         redirect_uri: the URI to which browsers are redirected; loopback (a native application) or https (a web one).
-        client_id, client_secret: registered beforehand, at `issuer` only; without an issuer, the secret is never
+        client_id, client_secret: credentials registered beforehand at `issuer`; without `issuer`, the secret is never
             sent.
-        issuer: the authorization server of the registration, and the one to choose if there are several.
+        issuer: the authorization server of the registration, and the server to choose if there are several.
         document: https URL of our client ID metadata document.
         signs: True if a private key replaces the secret.
     """

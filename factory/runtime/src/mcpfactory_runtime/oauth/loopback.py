@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from mcpfactory_runtime.oauth.model import OAuthError
 
 _PATH: Final = "/callback"
-_HEAD: Final = 16_384  # bytes of a request's head
+_HEAD: Final = 16_384  # maximum bytes of a request's head
 _DONE: Final = b"<!doctype html><meta charset=utf-8><title>mcpfactory</title><p>Thank you. You can close this page."
 _OTHER_PAGE: Final = (
     b"<!doctype html><meta charset=utf-8><title>mcpfactory</title><p>This page does not belong to the current login."

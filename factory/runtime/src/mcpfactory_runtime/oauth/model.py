@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class OAuthError(Exception):
-    """No token is available. `code` is an OAuth error code of the server, or one of the client.
+    """Error if no token is available. `code` is an OAuth error code of the server, or a code of the client.
 
     Codes of the client: `unsafe_url`, `bad_metadata`, `resource_mismatch`, `issuer_mismatch`, `no_pkce`,
     `no_registration`, `no_issuer`, `state_mismatch`, `bad_response`, `unsupported_method`, `no_browser`, `no_library`,
@@ -82,7 +82,7 @@ async def drive(
     """Execute a procedure and return its result.
 
     Raises:
-        OAuthError: the procedure failed, or needs a browser without a `visit` (`no_browser`).
+        OAuthError: the procedure failed, or needs a browser although `visit` is None (`no_browser`).
     """
     answer: Any = None
     try:
@@ -112,7 +112,7 @@ def fetch(request: Fetch) -> Steps[HttpAnswer]:
 
 
 def post_form(url: str, form: dict[str, str], headers: dict[str, str]) -> Steps[HttpAnswer]:
-    """Yield the POST of a form, with JSON as accepted response."""
+    """Yield the POST request of a form that accepts JSON, and return the response."""
     content = urlencode(form).encode()
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     return (yield from fetch(Fetch("POST", url, {**kind, **headers}, content)))
@@ -122,7 +122,7 @@ def json_object(answer: HttpAnswer, what: str) -> Json:
     """Return the body as a JSON object.
 
     Raises:
-        OAuthError: `bad_response`: it is not one.
+        OAuthError: `bad_response`: the body is not a JSON object.
     """
     try:
         value = json.loads(answer.content)
@@ -273,7 +273,7 @@ class AuthorizationServer:
 def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
     """Return the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`.
 
-    If `url` has no well-known path, that of OpenID is appended. The issuer must have the same origin, so that a
+    If `url` has no well-known path, OpenID's is appended. The issuer must have the same origin, so that a
     document on one host cannot describe another.
 
     Args:

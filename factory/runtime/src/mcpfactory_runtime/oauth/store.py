@@ -80,7 +80,7 @@ class FileStore:
         """See TokenStore. If the process dies meanwhile, the old value is kept."""
         try:
             _make_folder(self.folder)
-            descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{key}.")  # of mode 600
+            descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{key}.")  # with mode 600
             try:
                 with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                     json.dump(value, file)
@@ -168,7 +168,7 @@ def open_store(environ: Mapping[str, str]) -> TokenStore:
 
 @asynccontextmanager
 async def locked(store: TokenStore, key: str) -> AsyncIterator[None]:
-    """Hold the lock of a key against other tasks and processes. The system releases it if its process dies.
+    """Hold the lock of a key against other tasks and processes. The operating system releases it if the process dies.
 
     Raises:
         OAuthError: `no_store`: the lock cannot be acquired.

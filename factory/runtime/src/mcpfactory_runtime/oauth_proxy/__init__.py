@@ -1,8 +1,8 @@
 """OAuth proxy: an authorization server for providers without client registration (GitHub, Google, OpenID Connect).
 
-MCP clients register here. For each, the user consents in the browser and logs in at the provider. Clients get tokens of
-this server; the provider's tokens are stored here, encrypted. `proxy` implements the endpoints without HTTP, which is
-in `transports/http/oauth_endpoints.py`.
+MCP clients register here. The user consents to each client in the browser, and logs in at the provider. Clients get
+tokens of this server; the provider's tokens are stored here, encrypted. `proxy` implements the endpoints without HTTP,
+and `transports/http/oauth_endpoints.py` serves them.
 """
 
 from __future__ import annotations

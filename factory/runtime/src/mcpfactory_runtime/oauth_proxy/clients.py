@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from mcpfactory_runtime.auth.authorization import is_local
 
 _MAX_URIS: Final = 10
-_LONGEST_URI: Final = 500  # characters
-_LONGEST_NAME: Final = 80  # characters
-_LONGEST: Final = 2000  # characters of all redirect URIs, because a client's ID contains them and appears in URLs
+_LONGEST_URI: Final = 500  # maximum characters of a URI
+_LONGEST_NAME: Final = 80  # maximum characters of a client's name
+_LONGEST: Final = 2000  # maximum characters of all redirect URIs: the client ID contains them, and appears in URLs
 # RFC 3986 §2: no < > " \ ^ ` { | }
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]*:[!#-;=?-\[\]_a-z~%]+", re.IGNORECASE)
 # Schemes that browsers or operating systems handle themselves, or that would send the code unencrypted.
@@ -42,7 +42,7 @@ class ProxyClient:
         id: client ID in this proxy.
         label: digest of the ID for tokens and records.
         name: name of the client, not verified.
-        redirect_uris: permitted redirect URIs for its users.
+        redirect_uris: permitted redirect URIs of the client.
     """
 
     id: str
@@ -97,7 +97,7 @@ def read_document(client_id: str, body: Any) -> tuple[str, tuple[str, ...]]:
     """Return the name and redirect URIs of a client from the document at its ID.
 
     Raises:
-        ClientRefusedError: the document is invalid, or describes another client or one that must authenticate.
+        ClientRefusedError: the document is invalid, describes another client, or requires client authentication.
     """
     described = read_registration(body)
     if body.get("client_id") != client_id:
@@ -128,7 +128,7 @@ def _may_receive(uri: str) -> bool:
 
 
 def _loopback(uri: str) -> str:
-    """Return an http URI of this machine without its port; "" for any other."""
+    """Return an http URI of this machine without its port; "" for any other URI."""
     try:
         parts = urlsplit(uri)
         _ = parts.port
@@ -144,9 +144,9 @@ Described = tuple[str, tuple[str, ...]]
 log = logging.getLogger(__name__)
 
 _KEPT: Final = 300.0  # seconds that a document, or its absence, is cached
-_MAX_DOCUMENTS: Final = 200  # cached documents
-_MOST_FETCHES: Final = 30  # per minute
-_MAX_CONCURRENT: Final = 4  # fetches
+_MAX_DOCUMENTS: Final = 200  # maximum number of cached documents
+_MOST_FETCHES: Final = 30  # maximum fetches per minute
+_MAX_CONCURRENT: Final = 4  # maximum concurrent fetches
 
 
 class ClientDocuments:

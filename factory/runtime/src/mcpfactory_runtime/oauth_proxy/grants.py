@@ -87,15 +87,15 @@ def digest(text: str) -> str:
 
 
 LOGIN_SECONDS: Final = 600.0
-"""Seconds for the user to consent, and again to log in."""
+"""Maximum seconds for the user to consent, and again to log in."""
 
 CODE_SECONDS: Final = 60.0
-"""Seconds for the client to redeem a code."""
+"""Maximum seconds for the client to redeem a code."""
 
 GRANT_SECONDS: Final = 30 * 86_400.0
 """Seconds after which an unused grant ends."""
 
-_KEY: Final = ""  # each record has its own space, because spaces expire by themselves
+_KEY: Final = ""  # each record has its own space, because a space expires as a whole
 
 
 class GrantStore:
@@ -120,7 +120,7 @@ class GrantStore:
         return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=ExpectedEntry(_KEY, _dump(login)))
 
     async def keep_code(self, waiting: Json, grant: Json) -> str:
-        """Store the data of a code and the grant that it gives access to; return the code."""
+        """Store the data of a code, and the grant that the code gives access to. Return the code."""
         code = secrets.token_urlsafe(32)
         await self._put(f"oauth/grant/{waiting['grant']}", grant, CODE_SECONDS)
         await self._put(f"oauth/code/{digest(code)}", waiting, CODE_SECONDS)
@@ -143,7 +143,7 @@ class GrantStore:
         return waiting
 
     async def find(self, grant_id: str) -> Json | None:
-        """Return a grant, if it has not ended."""
+        """Return a grant, or None if it has ended."""
         return _load(await self._store.get(f"oauth/grant/{grant_id}", _KEY))
 
     async def change(self, grant_id: str, before: Json, after: Json) -> bool:

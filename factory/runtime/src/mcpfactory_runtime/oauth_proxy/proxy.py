@@ -40,10 +40,10 @@ from mcpfactory_runtime.types import Json
 
 log = logging.getLogger(__name__)
 
-_LOGINS: Final = 5000  # maximum number in LOGIN_SECONDS
-_LOGINS_OF_ONE: Final = 1000  # likewise from one address, so that an attacker cannot lock out all others
-_SHORTEST_SECRET: Final = 16  # characters
-_LONGEST_STATE: Final = 2000  # characters
+_LOGINS: Final = 5000  # maximum logins per LOGIN_SECONDS
+_LOGINS_OF_ONE: Final = 1000  # maximum logins per LOGIN_SECONDS and address, so that an attacker cannot lock out others
+_SHORTEST_SECRET: Final = 16  # minimum characters
+_LONGEST_STATE: Final = 2000  # maximum characters
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # S256 (RFC 7636 §4.2)
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _BROWSER: Final = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -72,7 +72,7 @@ class LoginRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoginReply:
-    """The response to a login request."""
+    """The response of an endpoint."""
 
     status: int
     body: bytes = b""
@@ -84,21 +84,21 @@ class OAuthProxy:
 
     Args:
         provider: the login provider: `github(…)`, `google(…)`, `oidc(…)`, or a custom one.
-        resource: URL of the MCP endpoint as clients write it. Without its last path segment, it is the issuer of the
-            proxy.
+        resource: URL of the MCP endpoint as clients write it. The proxy's issuer is this URL without its last path
+            segment.
         allow: permitted callers: GitHub user names, verified email addresses, `@example.com` for all verified
             addresses there (Google: for all accounts of that organization), `sub:` and the account's ID at the
             provider, or `*` for all accounts.
         required_scopes: scopes that each request needs.
         scope_hierarchy: scope → scopes that it implies.
-        scopes_of: takes the claims of a user, returns the scopes that clients may get for that user; None grants all
-            requested ones.
+        scopes_of: function from a user's claims to the scopes that clients may get for that user; None grants all
+            requested scopes.
         secret: the secret from which keys are derived; None uses the provider's client secret. Changing it ends all
             logins.
         access_seconds: lifetime of an access token. The end of a grant takes effect immediately in any case.
         clock: returns seconds since the epoch.
-        fetch: returns the document at a URL that is a client ID, or raises OSError; None uses the HTTP client, for
-            public addresses only.
+        fetch: function that returns the document at a client ID's URL, or raises OSError; None fetches from public
+            addresses only.
 
     Raises:
         AuthorizationError: the configuration is contradictory or insecure.
@@ -173,11 +173,11 @@ class OAuthProxy:
         self._name, self._supported = name, supported
 
     def method_of(self, path: str) -> str:
-        """Return the HTTP method of a path of `paths`."""
+        """Return the HTTP method that a path in `paths` accepts."""
         return self._answers[self.paths[path]][0]
 
     async def answer(self, path: str, request: LoginRequest) -> LoginReply:
-        """Return the response to a request to a path of `paths`."""
+        """Return the response to a request for a path in `paths`."""
         try:
             return await self._answers[self.paths[path]][1](request)
         except ClientRefusedError as refusal:
@@ -197,7 +197,7 @@ class OAuthProxy:
         """
         ours = principal is not None and principal.issuer == self.issuer
         grant_id = str(principal.claims.get("sid", "")) if principal is not None and ours else ""
-        for _ in range(2):  # again if another request has renewed it meanwhile
+        for _ in range(2):  # retry if another request has renewed the token meanwhile
             grant = await self._grants.find(grant_id) if ours else None
             held = self._keys.decrypt(grant["vault"], grant_id) if grant is not None else None
             if grant is None or held is None:
@@ -257,7 +257,7 @@ class OAuthProxy:
         )
 
     def _label_of(self, asked: Mapping[str, str]) -> str:
-        """Return the label of the client in a form. Raise `ClientRefusedError` if it is unknown."""
+        """Return the label of the client in a form. Raise `ClientRefusedError` if the client is unknown."""
         client_id = asked.get("client_id", "")
         if self._keys.read("client", client_id) is None and not is_document_url(client_id):
             raise ClientRefusedError("invalid_client", "This client is not registered here", 401)
@@ -279,7 +279,7 @@ class OAuthProxy:
         client, uri = await self._find_client(asked.get("client_id", "")), asked.get("redirect_uri", "")
         if client is None:
             return _page(
-                400, error_page("The program that sent you here is not registered. Remove and add the server there.")
+                400, error_page("The program that sent you here is not registered. Remove and re-add the server there.")
             )
         if not permits(client.redirect_uris, uri):
             return _page(400, error_page("The redirect URI in the request is not registered for this program."))
@@ -508,7 +508,7 @@ class OAuthProxy:
         )
 
     async def _revoke(self, request: LoginRequest) -> LoginReply:
-        """Revoke a token (RFC 7009). Access and refresh token end the grant, with all its tokens."""
+        """Revoke a token (RFC 7009). Either kind of token ends the grant, and with it all its tokens."""
         client, token = self._label_of(request.fields), request.fields.get("token", "")
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
         if client in (shown.get("client"), shown.get("client_id")):
@@ -539,13 +539,13 @@ class OAuthProxy:
         return "*" in self._allow or not names.isdisjoint(self._allow)
 
     def _granted(self, scope: str) -> tuple[str, ...]:
-        """Return the supported ones of the requested scopes; if a client requests none, of the required scopes."""
+        """Return the requested scopes that are supported. If a client requests none, use the required scopes."""
         supported = self._supported()
         asked = scope.split() or self.authorization.required_scopes
         return tuple(dict.fromkeys(word for word in asked if word in supported))
 
     def _is_here(self, resource: str | None) -> bool:
-        """Return True if the requested resource is this server, or None (RFC 8707)."""
+        """Return True if the requested resource is this server or missing (RFC 8707)."""
         if resource is None:
             return True
         try:

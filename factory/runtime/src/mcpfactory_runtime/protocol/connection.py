@@ -3,10 +3,10 @@
 `receive` takes decoded messages and returns events. `answer`, `request` and `notify` return bytes to send.
 
 Rules for editors:
-1. Lifecycles and states are decided only by the tables below.
+1. Only the tables below decide about lifecycles and states.
 2. The lifecycle is chosen per request. A request with a protocol version in its metadata uses the per-request
    lifecycle, and neither depends on the state nor changes it; others use the handshake (basic/versioning, Backward
-   Compatibility). So both may be mixed on one stream.
+   Compatibility). So one stream may mix both lifecycles.
 3. Never answer a message that looks like a response, even if it is invalid: two peers could exchange errors forever.
 """
 
@@ -56,8 +56,8 @@ class Peer:
         revision: record of the negotiated revision.
         info: `Implementation` object of the peer; {} if it sent none.
         capabilities: declared capabilities.
-        log_level: index of the lowest requested level of log messages. None means no log messages in the per-request
-            lifecycle, and no requested level in the handshake lifecycle.
+        log_level: index of the lowest requested log level. None: in the per-request lifecycle, send no log messages;
+            in the handshake lifecycle, no level was requested.
     """
 
     __slots__ = ("capabilities", "info", "log_level", "revision")
@@ -78,7 +78,7 @@ class Peer:
         return True
 
     def missing(self, *path: str) -> Json | None:
-        """Return the capabilities object that the peer must declare for a capability; None if it declares it."""
+        """Return the capabilities object that the peer must declare for a capability; None if it is declared."""
         if self.declares(*path):
             return None
         needed: Json = {}
@@ -211,14 +211,14 @@ class Response(NamedTuple):
 
 
 class ErrorReply(NamedTuple):
-    """An invalid message of the peer: send `message`, or nothing if it is None."""
+    """The reply to an invalid message of the peer: send `message`, or nothing if it is None."""
 
     error: McpError
     message: Json | None
 
 
 class Batch(NamedTuple):
-    """Several messages in one array; the responses to its calls are also sent as an array (basic/index, Batching)."""
+    """Messages in one array. The responses to its requests are also sent as an array (basic/index, Batching)."""
 
     events: list[Event]
 
@@ -231,9 +231,9 @@ class Connection:
 
     Attributes:
         state: state of the handshake.
-        peer: the peer, from the handshake; None before it.
+        peer: the peer of the handshake; None before the handshake.
         in_flight: unanswered requests of the peer, by ID.
-        limit: maximum number of these; 0 during the shutdown.
+        limit: maximum number of requests in `in_flight`; 0 during the shutdown.
     """
 
     def __init__(self) -> None:
@@ -395,7 +395,7 @@ class Connection:
         """Return the bytes of a notification to the peer.
 
         Raises:
-            McpError: METHOD_NOT_FOUND if the negotiated revision does not have it.
+            McpError: METHOD_NOT_FOUND if the negotiated revision does not have the notification.
         """
         revision = self.peer.revision if self.peer else LATEST_LEGACY
         if method not in revision.notifications:

@@ -26,7 +26,7 @@ class BodyDecoder:
         content_encoding: value of the header; unknown codings are ignored, as in browsers.
 
     Raises:
-        httpx.DecodingError: there are several codings, or one that was not requested.
+        httpx.DecodingError: there are several codings, or a coding that was not requested.
     """
 
     __slots__ = ("_begun", "_coding", "_head", "_inflate")
@@ -66,7 +66,7 @@ class BodyDecoder:
         """Return the remaining data at the end of the body.
 
         Raises:
-            httpx.DecodingError: the body is incomplete. If it ends with the connection, only its coding shows this.
+            httpx.DecodingError: the body is incomplete. If the connection ends the body, only the coding reveals this.
         """
         if self._inflate is None:
             return b""

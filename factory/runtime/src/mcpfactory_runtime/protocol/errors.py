@@ -13,14 +13,14 @@ METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 RESOURCE_NOT_FOUND: Final = -32002  # in revisions with a handshake; INVALID_PARAMS in later ones
-URL_ELICITATION_REQUIRED: Final = -32042  # in one revision
+URL_ELICITATION_REQUIRED: Final = -32042  # exists in one revision only
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
 RATE_LIMITED: Final = 429  # our own code, therefore outside the range of the protocol; the number is the HTTP status
 
 # Code → (name, HTTP status in the per-request lifecycle if nothing of the response has been sent yet).
-# The specification defines the status of the last three MCP codes; that of the others is as in the official servers.
+# The specification defines the status of the last three MCP codes; the others follow the official servers.
 CODES: Final[dict[int, tuple[str, int]]] = {
     PARSE_ERROR: ("parse error", 400),
     INVALID_REQUEST: ("invalid request", 400),
@@ -37,7 +37,7 @@ CODES: Final[dict[int, tuple[str, int]]] = {
 
 
 class McpError(Exception):
-    """A JSON-RPC error. One that a handler raises is sent to the peer; one that a call raises comes from the peer.
+    """A JSON-RPC error. If a handler raises it, it is sent to the peer. If a call raises it, it came from the peer.
 
     Args:
         code: integer; custom codes must be outside -32768…-32000.

@@ -153,7 +153,7 @@ Headers = Mapping[str, str]
 VERSION_HEADER: Final = "mcp-protocol-version"
 SESSION_HEADER: Final = "mcp-session-id"
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_MAX_HEAD: Final = 65_536  # bytes of a request line and headers
+_MAX_HEAD: Final = 65_536  # maximum bytes of a request line and headers
 _MAX_HEADERS: Final = 100
 _LOCAL_ORIGIN: Final = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 
@@ -226,7 +226,7 @@ def check_head(target: int, size: int, count: int = 0) -> Rejection | None:
 
 
 def check_origin(headers: Headers, hosts: Collection[str], origins: Collection[str]) -> Rejection | None:
-    """Return a rejection for requests that a web page sends from a user's browser (basic/transports, Security Warning).
+    """Return a rejection if a web page must not send the request from a browser (basic/transports, Security Warning).
 
     Args:
         headers: values by lower-case name.

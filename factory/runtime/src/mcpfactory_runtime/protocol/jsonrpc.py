@@ -15,7 +15,7 @@ from mcpfactory_runtime.types import Json
 RequestId = str | int
 
 MISSING: Final[Any] = object()
-"""ID of a message without one (null is a different value)."""
+"""Stands for the missing ID of a message; null is a different value."""
 
 
 _DEEPEST: Final = 255  # maximum nesting that pydantic-core encodes
@@ -66,7 +66,7 @@ def encodable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
         whole = value.encode(errors="replace").decode()
         return value if whole == value else whole
-    if depth > _DEEPEST:  # cannot be encoded; perhaps a cycle
+    if depth > _DEEPEST:  # too deep to encode; perhaps a cycle
         return value
     if isinstance(value, dict):
         pairs = [(encodable(name), encodable(one, depth + 1)) for name, one in value.items()]
@@ -120,7 +120,7 @@ def check(message: Any) -> None:
 
 
 def error_of(message: Json) -> McpError:
-    """Return the error of a response that has one; a malformed `error` member gets the code INVALID_REQUEST."""
+    """Return the error in a response. A malformed `error` member gets the code INVALID_REQUEST."""
     error = message.get("error")
     if isinstance(error, dict) and type(error.get("code")) is int:
         return McpError(error["code"], str(error.get("message", "")), error.get("data"))
@@ -202,7 +202,7 @@ OVERSIZE: Final = Oversize()
 class LineReader:
     """Splits bytes into lines (basic/transports, stdio: one message per line, without line breaks inside).
 
-    A line above `max_size` bytes is immediately reported as OVERSIZE, once, and skipped to its end.
+    A line of more than `max_size` bytes is reported as OVERSIZE, immediately and once. The rest of the line is skipped.
     Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and is kept.
     """
 

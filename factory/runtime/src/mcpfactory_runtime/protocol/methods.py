@@ -1,7 +1,7 @@
 """Table of all protocol methods, for dispatch, projection, HTTP headers, the client and the gateway.
 
 A revision lists its rows by name (`revisions/records.py`). A row contains facts that are valid in all revisions with
-that method. If a revision uses another name in messages, it is in the record of the revision (`Revision.wire_names`).
+that method. If a revision uses another name in messages, its record contains that name (`Revision.wire_names`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Method:
             (basic/transports/streamable-http, Request Headers).
         input_required: the result may be `resultType: input_required`, in revisions that have it (basic/patterns/mrtr).
         task: the request may be executed as a task (basic/utilities/tasks; ext-tasks).
-        notification: it has no response.
+        notification: the method has no response.
     """
 
     name: str

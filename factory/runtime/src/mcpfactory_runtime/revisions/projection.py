@@ -1,10 +1,10 @@
 """Projection of results, notifications and elicitation forms to the peer's revision.
 
 Handlers use the newest revision. This module removes the fields and content types that the peer's revision does not
-have, according to `records` and the nesting below. Types that are not in these tables are not changed, nor are inputs.
+have, according to `records` and the nesting below. Other types stay unchanged. The arguments are never modified.
 
-`read_form` converts any supported schema to the newest kind of form; `project_form` converts that for an older peer.
-A single choice keeps its titles. A multiple choice is an error in revisions without it.
+`read_form` converts any supported schema to the newest kind of form. `project_form` converts this form for an older
+peer. A single choice keeps its titles. A multiple choice is an error in revisions without multiple choices.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def project(value: Any, wire_type: str, revision: Revision) -> Any:
 
 
 def project_content(block: Json, revision: Revision) -> Json:
-    """Return a content block for a revision. A type that it does not have becomes a note in text."""
+    """Return a content block for a revision. A block type that only newer revisions have becomes a text block."""
     kind = block.get("type")
     if kind not in revision.content:
         if kind not in _CONTENT_TYPES:  # tool use and tool results of sampling, or custom types: unchanged
@@ -129,7 +129,7 @@ def _note(block: Json) -> str:
 
 
 class FormError(ValueError):
-    """Unsupported form; the message contains the field."""
+    """Error for an unsupported form; the message contains the field."""
 
 
 _FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
@@ -154,10 +154,10 @@ def read_form(schema: Mapping[str, Any]) -> Json:
 
 
 def project_form(form: Json, revision: Revision) -> Json:
-    """Return a form from `read_form` for `revision`.
+    """Convert a form from `read_form` to the form for `revision`.
 
     Raises:
-        FormError: the revision does not have the kind of a field.
+        FormError: the revision does not support the kind of a field.
     """
     return {
         **form,

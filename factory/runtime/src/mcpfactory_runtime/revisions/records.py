@@ -108,7 +108,7 @@ class Revision:
 
     @cached_property
     def rows(self) -> Mapping[str, Mapping[str, str]]:
-        """Return set of methods (`methods`, `client_requests`, …) → name in messages → row of `METHODS`."""
+        """Return a nested table: set of methods (`methods`, …) → name in messages → row of `METHODS`."""
         return {kind: {self.wire_names.get(row, row): row for row in getattr(self, kind)} for kind in _METHOD_SETS}
 
     def wire(self, row: str) -> str:
@@ -138,7 +138,7 @@ def successor(
         before: the previous revision.
         name: name of the new revision.
         add: attribute → members to add to the set, separated by spaces.
-        drop: attribute → members to remove from the set; removing a missing one is an error (AssertionError).
+        drop: attribute → members to remove from the set; a missing member raises AssertionError.
         add_fields: wire type → new fields, separated by spaces.
         drop_fields: wire type → removed fields, separated by spaces.
         changes: attributes with new values.
@@ -297,7 +297,7 @@ R2025_11_25: Final = successor(
     R2025_06_18,
     "2025-11-25",
     null_id=False,  # JSONRPCErrorResponse: id is optional and never null
-    form_fields=_TITLED_FIELDS,  # client/elicitation: titled choices, choices of several, defaults
+    form_fields=_TITLED_FIELDS,  # client/elicitation: titled choices, multiple choices, defaults
     priming=True,  # basic/transports, Sending Messages to the Server, 6
     add={
         "requests": "tasks/get tasks/result tasks/list tasks/cancel",  # basic/utilities/tasks

@@ -1,4 +1,4 @@
-"""JSON Schema. Only this package traverses schemas. It imports no module, so that each server loads only those it uses.
+"""JSON Schema; only this package traverses schemas. `__init__` imports no module, so a server loads only those it uses.
 
 | module | contents |
 |---|---|

@@ -21,8 +21,8 @@ CoreSchema = core_schema.CoreSchema
 Handler = Callable[[Any], Any]
 
 _OPEN: Final = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
-MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
-_MAX_PARTS: Final = 2_000  # subschemas that `is_exact` visits
+MAX_PREFIX: Final = 16  # maximum items in `prefixItems`; longer lists are not checked
+_MAX_PARTS: Final = 2_000  # maximum subschemas that `is_exact` visits
 
 
 class _Attempt(NamedTuple):
@@ -33,7 +33,7 @@ class _Attempt(NamedTuple):
 
 
 def _parts(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """Return a schema for `_Attempt`s, which select the part."""
+    """Return a schema that validates the value of an `_Attempt` with the part that it names."""
     choices: dict[Any, CoreSchema] = {
         f"{STRICT}{name}": core_schema.no_info_before_validator_function(_value_of, part)
         for name, part in parts.items()
@@ -215,7 +215,7 @@ def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Ma
                 target = references.follow(part)[1]
             except UnusableSchemaError:
                 return False
-            if target is schema:  # a cycle that may apply to the same value, which is not checked
+            if target is schema:  # a cycle that may apply to the same value; such cycles are not checked
                 return False
             waiting.append(target)
         waiting += [child for _, child in children(part)]
@@ -237,7 +237,7 @@ def _has_unchecked_keyword(part: Mapping[str, Any]) -> bool:
 
 
 def _excludes_required(part: Mapping[str, Any]) -> bool:
-    """Return True if the schema requires a property that it forbids, because validation accepts it."""
+    """Return True if the schema requires a property that it also forbids. Validation accepts such a property."""
     if part.get("additionalProperties") is not False:
         return False
     properties, patterns = properties_of(part), part.get("patternProperties")

@@ -4,7 +4,7 @@ The dialect only affects the list of tools; arguments are always validated again
 
 1. A reference is replaced by its target. In a cycle, or if the schema would become too large, only the target's type
    and a note remain.
-2. Combined schemas become one that permits the same values or more; a note describes the difference.
+2. Combined schemas become one schema that permits at least the same values; a note describes the difference.
 3. A conversion never makes a schema stricter; the server still validates all arguments.
 4. A name that is too long is cut, and gets a digest that makes it unique and deterministic.
 """
@@ -60,10 +60,10 @@ _DROPPED: Final = frozenset({"not", "if", "then", "else", "dependentSchemas", "d
 _COMBINING: Final = _DROPPED | {*COMBINATORS}
 _IGNORED: Final = frozenset({"$defs", "definitions", "$id", "$anchor", "$dynamicAnchor", "$schema", "$comment"})
 _TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
-_MAX_SCHEMAS: Final = 3_000  # schemas in one tool
-_MAX_DEPTH: Final = 24  # nesting of schemas
+_MAX_SCHEMAS: Final = 3_000  # maximum schemas in one tool
+_MAX_DEPTH: Final = 24  # maximum nesting of schemas
 _SHOWN: Final = 6  # maximum alternatives in a note
-_DIGEST: Final = 6  # characters
+_DIGEST: Final = 6  # characters of the digest in a shortened name
 
 
 def adapt_tool(wire: Json, limits: Limits) -> Json:
@@ -91,7 +91,7 @@ def _flattened(schema: Any, limits: Limits) -> tuple[Any, list[str]]:
 
 
 def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
-    """Return a name of at most `longest` characters for each name, unique and independent of the others."""
+    """Return a unique name of at most `longest` characters for each name, regardless of the other names."""
     return {name: name if len(name) <= longest else _cut(name, longest) for name in names}
 
 
@@ -181,7 +181,7 @@ def _without_combinators(schema: Json, notes: list[str]) -> Json:
 
 
 def _intersection(one: Any, other: Any) -> Any:
-    """Return a schema that permits all values that satisfy both, or more; of two bounds of a kind, keep the first."""
+    """Return a schema that permits at least all values that satisfy both. Of two bounds of a kind, keep the first."""
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return other if one is True else one
     done = both(one, other, _intersection)
@@ -191,7 +191,7 @@ def _intersection(one: Any, other: Any) -> Any:
 
 
 def _union(branches: Sequence[Any], notes: list[str]) -> Json:
-    """Return a schema that permits all values of the branches, or more. Add a note that lists the branches."""
+    """Return a schema that permits at least all values of the branches. Add a note that lists the branches."""
     nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
     rest = [branch for branch in branches if branch not in nulls]
     if len(rest) == 1 and isinstance(rest[0], Mapping):
@@ -224,7 +224,7 @@ def _summary(branch: Mapping[str, Any]) -> str:
 
 
 def _one_type(schema: Json, notes: list[str]) -> Json:
-    """Return the schema with at most one type. A note reports null; several other types are removed and noted."""
+    """Return the schema with at most one type. Describe null, and several other types, in notes."""
     kinds = [kind for kind in schema["type"] if kind != "null"]
     if len(kinds) < len(schema["type"]):
         notes.append("May be null.")

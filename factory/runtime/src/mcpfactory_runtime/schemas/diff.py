@@ -1,4 +1,4 @@
-"""Differences of two schemas for callers: values no longer accepted, and values accepted now.
+"""Differences of two schemas for callers: values that are no longer accepted, and values that are newly accepted.
 
 A difference is `(code, path, message)`, with the path of the value (`address.street`, `tags[]`). Changes of keywords
 that are not compared by their meaning (`not`, `if` …) have the code "schema-changed".
@@ -41,7 +41,7 @@ _SHOWN: Final = 6  # maximum values in a message
 
 
 def member_changes(old: Json, new: Json) -> Iterator[_Found]:
-    """Yield the differences of the properties of two objects, also of nested ones."""
+    """Yield the differences of the properties of two objects, also of nested properties."""
     definitions = definitions_of(old), definitions_of(new)
     if _compact([old, definitions[0]]) != _compact([new, definitions[1]]):  # as JSON, because 1 == True in Python
         yield from _members(old, new, "", definitions, frozenset())
@@ -66,7 +66,7 @@ def lost_members(old: Any, new: Any, path: str = "") -> Iterator[str]:
 def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[str, ...]]) -> Iterator[_Found]:
     pair = tuple(str(one.get("$ref", "")) if isinstance(one, dict) else "" for one in (old, new))
     if (any(pair) and pair in above) or path.count(".") + path.count("[") > _DEPTH:
-        return  # a cycle in both; this pair is already compared further out
+        return  # a cycle in both schemas: an enclosing call already compares this pair
     above |= {pair} if any(pair) else set()
     before, after = _resolved(old, defs[0]), _resolved(new, defs[1])
     yield from _types(before, after, path)

@@ -49,7 +49,7 @@ def both(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine = a
 
 
 def either(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) -> Json:
-    """Return a schema that permits the values of both, or more. Consider only types, values, properties and items."""
+    """Return a schema that permits at least the values of both. Use only types, values, properties and items."""
     if not first or not second:
         return {}
     if _is_same(first, second):
@@ -85,7 +85,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def common_types(first: Any, second: Any) -> list[str]:
-    """Return the types that both schemas allow; each integer is a number."""
+    """Return the types that both schemas allow; an integer is also a number."""
     both_types = types_of(first), types_of(second)
     wide = [{*kinds, "integer"} if "number" in kinds else {*kinds} for kinds in both_types]
     return list(dict.fromkeys(kind for kinds in both_types for kind in kinds if kind in wide[0] & wide[1]))

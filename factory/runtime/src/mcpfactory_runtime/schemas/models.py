@@ -16,7 +16,7 @@ from mcpfactory_runtime.types import Json
 
 
 class _Plain(GenerateJsonSchema):
-    """JSON Schema without generated titles: they repeat the names, and cost the model tokens."""
+    """Generator of JSON Schema without titles, which would repeat the names and cost the model tokens."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -29,7 +29,7 @@ class _Plain(GenerateJsonSchema):
 
 
 def field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
-    """Return True if a default is pydantic's `Field(...)`, and a function that returns its value (None: required)."""
+    """Return True if a default is pydantic's `Field(...)`, and a function for its value, or None if it is required."""
     if not isinstance(default, FieldInfo):
         return False, None
     if default.is_required():

@@ -1,7 +1,7 @@
 """Deterministic texts that match a schema's regular expression.
 
 Python's own parser reads the expression. A linear-time engine checks if a text matches, because a malicious pattern
-could keep `re` busy for years. That engine has no lookaround, so `re` checks such patterns, only on short texts.
+could keep `re` busy for years. That engine has no lookaround, so `re` checks short texts for patterns with lookaround.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _searched(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _parsed(pattern: str) -> tuple[_Node, ...]:
-    """Return the nodes of an expression, or one unknown node if it cannot be read or has flags."""
+    """Return the nodes of an expression, or one unknown node if the expression is unreadable or has flags."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "possible nested set" is harmless

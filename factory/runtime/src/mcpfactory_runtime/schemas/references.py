@@ -18,7 +18,7 @@ from mcpfactory_runtime.schemas.walk import children, unescape
 
 
 class UnusableSchemaError(ValueError):
-    """Schema that cannot be used for validation. The message contains the reason and a hint."""
+    """Error for a schema that cannot be used for validation. The message contains the reason and a hint."""
 
 
 class SchemaDialect(NamedTuple):

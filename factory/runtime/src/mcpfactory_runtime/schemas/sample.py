@@ -32,16 +32,16 @@ class _Nothing:
 
 
 NOTHING: Final = _Nothing()
-"""Result if no value can be created."""
+"""Result of `sample` if no value can be created."""
 
 _DEPTH: Final = 8  # maximum nesting of schemas
 _OPTIONAL_DEPTH: Final = 2  # maximum nesting at which optional members are filled in
-_MAX_PARTS: Final = 200  # parts of a merged `allOf`
-_MAX_ITEMS: Final = 20  # items of an array
-# Schemas visited for one sample, plus its values. The depth limit is not enough: each schema can refer to all others.
+_MAX_PARTS: Final = 200  # maximum parts of a merged `allOf`
+_MAX_ITEMS: Final = 20  # maximum items of an array
+# Maximum visits for one sample; each array item counts. The depth limit is not enough: schemas can refer to each other.
 _MAX_VISITS: Final = 5_000
-_MAX_EXACT: Final = 2**53  # maximum up to which each integer is exact as a float
-_LONGEST_INVALID: Final = 500  # characters of an invalid text
+_MAX_EXACT: Final = 2**53  # largest value up to which every integer is exact as a float
+_LONGEST_INVALID: Final = 500  # maximum characters of an invalid text
 _OTHER_TYPE: Final = {"mcpfactory": ["no", "such", "value"]}  # an object, invalid for scalar and array schemas
 _SHAPING: Final = frozenset({"properties", "required", "items", "type", *COMBINATORS})
 _PLAIN: Final = ("string", "number", "integer", "boolean")
@@ -70,7 +70,7 @@ _FORMATS: Final = {
 def sample(
     schema: Any, root: Mapping[str, Any], depth: float = 0, *, minimal: bool = False, lenient: bool = False
 ) -> Any:
-    """Return a value for the schema, or `NOTHING` if none is known (`false`, or a cycle of required properties).
+    """Return a value for the schema, or `NOTHING` if no value is known (`false`, or a cycle of required properties).
 
     Args:
         schema: the schema.
@@ -94,7 +94,7 @@ def stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
-    """Yield other values of the schema, most likely valid ones first. Different steps give different values."""
+    """Yield values of the schema other than `value`, most likely valid ones first. Each step gives different values."""
     schema = resolve(schema, root)
     schema = schema if isinstance(schema, dict) else {}
     enum = schema.get("enum")
@@ -112,7 +112,7 @@ def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: i
 
 
 def two_items(value: list[Any], schema: Any, root: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Yield arrays of two items if `value` has one: only several items show how an array is serialized."""
+    """Yield arrays of two items if `value` has one item: only several items show how an array is serialized."""
     items = items_of(resolve(schema, root))
     if len(value) == 1:
         yield from ([value[0], other] for other in alternative_values(value[0], items, root, 1))

@@ -64,17 +64,17 @@ __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile
 
 CoreSchema = core_schema.CoreSchema
 _ANY: Final = core_schema.any_schema()
-_MAX_DEPTH: Final = 100  # levels in one schema; values below that are not validated
-_MAX_COUNT: Final = 2**53  # characters, items or properties; within the range of integers in pydantic-core
+_MAX_DEPTH: Final = 100  # maximum levels in one schema; deeper values are not validated
+_MAX_COUNT: Final = 2**53  # maximum bound for characters, items or properties that pydantic-core supports
 
-_ALWAYS_VISITS: Final = 10_000  # visits for any arguments; about 0.1 seconds
+_ALWAYS_VISITS: Final = 10_000  # visits that any arguments may use; about 0.1 seconds
 _VISITS_PER_VALUE: Final = 100  # additional visits for each value in the arguments, so that long lists are accepted
 _TOO_MANY: Final = "they would have to be tried against too many combinations of this tool's schemas"
 _UNSUPPORTED: Final = frozenset({"oneOf", "not", "if", "dependentRequired", "dependentSchemas"})
 
 
 class ArgumentValidator:
-    """Checks the arguments of one tool; built once per tool by `compile_schema`."""
+    """Validator of the arguments of one tool; built once per tool by `compile_schema`."""
 
     __slots__ = ("_properties", "_validator")
 
@@ -114,7 +114,7 @@ def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
 
 
 class _Compiler:
-    """Compiler of one schema. `lenient` adds the repairs of rule 2; unions first try their branches without it."""
+    """Compiler of one schema. `lenient` adds the repairs of rule 2; unions first try their branches without repairs."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -126,7 +126,7 @@ class _Compiler:
         self._owner: str | None = None  # the definition that applies to the value being compiled
         self._branched = False  # True if the schema being compiled applies several schemas
         self._listing: dict[int, tuple[Any, bool]] = {}  # id() of an enumeration → itself, True if it permits nothing
-        self._applied: dict[str, set[str]] = {}  # definition → those that it applies to the same value; acyclic
+        self._applied: dict[str, set[str]] = {}  # definition → definitions that it applies to the same value; acyclic
 
     def root(self) -> CoreSchema:
         body = self._root if "type" in self._root else {**self._root, "type": "object"}
@@ -207,7 +207,7 @@ class _Compiler:
         return is_exact(schema, self._references, self._lists_none)
 
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
-        """Return True if a schema lists values and its other keywords permit none, or this is unknown."""
+        """Return True if a schema lists values, but its other keywords permit none of them, or if this is unknown."""
         values = listed_values(schema)
         if values is None:
             return False
@@ -477,7 +477,7 @@ def _count(value: Any) -> int | None:
 
 
 class TooManyVisitsError(Exception):
-    """Too many validation attempts: thirty definitions that each refer to the next one twice need a billion.
+    """Error for too many validation attempts: thirty definitions that each refer to the next one twice need a billion.
 
     Not a ValueError, because pydantic-core would treat that as the failure of one branch.
     """

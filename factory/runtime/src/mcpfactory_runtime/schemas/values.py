@@ -22,9 +22,9 @@ from mcpfactory_runtime.schemas.walk import types_of
 
 STRICT: Final = "\0x"
 LENIENT: Final = "\0l"
-_MAX_PROBLEMS: Final = 8  # problems in one message
-_MAX_ECHO: Final = 60  # characters of an echoed value
-_MISMATCH: Final = 100  # distance of a branch for another type of value
+_MAX_PROBLEMS: Final = 8  # maximum problems in one message
+_MAX_ECHO: Final = 60  # maximum characters of an echoed value
+_MISMATCH: Final = 100  # distance of a value from a branch for another type
 
 Place = tuple[str | int, ...]
 
@@ -54,7 +54,7 @@ _WITHOUT_VALUE: Final = frozenset({"missing", "forms", "recursion_loop", "recurs
 
 
 class ArgumentError(ValueError):
-    """Arguments that do not match the tool's input schema. `problems` has a phrase for each invalid argument."""
+    """Error for arguments that do not match the input schema. `problems` has a phrase for each invalid argument."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -144,7 +144,7 @@ def _name(place: Place) -> str:
 
 
 def _flatten(found: Iterable[_FoundProblem]) -> list[_FoundProblem]:
-    """Remove the labels: for each union, keep the errors of its closest branch, or one that summarizes the branches."""
+    """Remove the labels. For each union, keep the errors of its closest branch, or a summary of all branches."""
     plain: list[_FoundProblem] = []
     unions: dict[Place, dict[str, list[_FoundProblem]]] = {}
     for one in found:
@@ -197,7 +197,7 @@ KEYS_BY_KIND: Final[dict[str, frozenset[str]]] = {
     "string": frozenset({"minLength", "maxLength", "pattern"}),
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
 }
-"""Keywords that apply to one type of value, by type."""
+"""Type of a value → keywords that apply only to this type."""
 OWN_KEYS: Final = frozenset().union(*KEYS_BY_KIND.values())
 _MAX_HASHED: Final = 2**60  # larger integers may have hash collisions
 
@@ -250,7 +250,7 @@ class Enumeration:
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value or, if lenient, the listed one with the same text; or raise a `problem`."""
+        """Return the value or, if lenient, the listed value with the same text. Otherwise raise a `problem`."""
         key = json_key(value)
         if key in self._by_key:
             return value
@@ -310,14 +310,14 @@ array_from_text = partial(_container_from_text, "[")
 
 
 def value_from_text(schema: Any, text: str) -> Any:
-    """Return the value of typed text: the text if the schema permits only strings (and null), otherwise parsed JSON."""
+    """Return the value of a user's input: the text if the schema permits only strings (or null), else parsed JSON."""
     kinds = set(types_of(schema))
     if kinds == {"string"} or (kinds == {"string", "null"} and text != "null"):
         return text
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return [text] if kinds == {"array"} else text  # the server reports it if it is invalid
+        return [text] if kinds == {"array"} else text  # the server reports an invalid value
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:

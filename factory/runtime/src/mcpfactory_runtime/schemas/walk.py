@@ -22,7 +22,7 @@ APPLICATORS: Final[dict[str, Literal["one", "list", "map"]]] = {
 """Keywords that contain a schema, a list of schemas, or schemas by name. All others contain none."""
 COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
 IN_PLACE: Final = frozenset({"$ref", *COMBINATORS, "not", "if", "then", "else", "dependentSchemas"})
-"""Keywords that apply a schema to the same value. A cycle with only these is infinite."""
+"""Keywords that apply a schema to the same value. A reference cycle through only these keywords never ends."""
 DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
 """Keywords with data instead of schemas."""
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
@@ -88,7 +88,7 @@ def required_of(schema: Any) -> list[str]:
 
 
 def items_of(schema: Any) -> Any:
-    """Return the schema of an array's items; True, which permits any value, if there is none."""
+    """Return the schema of an array's items, or True (any value is valid) if the array has none."""
     return schema.get("items", True) if isinstance(schema, Mapping) else True
 
 

@@ -2,7 +2,7 @@
 
 A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes that expires as a whole unless
 its lifetime is extended. A mailbox is a queue with one reading process. All shared data (tasks, sessions, streams,
-rates, used states, caches) uses only these, so support for another database consists of these eight methods.
+rates, used states, caches) is in these two. To support another database, implement the methods of `SharedStore`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 Changes = Sequence[tuple[str, bytes | None]]
-"""Keys of a space and their new values; None removes an entry, or all with a prefix if the key is `prefix*`."""
+"""Keys of a space and their new values. None removes the entry; with the key `prefix*`, all entries with the prefix."""
 
 
 class StoreError(OSError):
-    """The store cannot be used. The message contains the reason and a hint."""
+    """Error for a store that cannot be used. The message contains the reason and a hint."""
 
 
 class ExpectedEntry(NamedTuple):
@@ -84,7 +84,7 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
-        """Add a message to a mailbox, which expires if no other message follows within `seconds`."""
+        """Add a message to a mailbox. The mailbox expires if no other message follows within `seconds`."""
 
     @abstractmethod
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
@@ -204,7 +204,7 @@ class ProcessRegistry:
 
     Attributes:
         id: name of this process and of its mailbox.
-        on_lapse: awaited after the lease of this process expired: others may have considered it dead.
+        on_lapse: async callback after the lease of this process expired; others may have considered it dead.
     """
 
     def __init__(self, store: SharedStore, lease: float = LEASE) -> None:

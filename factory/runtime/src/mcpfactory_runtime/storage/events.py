@@ -1,6 +1,6 @@
 """Sessions and their events in a shared store. A session is owned by one live process at a time.
 
-The owner is stored with the session, and each write requires it to be unchanged. So a slow process that was considered
+The owner is stored with the session, and a write fails if the owner has changed. So a slow process that was considered
 dead cannot change a session that another process has taken over.
 """
 
@@ -24,20 +24,20 @@ log = logging.getLogger(__name__)
 KEPT: Final = 256
 """Number of messages that a stream keeps for clients that reconnect."""
 
-_STREAMS_KEPT: Final = 64  # finished streams of a session
-_MAX_PENDING: Final = 32 << 20  # bytes of events waiting to be written; further events are not recorded
+_STREAMS_KEPT: Final = 64  # maximum finished streams per session
+_MAX_PENDING: Final = 32 << 20  # maximum bytes of unwritten events; above it, events are not recorded
 _RETRY_DELAY: Final = 0.25  # seconds between attempts to write
-_TOUCH_EVERY: Final = 60.0  # seconds between extensions of a lifetime
+_TOUCH_EVERY: Final = 60.0  # minimum seconds between extensions of a session's lifetime
 _OWNER: Final = "owner"
 _STATE: Final = "state"
 
 
 class SessionLostError(Exception):
-    """Another process has taken over the session, so this process must not send its messages."""
+    """Another process has taken over the session, so this process must not send the session's messages."""
 
 
 class UnfinishedStream(NamedTuple):
-    """A stream without end: its name, the IDs of the requests that it answers, and the number of its last event."""
+    """An unfinished stream: its name, the IDs of the requests that it answers, and the number of its last event."""
 
     stream: str
     requests: list[str | int]

@@ -26,7 +26,7 @@ for at = 5, #ARGV, 3 do
 end
 local now = redis.call('TIME')
 local ends = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[1])
-redis.call('PEXPIREAT', space, ends) -- PEXPIRE would read the clock for each key, and one might expire before the other
+redis.call('PEXPIREAT', space, ends) -- PEXPIRE would read the clock for each key, so one key could expire earlier
 redis.call('PEXPIREAT', order, ends)
 return 1
 

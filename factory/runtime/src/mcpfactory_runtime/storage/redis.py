@@ -21,9 +21,9 @@ except ImportError as error:
 
 Value = TypeVar("Value")
 
-_MAX_MESSAGES: Final = 1024  # messages to take from a mailbox at once
+_MAX_MESSAGES: Final = 1024  # maximum messages per read of a mailbox
 _CONNECTIONS: Final = 64
-_TIMEOUT: Final = 10.0  # seconds for a response
+_TIMEOUT: Final = 10.0  # maximum seconds for a response
 _SCRIPTS: Final = dict(
     re.findall(r"^--- (\w+)\n(.*?)(?=^---|\Z)", Path(__file__).with_suffix(".lua").read_text("utf-8"), re.M | re.S)
 )
@@ -34,7 +34,7 @@ class RedisStore(SharedStore):
 
     Args:
         address: `redis://[[user]:password@]host:port/number`, `rediss://…` for TLS, or `unix://path`.
-        prefix: prefix of all keys; servers that share a database need different ones.
+        prefix: prefix of all keys; servers that share a database need different prefixes.
     """
 
     def __init__(self, address: str, prefix: str = "mcp:") -> None:
@@ -91,7 +91,7 @@ class RedisStore(SharedStore):
         await self._run("send", [self._mailbox(mailbox)], [max(int(seconds * 1000), 1), data])
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take the messages of a mailbox. Waiting occupies a connection."""
+        """Take the messages of a mailbox. A waiting call occupies a connection."""
         client, name = self._connected(), self._mailbox(mailbox)
         first = await self._do(client.blpop([name], timeout=max(wait, 0.01)))
         if first is None:

@@ -33,11 +33,11 @@ class Task:
 
     Attributes:
         id: unguessable ID; the task's only identifier in messages.
-        owner: principal that created the task, and the only one with access to it; "" without authorization.
+        owner: principal that created the task; only this principal has access to it. "" without authorization.
         tool: name of the tool.
-        created: seconds since the epoch, by the store's clock; likewise `updated`.
+        created, updated: seconds since the epoch, by the store's clock.
         ttl: milliseconds after `created` at which the task is deleted; None means never.
-        status: status of the task. A failure of the tool itself is `completed`, with `isError` in the result.
+        status: status of the task. After a failure of the tool itself, it is `completed`, with `isError` in the result.
         message: human-readable text about the status.
         requests: unanswered requests to the client: key → request object.
         answers: answers for the handler: key → `{"result": …}` or `{"error": …}`.
@@ -136,7 +136,7 @@ class TaskStore:
 
     Args:
         store: storage; for another database, implement `SharedStore`.
-        processes: registry of live processes, closed by its creator. None creates one, which joins at the first task.
+        processes: registry of live processes, closed by its creator. None creates one that joins at the first task.
         clock: returns seconds since the epoch.
     """
 

@@ -1,9 +1,9 @@
 """Fast path for calls of `def` tools: the thread that runs their handlers also reads the input and writes the output.
 
-A worker thread costs two wake-ups per call, and each takes longer than a quick handler. A call without other requests
-in flight therefore takes the input stream into its thread, which also answers the calls of `def` tools that follow. It
-returns the stream at any other message, and after a pause. If a handler is slow, the event loop takes the stream; the
-call continues as in any worker thread. Only the side that has the stream receives messages and answers calls.
+A worker thread costs two wake-ups per call, and each takes longer than a quick handler. Therefore, if no other request
+is in flight, the thread of a call takes over the input stream, and also answers the next calls of `def` tools. The
+thread returns the stream at any other message, and after a pause. If a handler is slow, the event loop takes the stream
+back; the call continues as in any worker thread. Only the side that has the stream receives messages and answers calls.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class DirectCalls:
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
         self._pending: deque[bytes | Oversize] = deque()  # lines read but not handled yet
-        self._leading: asyncio.Future[Any] | None = None  # the thread that has the stream; done when it returns it
-        self._running: Call | None = None  # the call that runs there; None if the stream was taken
-        self._lock = threading.Lock()  # of `_running`: only one side may end a call
+        self._leading: asyncio.Future[Any] | None = None  # the thread with the stream; done when it returns the stream
+        self._running: Call | None = None  # the call that runs in that thread; None if the loop took the stream
+        self._lock = threading.Lock()  # guards `_running`: only one side may end a call
         self._ended = False
 
     def feed(self, data: bytes) -> None:
@@ -89,7 +89,7 @@ class DirectCalls:
             await asyncio.sleep(_POLL_INTERVAL)
 
     def _receive(self) -> _DirectCall | Event:
-        """Return the next message. A call is direct if no other request is in flight; in the thread none ever is."""
+        """Return the next message. A call is direct if no other request is in flight (in the thread: always)."""
         event = self._session.receive(self._pending.popleft())
         if type(event) is not Call or event.method != CALL_TOOL or self._ended:
             return event
@@ -99,7 +99,7 @@ class DirectCalls:
         return event
 
     def _poll_handler(self, leading: asyncio.Future[Any], seen: Call | None) -> None:
-        """Take the stream if the handler seen at the last poll still runs; its future then answers the call."""
+        """Take the stream back if the last poll's handler still runs. The thread's future then answers the call."""
         if self._leading is not leading:
             return
         with self._lock:

@@ -27,10 +27,10 @@ from mcpfactory_runtime.transports.direct_calls import READ_SIZE, DirectCalls
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
 
-_GRACE: Final = 0.1  # seconds for handlers that are about to finish when the input ends
-_DRAIN: Final = 10.0  # seconds for requests in flight when a signal ends the process
+_GRACE: Final = 0.1  # maximum seconds for running handlers after the input ends
+_DRAIN: Final = 10.0  # maximum seconds for requests in flight after a shutdown signal
 _PAUSE_AT: Final = 8 << 20  # unread bytes at which reading from the client pauses
-_END_AT: Final = 64 << 20  # unread bytes at which the next message closes the connection
+_END_AT: Final = 64 << 20  # unread bytes above which the next message closes the connection
 _MAX_DELAYED: Final = 4096  # bytes; larger messages are written at once, smaller ones together
 
 
@@ -182,12 +182,12 @@ class _Source:
 
 
 async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
-    """Start to read pipes and sockets in the event loop, and files, terminals and on Windows in a thread."""
+    """Start to read: pipes and sockets in the event loop; files, terminals, and any input on Windows in a thread."""
     loop = asyncio.get_running_loop()
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
         transport, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", buffering=0))
-        if hasattr(transport, "max_size"):  # an attribute of asyncio's own loops, which have no option for it
+        if hasattr(transport, "max_size"):  # an attribute of asyncio's own transports, which have no option for it
             transport.max_size = READ_SIZE
         return _Source(transport)
 

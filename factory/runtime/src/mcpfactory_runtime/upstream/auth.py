@@ -39,7 +39,7 @@ class AwsKeys:
 
 
 def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes | None) -> Headers:
-    """Return the headers of a request with a signature. It is valid for minutes, so sign each attempt.
+    """Return the headers of a request with a signature. A signature is valid for minutes, so sign each attempt.
 
     Raises:
         ToolError: botocore is not installed.
@@ -75,14 +75,14 @@ def service_of(host: str) -> str:
     return before.rpartition(".")[2]
 
 
-_SHORTEST_SECRET: Final = 6  # characters; shorter values are not redacted, because they occur in ordinary text
+_SHORTEST_SECRET: Final = 6  # minimum characters; shorter values are not redacted, because they occur in ordinary text
 _NO_PASSWORDS: Final = frozenset(
     {"api_token", "api-token", "apitoken", "password", "unused", "x-oauth-basic", "x-auth-token"}
 )
 """Constant passwords of APIs where the user name is the key."""
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
 _NEEDED: Final = {"oauth2": 1, "mutualTLS": 1, "awsSigV4": 2}
-"""Number of a scheme's variables that must be set, for kinds with optional ones."""
+"""Number of leading variables of a scheme that must be set, for kinds with optional variables."""
 _NO_TOKENS: Final[Mapping[str, str]] = {}
 
 

@@ -51,12 +51,12 @@ _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRAC
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _RETRIES: Final = 2
 _VERSION: Final = version("mcpfactory-runtime")
-_LONGEST_WAIT: Final = 10.0  # seconds; if the API asks for a longer wait, its response is returned
+_LONGEST_WAIT: Final = 10.0  # maximum seconds; if the API asks for a longer wait, its response is returned
 _CONNECT_TIMEOUT: Final = 10.0  # seconds
 _CONNECTIONS: Final = 32  # maximum number of concurrent requests
 _FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # TimeoutError is an OSError
-_FETCH_TIME: Final = 30.0  # seconds for a request to an authorization server
-_FETCH_SIZE: Final = 1_000_000  # maximum size of its response in bytes
+_FETCH_TIME: Final = 30.0  # maximum seconds of a request to an authorization server
+_FETCH_SIZE: Final = 1_000_000  # maximum bytes of a response of an authorization server
 
 
 class Upstream:
@@ -66,7 +66,7 @@ class Upstream:
         base_url: base URL in the API document.
         schemes: security schemes of the operations.
         servers: other servers of the operations, from the API document.
-        environ: environment with credentials and settings, read on each call; None means that of the process.
+        environ: environment with credentials and settings, read on each call; None uses the process's environment.
             MCPFACTORY_BASE_URL replaces `base_url`, <prefix>_<NAME>_BASE_URL the address of one of `servers`.
             MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses from the API document.
             MCPFACTORY_CA_FILE is a PEM file of certificate authorities to trust instead of the default ones.
@@ -76,8 +76,8 @@ class Upstream:
         private: hosts (`host` or `host:port`) that may have private addresses, by choice of the server's author.
         timeout: seconds for one call, including retries; MCPFACTORY_TIMEOUT replaces it.
         max_bytes: maximum size of a response in bytes, after decompression.
-        max_text: maximum characters of a response for the model; code that calls a tool (`ctx.call`) gets all of it.
-        retry_wait: seconds before the first retry if the API does not specify them; doubled for the second.
+        max_text: maximum characters of a response for the model; code that calls a tool (`ctx.call`) gets all.
+        retry_wait: seconds before the first retry if the API does not specify a wait; doubled for the second retry.
         clock: returns seconds since the epoch, to detect expired tokens.
     """
 
@@ -279,7 +279,7 @@ class Upstream:
         return client
 
     async def _fetch(self, fetch: Fetch) -> HttpAnswer:
-        """Send a request to an authorization server, with the same limits. Raises ToolError, OAuthError."""
+        """Send a request to an authorization server, in limited time and size. Raises ToolError, OAuthError."""
         from mcpfactory_runtime.oauth.model import HttpAnswer, OAuthError  # noqa: PLC0415 - for APIs with OAuth only
 
         request = UpstreamRequest(fetch.method, fetch.url, tuple(fetch.headers.items()), fetch.content)
@@ -394,7 +394,7 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
 
 
 def file_store(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
-    """Return a function that stores content in the directory in MCPFACTORY_FILES; None if that is unset.
+    """Return a function that stores content in the directory in MCPFACTORY_FILES; None if it is unset.
 
     The file name is the digest of the content with an extension for its media type, and never comes from the API. Only
     the owner may read the file.
@@ -444,7 +444,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    """Transport with our connection pool and network backend, which httpx's own transport cannot be given."""
+    """Transport with our connection pool and network backend, which httpx's own transport does not accept."""
 
     def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
         self._pool = ConnectionPool(trust, backend, _CONNECTIONS)

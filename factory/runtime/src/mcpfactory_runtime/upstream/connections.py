@@ -26,7 +26,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     """Network backend that resolves a name, checks the addresses, and connects to a checked one.
 
     Args:
-        settings: setting ALLOW_PRIVATE.
+        settings: source of the setting ALLOW_PRIVATE.
         addresses: addresses of the API, and those that the operator set.
         private: hosts (`host` or `host:port`) that may have private addresses.
     """
@@ -83,7 +83,7 @@ def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[]
     """Return the TLS context with the trusted authorities and the client certificate of connections.
 
     Args:
-        settings: setting CA_FILE, if the authorities are in a file.
+        settings: source of the setting CA_FILE, the file with the authorities.
         certificate: paths of the client certificate and its key; the key is "" if both are in one file.
         usual: creates the context that trusts the default authorities.
 
@@ -168,7 +168,7 @@ class ConnectionPool:
 
 
 async def _first_usable(free: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
-    """Return the connection used last, which the API is least likely to have closed. Remove closed ones."""
+    """Return the most recently used connection, which the API is least likely to have closed. Remove closed ones."""
     while free:
         connection = free.pop()
         if not connection.has_expired():

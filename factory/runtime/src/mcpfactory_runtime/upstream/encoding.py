@@ -76,7 +76,7 @@ def encode(text: str, safe: str = "") -> str:
 
 
 def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
-    """Return the function for rule 1 or, with `allow_reserved`, for rule 2; `place` is "path" or "query"."""
+    """Return the encoder for rule 1 or, with `allow_reserved`, for rule 2. `place` is "path" or "query"."""
     if not allow_reserved:
         return encode
     safe = _PATH_RESERVED if place == "path" else _QUERY_RESERVED

@@ -16,7 +16,7 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.client import Upstream
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, TokenManager
 
-_PORT: Final = 33418  # default, constant because clients register the redirect URI
+_PORT: Final = 33418  # default port; constant because clients register the redirect URI
 
 
 def run(name: str, upstreams: Sequence[Upstream], arguments: Sequence[str]) -> NoReturn:
@@ -142,7 +142,7 @@ def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Ups
 
 
 def _scopes(manager: TokenManager, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the chosen scopes, by default those of all tools, OpenID Connect and long-lived logins."""
+    """Return the chosen scopes. By default, return those of all tools, of OpenID Connect and of long-lived logins."""
     if chosen is not None:
         return tuple(chosen)
     more = [scope for scope in ("openid", "offline_access") if scope in server.scopes]

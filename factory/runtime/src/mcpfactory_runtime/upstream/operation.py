@@ -23,7 +23,7 @@ _FIRST: Final = (
     "\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\U00010000-\\U000EFFFF"
 )
 _PART: Final = f"[{_FIRST}][{_FIRST}\\-.0-9\\xB7\\u0300-\\u036F\\u203F\\u2040]*"
-# Compiled when used, because that takes 20 ms and few servers use XML.
+# Compiled at first use, because compilation takes 20 ms and few servers use XML.
 _NAME: Final = f"{_PART}(?::{_PART})?\\Z"  # XML 1.0 §2.3, with at most one colon (Namespaces in XML §4)
 
 
@@ -33,7 +33,7 @@ def is_xml_name(name: str) -> bool:
 
 
 def unusable_header(name: str) -> str:
-    """Return a predicate with the reason why arguments cannot set the header of this name; "" if they can."""
+    """Return the reason why arguments cannot set a header, such as "belongs to the connection"; "" if they can."""
     if not _TOKEN.fullmatch(name):
         return "is not a valid header name"
     if name.lower() in _CONNECTION_HEADERS or name.lower().startswith("proxy-"):
@@ -173,10 +173,10 @@ class Field:
 class Xml:
     """XML node of a value in a request body (OpenAPI 3.1 §4.8.26, 3.2 §4.8.26).
 
-    `name` "" is the name of the member that holds the value; an item of an array takes that of the array. A value of
-    kind "none" has no node: its members become members of its parent. `members` are those of an object that are not
-    simply elements under their own names; `items` describes each item of an array, as siblings unless `wrapped` in a
-    node.
+    An empty `name` stands for the name of the member with the value; an item of an array takes the name of the array.
+    A value of kind "none" has no node: its members become members of its parent. `members` describes the members of
+    an object that are not simply elements under their own names. `items` describes each item of an array; items are
+    siblings unless `wrapped` in a node.
     `shape` names the entry of `Body.shapes` with the `members` and `items` that several values share.
     """
 
@@ -194,8 +194,8 @@ class Xml:
 class Body:
     """Request body: its media type, and the arguments that it contains.
 
-    `xml` is the root of a body that is sent as XML, `shapes` the shapes that it refers to; without it, an XML body is
-    a string argument.
+    `xml` is the root of a body that is sent as XML; `shapes` are the shapes that it refers to. Without `xml`, an XML
+    body is a string argument.
     `graphql` is the document of a GraphQL request, which is sent as `query` (GraphQL over HTTP §5.2); the fields are
     its variables.
     """
@@ -242,8 +242,8 @@ class Operation:
     """One operation of an upstream API.
 
     `security` lists alternatives; each is the set of scheme names that must be satisfied together. () means that the
-    operation needs no credentials; an empty alternative among others makes them optional. `scopes` are the scopes it
-    needs from its OAuth schemes, by scheme name.
+    operation needs no credentials; an empty alternative among others makes them optional. `scopes` are the scopes
+    that the operation needs from its OAuth schemes, by scheme name.
     `server` is the name of a server of the API other than its root; "" is the root. Older generated servers have a URL
     here, which settings cannot change.
     `accept` is sent as the Accept header ("": not set). If the body is a GraphQL request, the base URL is the

@@ -1,7 +1,7 @@
 """Pagination: the arguments for the next call of the same tool, for each kind of paging.
 
 URLs are never followed. If an API returns the URL of its next page, only its query values are used, under the names
-of the operation's own parameters, and only if it has the same host as the answer.
+of the operation's own parameters, and only if the URL has the same host as the answer.
 
 sign of more items                                               changed arguments of the next call
 Link header with rel="next" (RFC 8288), X-Next-Page              its query values
@@ -34,8 +34,8 @@ _LONGEST: Final = 4_000  # maximum characters of a cursor
 class Continuation:
     """Changes for the next call.
 
-    `certain` is False if a full page is the only sign of more items. `elsewhere` is the host of the next page if it
-    differs; then there are no arguments.
+    `certain` is False if a full page is the only sign of more items. `elsewhere` is the host of the next page if it is
+    another host; then `arguments` is empty.
     """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -59,7 +59,7 @@ def continuation(
     *,
     cut: bool = False,
 ) -> Continuation | None:
-    """Return the continuation after an answer, or None if it is the last one or the continuation is unknown.
+    """Return the continuation after an answer, or None after the last page or if the continuation is unknown.
 
     Args:
         operation: the called operation.
@@ -67,7 +67,7 @@ def continuation(
         value: the answer, perhaps truncated.
         headers: response headers by lower-case name.
         url: URL of the response.
-        cut: the answer was truncated; then only a continuation that counts the kept items is valid.
+        cut: True if the answer was truncated; then only a continuation that counts the kept items is valid.
     """
     paging = operation.paging
     if not cut:

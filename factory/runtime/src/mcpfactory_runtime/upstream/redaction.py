@@ -14,7 +14,7 @@ REDACTED: Final = "[redacted]"
 
 
 class Redaction:
-    """Remove secrets from texts where they appear unchanged, URL-encoded or escaped in JSON.
+    """Removal of secrets from texts, in unchanged, URL-encoded and JSON-escaped form.
 
     Args:
         secrets: values to remove, longest first.
@@ -63,7 +63,7 @@ class Redaction:
         return value
 
 
-_MOST_SEEN: Final = 256  # secrets; enough for current ones, because renewed tokens replace old ones
+_MOST_SEEN: Final = 256  # maximum remembered secrets; renewed tokens replace old ones
 _seen: dict[str, None] = {}
 
 

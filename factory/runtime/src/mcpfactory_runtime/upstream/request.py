@@ -160,7 +160,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _segment(template: str, values: Mapping[str, str]) -> str:
-    """Return a path segment. Refuse values that make it several ones, also for servers that decode before routing."""
+    """Return a path segment. Refuse values that would split it, also for servers that decode before routing."""
     filled = _fill(template, values)
     if "{" in template:
         inside = re.split(r"[/\\]", unquote(filled))
@@ -178,7 +178,7 @@ def _style(parameter: Parameter) -> tuple[str, bool]:
 
 
 def _content_text(parameter: Parameter, value: Any) -> Any:
-    """Return the value of a parameter; one described by `content` is serialized to a string."""
+    """Return the value of a parameter. Serialize the value of a parameter with `content` to a string."""
     if not parameter.content_type:
         return value
     return compact_json(value) if is_json(parameter.content_type) else text_of(value)
@@ -319,7 +319,7 @@ def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, 
 
 
 def _merge(fields: list[Field], arguments: Mapping[str, Any]) -> Any:
-    """Return the value of the body: that of the field for the whole body, with each other field set at its path."""
+    """Return the value of the body: the field for the whole body, with each other field set at its path."""
     value: Any = None
     for one in sorted(fields, key=lambda one: len(one.path)):
         given = arguments[one.argument]
@@ -396,7 +396,7 @@ def _part(name: str, value: Any, encoding: Field) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    """Return a name inside quotes, escaped as browsers do (HTML, multipart/form-data encoding algorithm)."""
+    """Escape a name for use inside quotes, as browsers do (HTML, multipart/form-data encoding algorithm)."""
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 

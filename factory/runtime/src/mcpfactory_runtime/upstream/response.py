@@ -61,8 +61,8 @@ _SHOWN_HEADERS: Final = ("location", "etag", "last-modified", "content-type", "c
 _FIELDS: Final = frozenset(
     {"fields", "field", "_fields", "select", "$select", "opt_fields", "projection", "include_fields"}
 )
-_SHOWN: Final = 6  # maximum cuts, and arguments, in a note
-_MAX_MESSAGE: Final = 2_000  # characters
+_SHOWN: Final = 6  # maximum cuts in a note, and maximum arguments
+_MAX_MESSAGE: Final = 2_000  # maximum characters of the API's own message
 
 _HINTS: Final[dict[int, str]] = {
     400: "correct the arguments and call again.",
@@ -120,9 +120,9 @@ def read_response(
         redirect: target of a response of 300 to 399, and the reason why it was not followed.
         schemes: security schemes of the API by name, for messages about credentials.
         variable: variable that sets the API's address, for messages.
-        cut: the body was longer than `content`.
+        cut: True if the body was longer than `content`.
         max_text: maximum characters of text; longer text is cut, with a note.
-        store_file: stores binary content that is too large to embed; None refuses it.
+        store_file: stores binary content that is too large to embed; None refuses such content.
 
     Raises:
         ToolError: the status is 300 or above, the body of a success contains an error or is an HTML page instead of
@@ -186,7 +186,7 @@ def _value_in(
 def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: Operation) -> Any:
     """Return the JSON value of a response, or `_NOT_JSON` if it is not JSON.
 
-    media type                            is JSON
+    media type                            condition
     application/json, text/json, +json    if it parses
     none                                  if it begins like an object or a list, and parses
     text, JavaScript, octet-stream        likewise, if the Accept header contains JSON
@@ -518,7 +518,7 @@ def _is_text(kind: str) -> bool:
 
 
 def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = False) -> str:
-    """Decode bytes with the charset of the response. Unless `controls`, remove control characters but tab, CR, LF."""
+    """Decode bytes in the charset of the response. Unless `controls`, remove control characters except tab, CR, LF."""
     found = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", headers.get("content-type", ""), re.IGNORECASE)
     charset = found[1].lower() if found and _CHARSETS.fullmatch(found[1]) else "utf-8"
     try:

@@ -13,7 +13,7 @@ from typing import Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
-_LONGEST: Final = 64 * 1024  # bytes; a larger file is not a credential
+_LONGEST: Final = 64 * 1024  # maximum bytes; a larger file is not a credential
 
 
 def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
@@ -107,7 +107,7 @@ class Settings:
         return self._environ.get(self.set_by(name), "")
 
     def set_by(self, name: str) -> str:
-        """Return the variable that sets the value; if none does, the server's own variable."""
+        """Return the variable that sets the value; if no variable does, the server's own variable."""
         names = [f"{prefix}_{name}" for prefix in self._prefixes]
         return next((one for one in names if self._environ.get(one)), names[0])
 

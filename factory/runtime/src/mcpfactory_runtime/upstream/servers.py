@@ -2,7 +2,7 @@
 
 `MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` one of the other servers. A server at the
 root's host moves with the root if the new URL ends with the path of the root's URL in the document. The others move
-only with their own variable. `unchanged_servers` returns them: a user who moved the root to a sandbox might not notice
+only with their own variable. `unchanged_servers` returns these: a user who moved the root to a sandbox might not notice
 that other calls still go to production.
 """
 
@@ -74,7 +74,7 @@ class Addresses:
         return self._settings.set_by("BASE_URL") if moved else ""
 
     def variable_at(self, host: str, port: int) -> str:
-        """Return the variable for the address of the server at a host and port; that of the root if there is none."""
+        """Return the variable for the address of the server at a host and port; the root's if no server is there."""
         place = host_port(host, port)
         return self.variable(next((name for name in self._servers if host_port_of(self.of(name)) == place), ""))
 
@@ -144,7 +144,7 @@ def redirect_message(redirect: Redirect | None, operation: Operation, url: str, 
     """Return the part of an error message after the status: `a redirect to …`, and a matching hint.
 
     Args:
-        redirect: the redirect that was not followed; None for a response without a usable one.
+        redirect: the redirect that was not followed; None for a response without a usable redirect.
         operation: the called operation.
         url: URL of the request.
         variable: variable that sets the address of the API.
@@ -185,7 +185,7 @@ def _slash_hint(redirect: Redirect, url: str) -> str:
 
 
 def _base(redirect: Redirect, operation: Operation, url: str) -> str:
-    """Return the base URL that a redirect to the same path implies; "" if it has another path."""
+    """Return the base URL that a redirect to the same path implies; "" if the target has another path."""
     ours, theirs = urlsplit(url).path, urlsplit(redirect.url)
     length = len([one for one in operation.path.partition("?")[0].split("/") if one])
     tail = "/".join(["", *ours.split("/")[-length:]]) if length else "/"

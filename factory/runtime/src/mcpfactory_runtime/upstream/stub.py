@@ -104,7 +104,7 @@ def _pair_faults(what: str, wanted: Sequence[Any], given: Sequence[tuple[str, st
         if have[(name, value)] < count:
             yield f"{what} lacks {name}={_short(value)}"
     if exact:
-        yield from (f"{what} has {name}={_short(value)} beside" for name, value in (have - expected))
+        yield from (f"{what} also has {name}={_short(value)}" for name, value in (have - expected))
 
 
 # --- bodies ---
@@ -142,7 +142,7 @@ def _field_faults(what: str, wanted: Sequence[Any], given: list[tuple[str, str]]
             yield f"{what} lacks {name}={_short(value)}"
         else:
             left.remove(match)
-    yield from (f"{what} has {name}={_short(value)} beside" for name, value in left)
+    yield from (f"{what} also has {name}={_short(value)}" for name, value in left)
 
 
 def _equal(text: str, value: Any) -> bool:
@@ -229,7 +229,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-_MAX_HEAD: Final = 256 * 1024  # bytes of a request's head; tests send long queries
+_MAX_HEAD: Final = 256 * 1024  # maximum bytes of a request's head; tests send long queries
 _NO_BODY: Final = frozenset({204, 205, 304})
 _ALONE: Final = -1  # number of the case that `expect` received
 
@@ -251,10 +251,10 @@ class StubUpstream:
     A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json": any},
     "response": {"status", "content_type", "body", "headers": {…}}}`; see docs/reference/upstream.md for the other
     members of `request`. Paths are compared decoded; members missing in a case are not compared. A case without `path`
-    applies if no other has the path. Of several matching cases, the one with most query pairs answers.
+    applies if no other case has the path. Of several matching cases, the one with most query pairs answers.
 
-    A request without a case for its method and path gets 404, one that differs from its cases 400, and one with wrong
-    credentials 401; the latter two are recorded in `mismatches`. `response` may be a list with one response for each
+    A request gets 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its credentials
+    are wrong. The last two are recorded in `mismatches`. `response` may be a list with one response for each
     request; the last one is repeated. A body `{"base64": …}` is decoded unless the content type is JSON. Code without
     an event loop uses `with` instead of `async with`.
 
@@ -296,7 +296,7 @@ class StubUpstream:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{self._base_path}"
 
     def expect(self, case: Mapping[str, Any] | None) -> None:
-        """Compare further requests with this case only; None: with all cases again."""
+        """Compare further requests only with this case. None compares with all cases again."""
         self._only = case
         self._served.pop(_ALONE, None)
 

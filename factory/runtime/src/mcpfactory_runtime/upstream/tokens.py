@@ -193,7 +193,7 @@ class TokenManager:
             task, wanted = self._renewal
             if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
                 task, wanted = self._renewal = asyncio.ensure_future(self._renew(scopes, refused)), scopes
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # no report by asyncio
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # prevents asyncio's report
             try:
                 grant = await asyncio.shield(task)
             except OAuthError:
@@ -295,7 +295,7 @@ class TokenManager:
         return read_account(variables[_ACCOUNT], self._environ) if len(variables) > _ACCOUNT else None
 
     def _client_flow(self) -> OAuthFlow | None:
-        """Return the flow for the client's own credentials; None if they or the flow are missing."""
+        """Return the flow for the client's own credentials; None if the flow or a credential is missing."""
         has_both = all(secret(name, self._environ) for name in self.scheme.variables[1:3])
         return self.flow("clientCredentials", "discovery") if has_both else None
 
@@ -307,7 +307,7 @@ class TokenManager:
         return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # the user chose the scopes of a login
 
     async def _login(self) -> StoredToken | None:
-        """Return the login in the store; None if there is none, or it is of another client."""
+        """Return the login in the store; None if the store has none, or a login of another client."""
         if not self._allows_login():
             return None
         return self._parsed(await asyncio.to_thread(open_store(self._environ).read, self._key))
@@ -322,7 +322,7 @@ class TokenManager:
         return grant if self.client_id in ("", grant.client_id) else None
 
     async def _renew(self, scopes: tuple[str, ...], refused: str) -> StoredToken:
-        """Renew the token. Store it in the task, so that no call finds a finished renewal and the old token."""
+        """Renew the token. The task itself stores it, so that no call finds a finished renewal and the old token."""
         try:
             self._grant = await self._fresh_token(scopes, refused)
         except OAuthError as error:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
-_LEAST: Final = 24  # characters; a member that would get less is removed
+_LEAST: Final = 24  # minimum characters of a member; a member that would get less is removed
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ _TEXT: Final = "#text"
 
 
 class XmlAnswerError(ValueError):
-    """Invalid XML in a response. The message is the reason, without a final period."""
+    """Error for invalid XML in a response. The message is the reason, without a final period."""
 
 
 class _Element:

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 
 _BARELY_USED: Final = 3  # maximum number of requests of a barely used session
 _ABANDONED_AFTER: Final = 60.0  # seconds without a request after which a session counts as abandoned
-FORWARDED_GRACE: Final = 10.0  # seconds for requests of other processes after a signal to end
+FORWARDED_GRACE: Final = 10.0  # maximum seconds for requests of other processes after a shutdown signal
 
 
 class HttpApp:
@@ -89,7 +89,7 @@ class HttpApp:
         session_idle: seconds after which an unused session ends.
         max_sessions: limit of sessions. Above it, a session of the principal with the most sessions ends: a barely used
             one, otherwise the least recently used.
-        max_requests: concurrent requests of the per-request lifecycle, including listening streams; more are refused.
+        max_requests: maximum concurrent requests of the per-request lifecycle, including listening streams.
         auth: authorizes callers; None allows all. An `OAuthProxy` also issues tokens to clients.
         legacy_sse: also serve HTTP+SSE, the transport of the oldest revision, at `sse` and `messages` next to `path`.
         store: shared storage for sessions, their events, tasks and used states of several processes
@@ -161,7 +161,7 @@ class HttpApp:
         return LoginEndpoints(proxy)
 
     def _create_routes(self) -> RouteTable | None:
-        """Return the server's custom routes, or None, without loading Starlette, if there are none."""
+        """Return the server's custom routes. If there are none, return None without loading Starlette."""
         routes = self._server.routes
         if not routes:
             return None
@@ -204,7 +204,7 @@ class HttpApp:
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
         """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this one.
 
-        Without it, the first request enters the server's own lifespan, and the end of the event loop exits it.
+        Without it, the first request enters the server's lifespan, and the lifespan exits when the event loop ends.
 
         Args:
             app: the outer application; unused.
@@ -509,8 +509,8 @@ async def _cut_off(answer: Stream | ErrorReply | None, message: Any, send: Send)
 def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:
     """Return the session to end if the limit is exceeded.
 
-    Of the sessions of the principal with the most, prefer abandoned ones, then barely used ones, then the least
-    recently used.
+    Choose among the sessions of the principal with most sessions: prefer abandoned ones, then barely used ones, then
+    the least recently used.
     """
     held = Counter(session.owner for session in sessions)
     most = max(held.values())

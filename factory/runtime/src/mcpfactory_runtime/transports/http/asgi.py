@@ -68,7 +68,7 @@ def check_size(scope: Scope) -> Rejection | None:
 
 
 def client_of(principal: str, scope: Scope) -> str:
-    """Return the identity of a client: its token or, without one, its address."""
+    """Return the identity of a client: its principal or, without a token, its address."""
     return principal or f"at {address_of(scope)}"
 
 
@@ -179,7 +179,7 @@ async def send_events(
     earlier: Sequence[tuple[int, bytes]] = (),
     first: bytes = b"",
 ) -> None:
-    """Send the events of a stream until it ends or the client disconnects. The stream continues without followers.
+    """Send the events of a stream until it ends or the client disconnects. A disconnect does not end the stream.
 
     Args:
         stream: the source.
@@ -187,7 +187,7 @@ async def send_events(
         send: sends the response.
         after: number of the message to begin after; None begins with the next one.
         headers: response headers in addition to those of an event stream.
-        resumed: the client is resuming.
+        resumed: True if the client resumes the stream.
         earlier: events that the stream no longer holds.
         first: data to send before the events.
     """
@@ -241,7 +241,7 @@ class LifespanTask:
         return task is not None and not task.done() and self._started is not None and self._started.done()
 
     async def start(self) -> None:
-        """Enter the context managers once; concurrent callers wait. Raise an error of the entry; later calls retry."""
+        """Enter the context managers once; concurrent callers wait. Raise an error of entering; later calls retry."""
         if self._task is None or self._task.done() or self._started is None:
             self._over.clear()
             self._started = asyncio.get_running_loop().create_future()
@@ -271,7 +271,7 @@ class LifespanTask:
 
 _EXPOSED: Final = b"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, Location"
 _METHODS: Final = ("GET", "POST", "DELETE")
-_MAX_AGE: Final = b"7200"  # seconds that browsers cache a preflight; their own maximum
+_MAX_AGE: Final = b"7200"  # seconds that browsers cache a preflight; the maximum of browsers
 
 
 def granted_origin(headers: Mapping[str, str], origins: Collection[str]) -> str:

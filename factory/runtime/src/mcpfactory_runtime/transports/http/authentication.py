@@ -131,7 +131,7 @@ class OpenGate:
         for name, scopes in called_tools(self._server, body):
             if scopes:
                 text = f"Tool {name!r} needs the scopes {', '.join(scopes)}, and this server has no authorization."
-                return Rejection(403, None, f"{text} hint: give http_app or run_http auth=, or set MCPFACTORY_AUTH_*\n")
+                return Rejection(403, None, f"{text} hint: set auth= of http_app or run_http, or MCPFACTORY_AUTH_*\n")
         return None
 
 
@@ -171,10 +171,10 @@ class AccessGate:
         return union(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
 
     def redirect_target(self, path: str) -> str | None:
-        """Return the issuer's metadata URL if `path` is that of authorization server metadata.
+        """Return the issuer's metadata URL if `path` is a path of authorization server metadata.
 
-        Clients of the first revision with authorization request it from the MCP server's origin: they do not support
-        resource metadata.
+        Clients of the first revision with authorization do not support resource metadata. They request the issuer's
+        metadata from the MCP server's origin.
         """
         return server_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server shut down before the request ended. hint: send it again")
-_WATCH_AFTER: Final = 0.02  # seconds until disconnects are detected; most calls end earlier and save the task
+_WATCH_AFTER: Final = 0.02  # seconds before the task that detects disconnects starts; most calls end earlier
 
 
 class Exchange:
@@ -138,7 +138,7 @@ class Exchange:
         """Do nothing: streams of this lifecycle cannot be resumed."""
 
     def _begin_stream(self) -> Stream:
-        """Turn the response into an event stream, unless it is one; comments keep it alive."""
+        """Turn the response into an event stream, unless it already is one. Comments keep the stream alive."""
         if self._stream is None:
             self._stream = Stream(None, primed=False)
             self._stream.overrun = self._abort

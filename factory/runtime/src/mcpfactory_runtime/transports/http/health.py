@@ -32,10 +32,10 @@ class HealthEndpoints:
     """The two probes of one HTTP application. Neither waits for the server's lifespan.
 
     Attributes:
-        draining: the application is shutting down.
+        draining: True while the application is shutting down.
 
     Args:
-        server: has the author's checks.
+        server: provides the author's readiness checks.
         life: lifespan of the application.
         gate: authorizes callers; only authorized ones receive the names of checks.
     """
@@ -73,7 +73,7 @@ class HealthEndpoints:
         if self.draining or (self._life.started and self._server.closing.is_set()):
             return {"status": "draining"}
         if not self._life.started:
-            # If the application is mounted without a lifespan, only the probe can start it: no request arrives before.
+            # Mounted without a lifespan, only a probe starts the application: no request arrives before it is ready.
             if self._beginning is None or self._beginning.done():
                 self._beginning = asyncio.create_task(self._enter())
             return {"status": "starting"}

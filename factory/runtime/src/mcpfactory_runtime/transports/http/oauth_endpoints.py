@@ -15,7 +15,7 @@ from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, addres
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy.proxy import OAuthProxy
 
-_LARGEST: Final = 65_536  # maximum size of a body in bytes
+_LARGEST: Final = 65_536  # maximum bytes of a body
 _MOST_FIELDS: Final = 50
 
 
@@ -53,7 +53,7 @@ class LoginEndpoints:
 
 
 def _fields(text: bytes) -> dict[str, str] | None:
-    """Return the non-empty parameters of a query or form, or None if one is repeated (RFC 6749 §3.1)."""
+    """Return the non-empty parameters of a query or form, or None if a parameter is repeated (RFC 6749 §3.1)."""
     try:
         pairs = parse_qsl(text.decode("latin-1"), max_num_fields=_MOST_FIELDS)
     except ValueError:
@@ -70,7 +70,7 @@ def _json(data: bytes) -> Any:
 
 
 def _cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the cookies of a request. Of two with the same name, the first has the longer path (RFC 6265 §5.4)."""
+    """Return the cookies of a request. Of equal names, keep the first, which has the longest path (RFC 6265 §5.4)."""
     found: dict[str, str] = {}
     for header, value in headers:
         if header == b"cookie":

@@ -31,7 +31,7 @@ class RouteTable:
     """The routes of one HTTP application.
 
     Args:
-        routes: in the order in which they are tried.
+        routes: custom routes, in the order in which they are tried.
         gate: authorizes callers.
         limit: maximum size of a body in bytes.
     """
@@ -44,7 +44,7 @@ class RouteTable:
         ]
 
     def methods(self, scope: Scope) -> list[str]:
-        """Return the methods that the path of a request supports; empty if it is not a route."""
+        """Return the methods that the path of a request supports; empty if no route has the path."""
         found = {
             method
             for route, _ in self._routes

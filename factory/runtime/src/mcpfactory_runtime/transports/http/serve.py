@@ -1,7 +1,7 @@
 """Serving of an `HttpApp` on its own port by uvicorn, in this process or in several workers.
 
 With several workers, the parent process listens, forks workers and replaces dead ones, but serves no requests. It
-forwards SIGTERM and SIGINT, and ends after all workers. Workers end when the parent ends, even if it is killed.
+forwards SIGTERM and SIGINT, and ends after all workers. Workers end when the parent ends, even after SIGKILL.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DRAIN: Final = 10  # seconds for requests in flight after a signal to end
-_BACKLOG: Final = 2048  # connections
-_READ_TIME: Final = 30.0  # seconds in which a request must arrive, plus the time for its size …
-_READ_RATE: Final = 16_384  # … at this rate in bytes per second
-_SHUTDOWN_READ_TIME: Final = 2.0  # seconds in which a request must arrive after a signal to end
+DRAIN: Final = 10  # maximum seconds for requests in flight after a shutdown signal
+_BACKLOG: Final = 2048  # maximum connections that wait to be accepted
+_READ_TIME: Final = 30.0  # seconds in which a request must arrive, plus the time that its size needs at `_READ_RATE`
+_READ_RATE: Final = 16_384  # minimum bytes per second
+_SHUTDOWN_READ_TIME: Final = 2.0  # maximum seconds for the rest of a request after a shutdown signal
 
 
 class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - httptools if installed, else h11
@@ -263,7 +263,7 @@ def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
     """Return `count` listening sockets on one port.
 
     On Linux each worker has its own socket, and the kernel distributes connections over them; on a shared socket, the
-    first worker that wakes up takes all waiting connections. Other kernels do not distribute, so workers share one.
+    first worker that wakes up takes all waiting connections. Other kernels do not distribute: workers share one socket.
 
     Raises:
         OSError: the address cannot be listened on.
@@ -329,8 +329,8 @@ def web_config(app: HttpApp) -> uvicorn.Config:
 
 
 _STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
-_EARLY_DEATH: Final = 1.0  # seconds of life below which the death of a worker counts as a failed start
-_MAX_EARLY_DEATHS: Final = 5  # consecutive failed starts that are tolerated
+_EARLY_DEATH: Final = 1.0  # seconds after its start in which the death of a worker counts as a failed start
+_MAX_EARLY_DEATHS: Final = 5  # maximum number of consecutive failed starts
 _KILL_DELAY: Final = 5  # seconds after the drain time at which workers are killed
 
 

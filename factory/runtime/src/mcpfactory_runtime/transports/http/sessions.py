@@ -2,7 +2,7 @@
 
 Messages that belong to a request are sent in the response to its POST; all others on the session's own stream.
 
-In HTTP+SSE, a session is the connection of its GET. It begins with an `endpoint` event that contains the URL for
+In HTTP+SSE, a session is one GET connection. It begins with an `endpoint` event that contains the URL for
 POSTs, and ends when the client disconnects. Responses are sent on the stream; a POST only gets 202.
 """
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 _OWN: Final = "0"  # name of the session's own stream
-_NUMBER: Final = re.compile(r"[0-9]{1,18}")  # of an event
-_STREAMS_KEPT: Final = 64  # finished responses that a client may still fetch
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")  # number of an event
+_STREAMS_KEPT: Final = 64  # maximum finished responses that a client may still fetch
 
 
 class HttpSession(Session):
@@ -123,7 +123,7 @@ class HttpSession(Session):
         return StreamPosition(stream, number) if stream.has_after(number) else None
 
     def begin_shutdown(self) -> None:
-        """End the session's own stream; requests in flight may finish theirs."""
+        """End the session's own stream. Requests in flight may finish their streams."""
         self.refuse_requests()
         self.own.finish(recorded=False)  # another process may continue it
 
@@ -219,7 +219,7 @@ class HttpSession(Session):
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream, after message `number`. `earlier` are later messages that only the journal still has."""
+    """A position in a stream, after message `number`. `earlier` are the next messages, if only the journal has them."""
 
     stream: Stream
     number: int
@@ -292,7 +292,7 @@ class SseEndpoints:
     Args:
         server: handles the requests.
         parent: path above both endpoints, without trailing slash.
-        max_sessions: limit of concurrent sessions; more get 503.
+        max_sessions: maximum concurrent sessions; further GETs get 503.
         label: prefix of the session IDs of this process.
     """
 

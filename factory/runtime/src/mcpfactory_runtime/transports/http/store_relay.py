@@ -1,8 +1,8 @@
 """Relay of requests between processes that share a store.
 
 Messages are sent through the processes' mailboxes in the store, so processes do not need each other's addresses. A
-process acknowledges a request before it executes it. If it dies before that, the process that sent the request
-serves it, so no request is executed twice.
+process acknowledges a request before executing it. If the process dies before the acknowledgment, the sender serves
+the request itself, so no request is executed twice.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 _KEPT: Final = 60.0  # seconds that a mailbox outlives its last message
-_ACCEPT_TIMEOUT: Final = 30.0  # seconds in which a live process acknowledges a request
-MAX_POLL_SECONDS: Final = 5.0  # seconds that one read of a mailbox waits for a message
+_ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds until a live process acknowledges a request
+MAX_POLL_SECONDS: Final = 5.0  # maximum seconds that one read of a mailbox waits for a message
 _RETRY_DELAY: Final = 0.25  # seconds until the store is tried again after an error
-_MAX_UNREAD: Final = 1 << 20  # bytes of a response that may be unacknowledged
-_ACK: Final = 1 << 18  # bytes after which the reader acknowledges them
+_MAX_UNREAD: Final = 1 << 20  # maximum unacknowledged bytes of a response
+_ACK: Final = 1 << 18  # bytes of a response after which the reader sends an acknowledgment
 
 
 class _Incoming:
@@ -54,7 +54,7 @@ class _Incoming:
 
 
 class _Outgoing:
-    """A request that another process serves; `None` in `frames` means that this process died or failed."""
+    """A request that another process serves; `None` in `frames` means that the other process died or failed."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
@@ -99,7 +99,7 @@ class StoreRelay:
         server.hub.add(self)
 
     def begin_shutdown(self) -> None:
-        """Acknowledge no further requests. Their senders serve them when this process has ended."""
+        """Stop acknowledging requests. Their senders serve them after this process has ended."""
         self._ending = True
 
     async def aclose(self, seconds: float) -> None:
@@ -120,7 +120,7 @@ class StoreRelay:
     async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
         """Forward a request to the process that has the session. Return None if it was answered.
 
-        Otherwise return the `receive` for serving it here: the body may have been read already.
+        Otherwise return the `receive` with which to serve the request here: the body may have been read already.
         """
         try:
             owner = await self._owner(session_id)
@@ -143,7 +143,7 @@ class StoreRelay:
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
-        """Return another live process that owns a session; None if this one owns it or it is unowned."""
+        """Return another live process that owns a session; None if this process owns the session or none does."""
         journal = Journal(self._sessions, session_id)
         owner = await journal.claim()
         if owner is None:  # an HTTP+SSE session has no journal; its ID begins with the process that has its connection
@@ -153,7 +153,7 @@ class StoreRelay:
         return owner
 
     async def _forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
-        """Forward a request to `owner`. Return False if it died before it acknowledged the request, else True."""
+        """Forward a request to `owner`. Return False if the owner died before its acknowledgment, else True."""
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
         leaving = asyncio.ensure_future(_gone(receive))
@@ -185,7 +185,7 @@ class StoreRelay:
             return True
         if taken is None:
             return False
-        # Send the start of a stream at once, any other with its body: clients may send the next request after it.
+        # Send the start of an event stream at once. Delay other starts until their body: clients may react to a start.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.storage.events import Journal
 
 KEPT_BYTES: Final = 1 << 20
-"""Bytes of messages that a stream keeps; the newest message is kept regardless of its size."""
+"""Maximum bytes of messages that a stream keeps; the newest message is kept regardless of its size."""
 
 END_AT: Final = 16 << 20
-"""Unread bytes at which the next message ends the response."""
+"""Unread bytes above which the next message ends the response."""
 
 KEEP_ALIVE: Final = 15.0
 """Seconds of silence after which an event stream begins, or a comment is sent: proxies close idle connections."""
@@ -40,13 +40,13 @@ class Stream:
     Args:
         name: unique within the session; event IDs are `<name>-<number>`. None: events have no IDs.
         primed: begin with an event that has an ID and no data, so that a client can resume before the first message.
-        awaited: a response will follow the stream at once, so unsent messages must be kept.
+        awaited: True if a response will follow the stream at once, so that unsent messages must be kept.
         recorder: records the events of a named stream once it has a follower.
         requests: IDs of the requests that the stream will answer.
 
     Attributes:
-        closed: the last message was pushed.
-        detached: the response must end although the stream continues; the client fetches the rest later.
+        closed: True after the last message was pushed.
+        detached: True if the response must end although the stream continues; the client fetches the rest later.
         overrun: called if the client does not read and the response has to end.
     """
 
@@ -142,7 +142,7 @@ class Stream:
         self._wake()
 
     def finish(self, data: bytes | None = None, *, recorded: bool = True) -> None:
-        """End the stream, with a last message if there is one. `recorded`: also mark it as finished in the recorder."""
+        """End the stream, with a last message if `data` is given. `recorded`: also record the end of the stream."""
         if self.closed:
             return
         if data is not None:
