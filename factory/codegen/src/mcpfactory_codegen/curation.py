@@ -56,7 +56,7 @@ class Selection(BaseModel):
 
 
 class CredentialOptions(Settings):
-    """Names of parameters that are credentials, or are not; they override the rules in `credentials`."""
+    """Names of parameters that are always or never credentials; they override the rules in `credentials`."""
 
     parameters: Strings = Field(default=(), description="further parameters that are credentials", examples=[["wskey"]])
     arguments: Strings = Field(default=(), description="parameters that are never credentials", examples=[["key"]])

@@ -317,7 +317,7 @@ def _resolved(written: Node) -> Node:
 def read_source(document: Document) -> Api:
     """Read a document of any kind.
 
-    Never raises for invalid content. Pointers of problems refer to the document itself.
+    Invalid content never raises. Pointers of problems refer to the original document, not to its translation.
     """
     translation = _translation(document)
     if translation is None:

@@ -230,7 +230,7 @@ def allow_null(out: Object) -> Object:
 
 
 def normalize_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
-    """Normalize `type`, and convert `enum` and `default` to it. `nullable`: null is added to the type later."""
+    """Normalize `type`, and convert `enum` and `default` to that type. `nullable`: null is added to the type later."""
     if "type" in out:
         if isinstance(node["type"], str) and "|" in node["type"]:
             report(

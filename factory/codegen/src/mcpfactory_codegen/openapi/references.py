@@ -282,7 +282,7 @@ def candidates(reference: str, data: Any) -> Iterator[list[str]]:
         yield ["components", _OLD[tokens[0]], *tokens[1:]]
 
 
-_LEVELS: Final = 8  # levels of references and combinations to look through for properties
+_LEVELS: Final = 8  # maximum levels of references and combinations to search for properties
 
 
 def composed(references: References, schema: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:

@@ -22,7 +22,7 @@ _LINKS: Final = 3
 _LOGINS: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
 """Grants with a login by a person."""
 _MOST_WAYS: Final = 64
-"""Limit of choices in one alternative; above it, the first scheme of each place is taken."""
+"""Limit of combinations from one alternative; above it, only the first scheme of each place is used."""
 _AWS_TYPE: Final = "x-amazon-apigateway-authtype"
 _AWS: Final = re.compile(r"aws(Sigv4|S3)", re.I)
 _NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
@@ -154,7 +154,7 @@ class Security:
         return tuple(dict.fromkeys(names))
 
     def _by_reference(self, name: str) -> bool:
-        """Return True if a requirement is a reference to the scheme (3.2), and read the scheme."""
+        """Return True if a requirement is a reference to a scheme (3.2). In that case, read the scheme."""
         if "#" not in name:
             return False
         try:
@@ -220,7 +220,7 @@ def _aws_service(info: dict[str, Any]) -> str:
 
 
 def _one_token(one: ApiSecurityScheme, other: ApiSecurityScheme) -> bool:
-    """Return True if two schemes of one provider send the same token: at most one has flows, and one flow is a login."""
+    """Return True if two schemes of one provider send the same token: at most one has flows, including a login."""
     ways_to_it = one.flows or other.flows
     people = not ways_to_it or any(flow.grant in _LOGINS for flow in ways_to_it)
     return people and not (one.flows and other.flows)

@@ -350,7 +350,7 @@ def render_config(config: ServerConfig) -> str:
 
 
 def render_apis(apis: Sequence[ApiConfig]) -> list[str]:
-    """Return the lines of the tables; `[api]` for a single document without a label."""
+    """Return the lines of the `[[api]]` tables, or of `[api]` for a single document without a label."""
     lines: list[str] = []
     for api in apis:
         lines += ["", "[[api]]" if len(apis) > 1 or api.label else "[api]"]

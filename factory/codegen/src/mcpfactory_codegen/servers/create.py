@@ -79,7 +79,7 @@ def create_server(
             supplies only the person-owned files ("openapi" by default).
         template: a shipped template's name, the path of a template's directory, `git+https://…` or
             `package:NAME==VERSION`.
-        answers: to questions of the template; the others take their defaults.
+        answers: answers to the template's questions; other questions have their defaults.
         selection: the operations to include from each document; the others are reported as skipped.
         overlays: files with OpenAPI overlays; they are stored next to the document and applied on each read. With
             several documents, each starts with the label of its document: `messaging=fixes.yaml`.
