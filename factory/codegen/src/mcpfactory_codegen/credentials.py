@@ -32,7 +32,7 @@ class NameRule:
     """Rule for parameters that are credentials.
 
     `name` is a pattern for the normalized name (`X-Api-Key` is `xapikey`), `said` a pattern for the description.
-    `common`: the parameter must be in nearly every operation ("needed"), or may then lack a description ("unsaid").
+    `common`: "needed" requires use in nearly every operation; "unsaid" accepts such use instead of a description.
     `token`: a bearer or OAuth scheme may already send the credential. `described` False: the rule applies only to
     Postman collections, because in other documents the parameter may be data.
     """
@@ -380,7 +380,7 @@ def _problem(slot: Slot, counts: Counter[str], binding: _Binding) -> Problem:
     of = "one operation" if total == 1 else f"{total} operations"
     hint = ""
     if slot != _AUTHORIZATION:
-        hint = f'if it is data: arguments = ["{name}"] below [credentials] in mcpfactory.toml'
+        hint = f'if it is data, write arguments = ["{name}"] below [credentials] in mcpfactory.toml'
     message = f"the {place} parameter {name[:80]!r} of {of} {_SAID[what]}"
     code = "parameter-credential"
     return Problem(PROBLEM_CODES[code], code, binding.first[slot].pointer, message, hint)

@@ -84,7 +84,7 @@ class MergeCuration(Settings):
     separator: str = Field(
         default="",
         max_length=10,
-        description="splits the text into one piece per argument, converted to its type; without it each gets all of it",
+        description="splits the text into one typed piece per argument [default: each argument gets the whole text]",
     )
     description: str = Field(default="", description="text for the model")
 
@@ -101,7 +101,7 @@ class ToolCuration(Settings):
     arguments: Mapping[str, ArgumentCuration] = Field(
         default={}, description="decisions about arguments, by original name"
     )
-    merge: Mapping[str, MergeCuration] = Field(default={}, description="arguments to replace by one, by the new name")
+    merge: Mapping[str, MergeCuration] = Field(default={}, description="arguments to replace by one, by its name")
 
 
 class ResponseOptions(Settings):

@@ -25,9 +25,9 @@ MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 class Problem:
     """A mistake in an API document, or a part that was left out. A value, never raised.
 
-    `error`: the element at the pointer was left out. `warning`: it was kept, with an assumption or a repair. `code` is
-    stable and documented in docs/reference/problems.md. `pointer` is a JSON pointer into the document (RFC 6901), or
-    `file#pointer` for another of its files. `line` is the line in that file, 0 if unknown.
+    `error`: the element at the pointer was left out. `warning`: the element was kept, with an assumption or a repair.
+    `code` is stable and documented in docs/reference/problems.md. `pointer` is a JSON pointer into the document
+    (RFC 6901), or `file#pointer` for another of its files. `line` is the line in that file, 0 if unknown.
     """
 
     level: Literal["error", "warning"]
@@ -213,7 +213,7 @@ class Api:
 
     @property
     def root(self) -> dict[str, Any]:
-        """Return the JSON document that references in schemas point into."""
+        """Return the JSON document into which `$ref`s of schemas point."""
         return {"$defs": self.schemas}
 
     def by_key(self) -> dict[str, ApiOperation]:

@@ -240,7 +240,7 @@ def check_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
 
 
 def _unknown(where: str, what: str) -> Problem:
-    hint = "mcpfactory inspect lists the names; the API may have removed or renamed it"
+    hint = "mcpfactory inspect lists the names; the API may have removed or renamed this one"
     return Problem("warning", "curation-unknown", where, f"[{where}] of mcpfactory.toml has no effect: {what}", hint)
 
 

@@ -150,7 +150,7 @@ def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> 
 
 
 def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> str:
-    """Return manifest.json: the server, and its tools as in tools/list with their handlers, one per line."""
+    """Return manifest.json: the server, and one line per tool, with its Tool object of tools/list and its handler."""
     server = {
         "name": options.server,
         "version": options.version,

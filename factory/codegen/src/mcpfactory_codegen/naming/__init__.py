@@ -9,9 +9,9 @@ Rules, in this order:
    operation whose path is a prefix of the other paths. The others get longer names, from words of their path, their
    method, and finally a digest of method and path.
 4. `pinned` names have priority: a published server keeps the names that its callers use.
-5. Each document of a server is named separately. If two would share a name, it gets the label as a prefix:
-   `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one, keeps
-   its names.
+5. Each document of a server is named separately. If two documents would share a name, it gets the label as a
+   prefix: `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one,
+   keeps its names.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ Each operation has candidate names, simplest first. In each round, a free name t
 that operation; the others continue with their next candidate. A name that several propose goes to the operation
 
 - whose operationId is exactly that name, otherwise whose path has exactly these words
-- whose path is a prefix of the others': `get_kit` of /kit, `get_kit_by_id` of /kit/{id}
+- or else whose path is a prefix of the other paths: `get_kit` of /kit, `get_kit_by_id` of /kit/{id}
 
 Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
 phrases, abbreviate (`configuration` is `config`), drop articles and prepositions, repeated words, and the most common
-words. Verbs, the last words, and words in `kept` are dropped last; `kept` are words that operations of that name lack.
+words. Verbs, the last words, and words in `kept` are dropped last; `kept` are words that rivals for the name lack.
 Names that are still too long are cut and get a digest. The last candidates have digests as well, so the rounds end.
 """
 

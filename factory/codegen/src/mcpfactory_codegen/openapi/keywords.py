@@ -370,7 +370,7 @@ def keep_satisfiable(out: dict[str, Any], report: Report) -> None:
             continue
         if low != "minimum" and least > MAX_BOUND:
             del out[low]
-            report("schema-bounds", low, f"{low} is more than {MAX_BOUND:,}, which no call contains; dropped")
+            report("schema-bounds", low, f"{low} is more than {MAX_BOUND:,}, which no call can reach; dropped")
         elif most is not None and least > most:
             del out[low], out[high]
             report("schema-bounds", low, f"{low} is more than {high}, so no value is valid; both were dropped")

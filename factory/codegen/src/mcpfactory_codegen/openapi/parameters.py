@@ -188,7 +188,7 @@ def _fit_template(parameters: list[ApiParameter], path: str, operation: Node) ->
             missing.remove(name)
             moved = dataclasses.replace(given, place="path", required=True, style="", explode=None)
             fitting[fitting.index(given)] = moved
-            message = f"the parameter {name[:80]!r} is declared in the query, but the path contains it; read as in path"
+            message = f"the parameter {name[:80]!r} is declared in query, but the path contains it; read as `in: path`"
             operation.report("parameter-location", message, "write `in: path`")
     for name in missing:
         message = f"the path has {{{name[:80]}}}, but no such parameter is declared; added as a string"

@@ -115,8 +115,8 @@ class Security:
         """Merge schemes that obtain the same token; return the removed names, each with the remaining one.
 
         Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host are merged if
-        at most one has usable flows, and one of these is a login: both send an access token of that provider. A token
-        for an application itself (client credentials) is different and stays separate.
+        at most one has usable flows, and one of these flows is a login: both send an access token of that provider. A
+        token for an application itself (client credentials) is different and stays separate.
         """
         same: dict[str, str] = {}
         for name, origins in self._origins.items():
@@ -178,7 +178,7 @@ class Security:
         if reduced is None:
             said = f"{node.value.get('type')!s} {node.value.get('scheme', '')!s}".strip()[:80]
             message = f"the security scheme {name[:80]!r} ({said}) is not supported; left out"
-            hint = "apiKey, http basic and bearer, oauth2, openIdConnect and mutualTLS are"
+            hint = "supported: apiKey, http basic and bearer, oauth2, openIdConnect and mutualTLS"
             node.report("security-unsupported", message, hint)
         return reduced
 

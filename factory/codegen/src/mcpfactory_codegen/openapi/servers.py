@@ -55,7 +55,7 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
         hint = f"set the BASE_URL variable of the server to {real[:200]} for real data"
         first.report("server-mock", f"{said}a sandbox, and is used", hint)
         return urls
-    message = f"{said}a mock or an example; {real[:200]} is used, except by existing servers with the first one"
+    message = f"{said}a mock or an example; {real[:200]} is used, but existing servers keep the first one"
     first.report("server-mock", message, "write the address of the API first")
     return (real, *(url for url in urls if url != real))
 

@@ -78,7 +78,7 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
     """Return the body of `url` and the final URL after redirects.
 
     Redirects must point to one of `allowed_hosts` (`host` or `host:port`), so that a remote server cannot redirect to
-    internal addresses. They must not downgrade from https to http, or use other schemes.
+    internal addresses. Redirects must not downgrade from https to http, or use other schemes.
 
     Raises:
         FetchError: refused, unreachable, a status other than 200, or larger than `max_bytes`.

@@ -138,7 +138,7 @@ Sources = str | Path | Sequence[str | Path | ApiSource] | None
 
 
 def sources_of(sources: Sources) -> tuple[ApiSource, ...]:
-    """Return the documents that the user gave. If a file has the whole text as its name, the label is ""."""
+    """Return the documents that the user gave. If the whole text is the name of a file, the label is ""."""
     every = [sources] if isinstance(sources, str | Path) else list(sources or ())
     return tuple(one if isinstance(one, ApiSource) else _source(str(one)) for one in every)
 
@@ -358,8 +358,8 @@ def overlays_of(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
     """Return the overlays in the configuration.
 
     Raises:
-        SettingsError: one is not in the server's folder.
-        DocumentError: one cannot be read, or is not an overlay.
+        SettingsError: an overlay is not in the server's folder.
+        DocumentError: a file cannot be read, or is not an overlay.
     """
     for name in api.overlays:
         if not (folder / name).resolve().is_relative_to(folder.resolve()):
