@@ -21,7 +21,7 @@ _ENDINGS: Final = (
 
 
 def base_of(word: str, known: frozenset[str]) -> str:
-    """Return the infinitive of a word in -s or -ing if it is one of the known verbs, else the word."""
+    """Return the infinitive of a word in -s or -ing if the infinitive is a known verb, else the word."""
     if word in known:
         return word
     stems = (word.removesuffix(ending) + instead for ending, instead in _ENDINGS if word.endswith(ending))

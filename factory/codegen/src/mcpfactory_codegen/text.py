@@ -257,7 +257,7 @@ def one_line(text: str, limit: int) -> str:
 # --- JSON, and estimates of tokens ---
 
 
-_BYTES_A_TOKEN: Final = 4  # of compact JSON in UTF-8; within about 15 % of real tokenizers
+_BYTES_A_TOKEN: Final = 4  # bytes of compact JSON in UTF-8; within about 15 % of real tokenizers
 
 
 def compact(data: Any) -> str:

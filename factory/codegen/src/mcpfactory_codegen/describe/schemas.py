@@ -195,7 +195,7 @@ def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:
-    """Merge an `allOf` of one schema into its parent if no keyword conflicts. OpenAPI 3.0 describes a `$ref` so."""
+    """Merge an `allOf` of one schema into its parent if no keyword conflicts (the way to describe a `$ref` in 3.0)."""
     parts = parts_of(schema, "allOf")
     if len(parts) != 1 or not isinstance(parts[0], dict):
         return schema

@@ -75,7 +75,7 @@ class MergedArgument:
 class ApiTool:
     """A tool. `key` is the operation key; `handler` is `<module>:<function>` below `_generated.tools`.
 
-    `title` is "" if it would only repeat `name`. `defaults` are sent for omitted arguments, `fixed` for hidden ones.
+    `title` is "" if it would only repeat `name`. `defaults` are values of omitted arguments, `fixed` of hidden ones.
     `merged` has the arguments that replace several others. `output` describes the response, `paging` its pagination,
     and `select` is the argument that selects parts of a response.
     """

@@ -280,7 +280,7 @@ class _NameShortener:
         return len(self.name()) <= self.limit
 
     def phrases(self) -> None:
-        """Drop repeated phrases of two or more words: the second occurrence after a preposition, else the first."""
+        """Drop repeated phrases of two or more words: the second if a preposition precedes it, else the first."""
         ones = [singular(word) for word in self.parts]
         for length in range(len(self.parts) // 2, 1, -1):
             for first in range(len(self.parts) - length):

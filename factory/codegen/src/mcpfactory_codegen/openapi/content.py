@@ -75,7 +75,7 @@ def _is_xml(name: str) -> bool:
 
 
 def _carries_files(schemas: dict[str, Node]) -> bool:
-    """Return True if `multipart/form-data` has files, and each preferred media type has the same properties."""
+    """Return True if `multipart/form-data` has file properties, and each preferred media type has them too."""
     known = {name: one.properties() for name, one in schemas.items()}
     files = {name for name, one in known.get("multipart/form-data", {}).items() if one.is_file()}
     others = [found for name, found in known.items() if rank(name) < rank("multipart/form-data")]

@@ -46,7 +46,7 @@ DROPPED: Final = frozenset(
     {
         # Identifiers, definitions and metadata, which the output does not need.
         "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "definitions", "id",
-        # Keywords of OpenAPI only; translate.py handles those with an equivalent.
+        # Keywords of OpenAPI only; translate.py converts the ones that have an equivalent.
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
         # Keywords of older drafts; handled by `older_drafts`.
         "additionalItems", "dependencies",
@@ -181,7 +181,7 @@ SCALARS: Final[dict[str, Callable[[Any], Any]]] = {
 
 Object = dict[str, Any]
 Report = Callable[[str, str, str], None]
-"""code, keyword, message"""
+"""Callback that reports a problem: code, keyword, message."""
 
 _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 

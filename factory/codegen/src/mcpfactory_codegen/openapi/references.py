@@ -146,7 +146,7 @@ class References:
             return self._descend(base, _tokens(fragment), reference)  # a key with a literal "%"
 
     def _base(self, name: str, reference: str, at: Location) -> Location:
-        """Return the location of the part or schema with the file name or URL of a reference."""
+        """Return the location of the part or schema that the file name or URL of a reference identifies."""
         whole = join_reference(at.part or self._document.main, name)
         if whole == self._document.main:
             return Location("", "")

@@ -59,7 +59,7 @@ class Security:
 
     @property
     def unapplied(self) -> tuple[tuple[str, ...], ...]:
-        """Return each scheme and "none" as alternatives if the document defines schemes but uses none; else ()."""
+        """Return each scheme and "no scheme" as alternatives if schemes are defined, but never used; else ()."""
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
     def of(self, operation: Node) -> tuple[tuple[str, ...], ...]:

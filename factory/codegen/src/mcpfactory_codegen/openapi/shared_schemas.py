@@ -218,8 +218,8 @@ class SharedSchemas:
 #
 # A cycle through `properties` or `items` is allowed, because each step descends into the value. A cycle through `$ref`,
 # `allOf`, `oneOf` and similar keywords is not. The usual case is inheritance written twice: Pet has
-# `oneOf: [Cat, Dog]`, and Cat has `allOf: [Pet, …]`. Cat means only Pet's properties here, so it refers to a copy of Pet
-# without the `oneOf` (`Pet_base`). Other cycles lose the reference that closes them.
+# `oneOf: [Cat, Dog]`, and Cat has `allOf: [Pet, …]`. Cat needs only the properties of Pet, so Cat gets a reference
+# to a copy of Pet without the `oneOf` (`Pet_base`). Other cycles lose the reference that closes them.
 
 
 Definitions = dict[str, JsonSchema]

@@ -194,8 +194,8 @@ class Document:
     """An API document. `source` is the path or URL as given (after redirects).
 
     `parts` are its files, by path relative to the root folder or by absolute URL; `main` is the key of the document
-    itself. `refused` has the files that were not read, each with the reason, which is reported if a reference uses the
-    file. `overlays` are the overlays that were applied to `data`, by their names in problems.
+    itself. `refused` has the reason for each file that was not read, which is reported if a reference uses the file.
+    `overlays` are the overlays that were applied to `data`, by their names in problems.
     """
 
     data: dict[str, Any]

@@ -119,7 +119,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 def stored_source(template: ServerTemplate, server: Path) -> str:
     """Return the template source for a server's configuration.
 
-    A directory in the workspace is stored as a path relative to the server's directory, any other only by its name.
+    A directory in the workspace is stored by its path relative to the server's directory, others only by name.
     """
     if template.shipped or parse_source(template.source).foreign:
         return template.source

@@ -117,7 +117,7 @@ def typed_answers(given: Iterable[str]) -> dict[str, str]:
 def checked_answers(
     answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], preset: Mapping[str, Any]
 ) -> dict[str, Answer]:
-    """Return the answers, converted to the types of their questions. `preset` has the answers of mcpfactory itself.
+    """Return the answers, converted to the types of their questions. `preset` has the answers that mcpfactory gives.
 
     Raises:
         TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the choices.

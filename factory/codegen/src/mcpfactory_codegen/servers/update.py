@@ -2,7 +2,7 @@
 
 machine-owned     regenerated
 person-owned      three-way merge of the previous generated text (in the lock), the current file, and the new text
-API document      replaced by the current one at its source, unless it was edited
+API document      replaced by the current document at its source; refused if the stored document was edited
 mcpfactory.toml   person-owned; only changes of documents, template and answers are written
 
 The result is computed in memory, then written at once with the lock last, so that an error changes nothing.
