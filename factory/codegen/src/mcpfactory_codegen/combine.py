@@ -21,11 +21,11 @@ from mcpfactory_runtime.schemas.walk import definition, map_schema, reference_to
 from mcpfactory_runtime.upstream.operation import OAuthFlow, ServerAddress
 from mcpfactory_runtime.urls import host_port_of
 
-_ABOUT: Final = 300  # characters of each document's description
+_ABOUT: Final = 300  # characters; maximum of one document's description
 
 
 def add_label(api: Api, label: str) -> Api:
-    """Return an API whose operations, problems and left-out operations carry a label; "" changes nothing."""
+    """Return the API with a label on its operations, skipped operations and problems; the label "" changes nothing."""
     if not label:
         return api
 
@@ -41,11 +41,11 @@ def add_label(api: Api, label: str) -> Api:
 
 
 def combine(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> Api:
-    """Return one API with all operations of several, by label.
+    """Return one API with all operations of several APIs, which are given by label.
 
     A single API with the label "" is returned unchanged. The base URL of each document becomes a separate server
-    named by the label, unless all are equal. Equal shared schemas are merged, others get the label. Equal security
-    schemes are merged if their documents are on the same host, or both in `shared`.
+    named by the label, unless all base URLs are equal. Equal shared schemas are merged; different schemas of one name
+    get the label. Equal security schemes are merged if their documents are on the same host, or both in `shared`.
     """
     if set(apis) <= {""}:
         return next(iter(apis.values()))
@@ -76,7 +76,7 @@ def _schemes(apis: Sequence[Api]) -> tuple[ApiSecurityScheme, ...]:
 
 
 def common_title(titles: Sequence[str]) -> str:
-    """Return the common first words of all titles; without any, the titles."""
+    """Return the first words that all titles share; if there are none, all titles."""
     titles = [" ".join(title.split()) for title in titles]
     common: list[str] = []
     for parts in zip(*(title.split(" ") for title in titles), strict=False):
@@ -84,7 +84,7 @@ def common_title(titles: Sequence[str]) -> str:
             break
         common.append(parts[0])
     while common and not words(common[-1]):
-        common.pop()  # for example a dash between family and member
+        common.pop()  # for example a dash after the name of a product family
     return " ".join(common) if words(" ".join(common)) else ", ".join(title for title in titles if title)
 
 
@@ -108,7 +108,7 @@ def _tags(apis: Sequence[Api]) -> dict[str, str]:
 def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
     """Return the APIs with their roots as named servers.
 
-    Only a root that all share, or that of the document without a label, remains a root.
+    A root stays the root only if all APIs share it, or if it belongs to the document without a label.
     """
     bases = {api.base_url for api in apis.values()}
     root = apis[""].base_url if "" in apis else next(iter(bases)) if len(bases) == 1 else ""
@@ -131,7 +131,7 @@ def _server_name(name: str, taken: set[str]) -> str:
 
 
 def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
-    """Return the API with renamed servers. `base` is the name of its root, "" if that is the root of all documents."""
+    """Return the API with renamed servers. `base` is the new name of its root, "" if the root stays the root."""
     own = [ServerAddress(names[one.name], one.url) for one in api.own_servers]
     if base and any(not one.server for one in api.operations):
         own.append(ServerAddress(base, api.base_url))

@@ -8,7 +8,7 @@ a parameter is data. The user's `[credentials]` in `mcpfactory.toml` override al
 A required credential is added to each alternative of `security`; an optional one adds further alternatives.
 
 `RULES` select the parameters by which the API identifies its caller. `is_secret` is wider: it also covers other
-private data, such as a card number or a session, which is kept out of servers and of copies of documents.
+private data, such as a card number or a session. All secrets are kept out of servers and of copies of documents.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow
 class NameRule:
     """Rule for parameters that are credentials.
 
-    `name` matches the normalized name (`X-Api-Key` is `xapikey`), and `said` must occur in the description. `common`:
-    use in nearly every operation is required ("needed"), or suffices without a description ("unsaid"). `token`: a
-    bearer or OAuth scheme may already send it. `described` False: the rule applies to collections only, because in a
-    document the parameter may be data.
+    `name` is a pattern for the normalized name (`X-Api-Key` is `xapikey`), `said` a pattern for the description.
+    `common`: "needed" requires use in nearly every operation; "unsaid" accepts such use instead of a description.
+    `token`: a bearer or OAuth scheme may already send the credential. `described` False: the rule applies only to
+    Postman collections, because in other documents the parameter may be data.
     """
 
     name: str
@@ -138,10 +138,10 @@ _INSTEAD: Final = re.compile(
     r"\b(unless|instead of|alternative(ly)?|either|not needed (if|when)|or (an?|the) oauth)\b", re.I
 )
 _AUTHORIZATION: Final = ("header", "authorization")
-_COMMON: Final = 0.8  # share of operations; from here on, a parameter is in nearly every operation
-_RARE: Final = 0.2  # share of operations; a rarer parameter of a secured operation is data
-_FEW: Final = 5  # operations; shares among fewer are not meaningful
-_SUBSETS: Final = 2  # optional credentials that get all combinations; more are sent all or none
+_COMMON: Final = 0.8  # minimum share of operations that counts as nearly every operation
+_RARE: Final = 0.2  # minimum share of operations; below it, a parameter of a secured operation is data
+_FEW: Final = 5  # minimum operations for meaningful shares
+_SUBSETS: Final = 2  # maximum optional credentials with all combinations; above it, all or none are sent
 _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")
 
 
@@ -200,7 +200,7 @@ def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
     for parameter in operation.parameters:
         slot = _slot(parameter)
         if slot[0] == "header" and _SIGNATURE.fullmatch(normalize_name(slot[1])) and _signed(operation, binding):
-            continue  # added when the request is signed
+            continue  # the runtime adds it when it signs the request
         rule = _rule(parameter, operation, binding, pairs)
         if rule is None:
             kept.append(parameter)
@@ -280,7 +280,7 @@ def _signed(operation: ApiOperation, binding: _Binding) -> bool:
 def _sent_already(parameter: ApiParameter, rule: NameRule, operation: ApiOperation, binding: _Binding) -> bool:
     """Return True if a scheme of the operation already sends this token.
 
-    Name or description of a required parameter must confirm that it is that token.
+    For a required parameter, the name or description must also mention OAuth, a bearer token or a scope.
     """
     if not rule.token:
         return False
@@ -350,7 +350,7 @@ def _security(
 
 
 def _together(names: Iterable[str], binding: _Binding) -> tuple[str, ...]:
-    """Return the names without those that would be sent in the place of an earlier one."""
+    """Return the names without schemes that write to the same place as an earlier scheme."""
     kept: dict[object, str] = {}
     for name in names:
         kept.setdefault(binding.schemes[name].sends if name in binding.schemes else name, name)
@@ -380,7 +380,7 @@ def _problem(slot: Slot, counts: Counter[str], binding: _Binding) -> Problem:
     of = "one operation" if total == 1 else f"{total} operations"
     hint = ""
     if slot != _AUTHORIZATION:
-        hint = f'if it is data: arguments = ["{name}"] below [credentials] in mcpfactory.toml'
+        hint = f'if it is data, write arguments = ["{name}"] below [credentials] in mcpfactory.toml'
     message = f"the {place} parameter {name[:80]!r} of {of} {_SAID[what]}"
     code = "parameter-credential"
     return Problem(PROBLEM_CODES[code], code, binding.first[slot].pointer, message, hint)

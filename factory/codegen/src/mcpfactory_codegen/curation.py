@@ -56,7 +56,7 @@ class Selection(BaseModel):
 
 
 class CredentialOptions(Settings):
-    """Names of parameters that are credentials, or are not; they override the rules in `credentials`."""
+    """Names of parameters that are always or never credentials; they override the rules in `credentials`."""
 
     parameters: Strings = Field(default=(), description="further parameters that are credentials", examples=[["wskey"]])
     arguments: Strings = Field(default=(), description="parameters that are never credentials", examples=[["key"]])
@@ -84,7 +84,7 @@ class MergeCuration(Settings):
     separator: str = Field(
         default="",
         max_length=10,
-        description="splits the text into one piece per argument, converted to its type; without it each gets all of it",
+        description="splits the text into one typed piece per argument [default: each argument gets the whole text]",
     )
     description: str = Field(default="", description="text for the model")
 
@@ -101,7 +101,7 @@ class ToolCuration(Settings):
     arguments: Mapping[str, ArgumentCuration] = Field(
         default={}, description="decisions about arguments, by original name"
     )
-    merge: Mapping[str, MergeCuration] = Field(default={}, description="arguments to replace by one, by the new name")
+    merge: Mapping[str, MergeCuration] = Field(default={}, description="arguments to replace by one, by its name")
 
 
 class ResponseOptions(Settings):

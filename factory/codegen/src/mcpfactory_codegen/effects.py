@@ -21,7 +21,7 @@ _ENDINGS: Final = (
 
 
 def base_of(word: str, known: frozenset[str]) -> str:
-    """Return the infinitive of a word in -s or -ing if it is one of the known verbs, else the word."""
+    """Return the infinitive of a word in -s or -ing if the infinitive is a known verb, else the word."""
     if word in known:
         return word
     stems = (word.removesuffix(ending) + instead for ending, instead in _ENDINGS if word.endswith(ending))
@@ -37,7 +37,7 @@ WRITE_VERBS: Final = word_group("write-verbs")
 AMBIGUOUS_VERBS: Final = word_group("ambiguous-verbs")
 VERBS_ALSO_NOUNS: Final = word_group("verbs-also-nouns")
 UNAMBIGUOUS_WRITE_VERBS: Final = (WRITE_VERBS | DESTRUCTIVE_VERBS) - VERBS_ALSO_NOUNS
-"""Verbs for changes that are never nouns."""
+"""Verbs for changes, without verbs that can also be nouns."""
 NOUN_HEADS: Final = word_group("noun-heads")
 SKIPPED_FIRST_WORDS: Final = word_group("skipped-first-words")
 ISSUED_OBJECTS: Final = word_group("issued-objects")
@@ -72,7 +72,7 @@ _METHOD_FIRST: Final = re.compile(
     r"(GET|HEAD|DELETE|PATCH|PUT|POST|OPTIONS)_|(?:post|put|patch)[_./ -]|(?:Post|Put|Patch)(?=[A-Z])"
 )
 
-_READ_CHARACTERS: Final = 1200  # of a text
+_READ_CHARACTERS: Final = 1200  # maximum characters of a text to read
 _SENTENCES_READ: Final = 3  # later sentences rarely describe the effect
 _NOTE: Final = re.compile(
     r"^(?:\[[^\]]{0,40}\]|\([^)]{0,40}\)|!?\[?(?:note|warning|deprecated|experimental|beta|preview|alpha|important|tip)\]?[:.!\]-]+"
@@ -120,7 +120,7 @@ _REPLACED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Effect of an operation. `verb` is the word that determines it, "" if the method does.
+    """Effect of an operation. `verb` is the word that determines the effect, "" if the method determines it.
 
     `contradicts`: the method is safe, but the words describe a change. `adds`: by its words, a second call has a
     further effect. `additive`: the words only describe a creation or addition.
@@ -187,12 +187,12 @@ def effect_of(operation: ApiOperation) -> Effect:
 
 
 def is_question(method: str, path: str) -> bool:
-    """Return True if a request reads, by its method or its path (`POST /books/search`). The path may contain values."""
+    """Return True if method or path show that a request reads (`POST /books/search`). The path may contain values."""
     return _effect(method, path, "", ()).kind == "reads"
 
 
 def sounds_like_change(name: str, *texts: str) -> bool:
-    """Return True if a tool may change something, by the words of its name and texts."""
+    """Return True if the words of a tool's name or texts suggest that the tool may change something."""
     found = _words(name, "", texts)
     loud = not _CHANGES.isdisjoint(words(name)) and not (found.name.reads and found.name.clear)
     return loud or found.second.changes or any(said.changes and said.clear for said in found.texts)
@@ -266,7 +266,7 @@ def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
 
 
 def _asks(found: _OperationWords, *, reading: bool) -> bool:
-    """Return True if a request reads by the verbs of its name, path or text, because its method is not sufficient.
+    """Return True if the verbs of name, path or text show that a request reads; its method alone does not show that.
 
     A verb at the end of a name can be a noun (saved search), so path or text must have the same verb. A listed object
     must be plural. A POST can create what it “gets”, such as a token. `reading`: the method is safe.
@@ -295,7 +295,7 @@ def _additive(path: str, found: _OperationWords) -> bool:
 
 
 def _adds(path: str, found: _OperationWords) -> bool:
-    """Return True if a second call has a further effect. “Add” has none with an ID at the end: `PUT /members/{id}`."""
+    """Return True if a second call has a further effect. “Add” does not count before an ID: `PUT /members/{id}`."""
     said = found.said if any(one.changes for one in found.said) and not found.path.clear else (*found.said, found.path)
     known = NON_IDEMPOTENT_VERBS - {"add"} if path.endswith("}") else NON_IDEMPOTENT_VERBS
     return bool(_EACH.search(found.text)) or any(one.verb in known for one in said)
@@ -328,7 +328,7 @@ def _action_of(parameter: ApiParameter) -> str:
 
 
 def _of_name(name: str) -> _VerbMatch:
-    """Return the verb of a name: the first word, or a later one, which is not `clear`."""
+    """Return the verb of a name: the first word, or a later word, which then is not `clear`."""
     own = name.rpartition("_")[2] if re.search(r"[a-z][A-Z]", name) else name
     found = [word for word in words(own) if not word.isdigit()]
     while len(found) > 1 and found[0] in SKIPPED_FIRST_WORDS:
@@ -359,7 +359,7 @@ def _of_path(path: str) -> _VerbMatch:
 
 @lru_cache(maxsize=4096)
 def _sentences(text: str) -> tuple[str, ...]:
-    """Return the first sentences of a text, without markup and without leading notes such as “[Beta]” or “Deprecated:”."""
+    """Return the first sentences of a text, without markup and leading notes such as “[Beta]” or “Deprecated:”."""
     shown = _SENT.sub("", plain(text[:_READ_CHARACTERS]).replace("\\", "")).strip()
     while (found := _NOTE.match(shown)) and found.end():
         shown = shown[found.end() :]
@@ -386,7 +386,7 @@ def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
 
 
 def _of_phrase(found: Sequence[str]) -> _VerbMatch:
-    """Return the verb at the start of words. It is not `clear` if it can be a noun, and missing before “of”."""
+    """Return the verb at the start of words. It is not `clear` if it can be a noun; a word before “of” is no verb."""
     while len(found) > 1 and (
         found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):

@@ -24,12 +24,12 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
 PLACES: Final[tuple[Place, ...]] = ("path", "query", "querystring", "header", "cookie", "body", "form")
-"""Places of inputs; if two use the same name, the first keeps it unchanged."""
+"""Places of inputs. If two places use the same name, the place listed first keeps it unchanged."""
 
 _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
-_DEPTH: Final = 12  # levels of nested `allOf`; a deeper body is one input
-_PARTS: Final = 500  # `allOf` parts of all levels; a body with more is one input
+_DEPTH: Final = 12  # maximum levels of nested `allOf`; a deeper body is one input
+_PARTS: Final = 500  # maximum `allOf` parts on all levels; a body with more is one input
 _ANNOTATIONS: Final = frozenset(
     {"title", "description", "default", "deprecated", "example", "examples", "$comment", "externalDocs", "xml"}
 )
@@ -38,7 +38,7 @@ _BRANCHING: Final = ("oneOf", "not", "if", "patternProperties", "dependentSchema
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One value that a caller can pass. `name` is that of the parameter or body property; "" for a whole body."""
+    """One value that a caller can pass. `name` is the parameter or body property; "" for a whole body."""
 
     place: Place
     name: str
@@ -59,7 +59,7 @@ class Input:
 class Inputs:
     """The inputs of an operation.
 
-    `choices`: sets of body properties, one of which must be given (an `anyOf` that contains only `required`).
+    `choices`: sets of body properties; one set must be given (an `anyOf` that contains only `required`).
     `needed_with_body`: required properties of an optional body.
     """
 
@@ -135,7 +135,7 @@ class _FlatSchema:
 
 
 def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> _FlatSchema | None:
-    """Return the flat form of an object schema; None if it has none."""
+    """Return the flat form of an object schema; None if it has no flat form."""
     left[0] -= 1
     schema = lookup(schema, schemas)
     if depth > _DEPTH or left[0] < 0 or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
@@ -167,7 +167,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
 
 
 def _choices(branches: list[Any]) -> tuple[tuple[str, ...], ...] | None:
-    """Return the names in an `anyOf` that contains only `required`; () if it is missing, None if it contains more."""
+    """Return the required names of each `anyOf` branch; () without branches, None if a branch has other keywords."""
     if not all(isinstance(branch, dict) and "required" in branch for branch in branches):
         return None
     if not all(set(branch) <= _ANNOTATIONS | {"required"} for branch in branches):

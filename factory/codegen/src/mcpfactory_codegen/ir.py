@@ -23,11 +23,11 @@ MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with, or left out of, an API document. A value, never raised.
+    """A mistake in an API document, or a part that was left out. A value, never raised.
 
-    `error`: the element at the pointer was left out. `warning`: it was kept, with an assumption or a repair. `code` is
-    stable and documented in docs/reference/problems.md. `pointer` is a JSON pointer into the document (RFC 6901), or
-    `file#pointer` for another of its files. `line` is the line in that file, 0 if unknown.
+    `error`: the element at the pointer was left out. `warning`: the element was kept, with an assumption or a repair.
+    `code` is stable and documented in docs/reference/problems.md. `pointer` is a JSON pointer into the document
+    (RFC 6901), or `file#pointer` for another of its files. `line` is the line in that file, 0 if unknown.
     """
 
     level: Literal["error", "warning"]
@@ -111,8 +111,8 @@ class Response:
 class ApiSecurityScheme:
     """A security scheme reduced to the way its credential is sent.
 
-    `note` names the part that was reduced (for example an OAuth flow). `flows` are the supported ways to get a token,
-    for `oauth2`; OAuth schemes without any are `bearer`. `links` are the URLs in the description. `service` is the
+    `note` describes the credential (for example its OAuth flows). `flows` are the supported ways to get a token, for
+    `oauth2`; OAuth schemes without such flows are `bearer`. `links` are the URLs in the description. `service` is the
     service name in an `awsSigV4` signature, "" if only the host identifies it.
     """
 
@@ -139,7 +139,7 @@ class ApiSecurityScheme:
 class ApiOperation:
     """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
 
-    `label` is the label of its document if the API has several (see `combine`); it is part of identity and pointer then.
+    `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain it.
     `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
     `Api.own_servers`, "" for the root. `extensions` has the fields of the document, the path and the operation, in this
     order, whose names start with one of `MARK_PREFIXES`.
@@ -213,7 +213,7 @@ class Api:
 
     @property
     def root(self) -> dict[str, Any]:
-        """The JSON document that references in schemas point into."""
+        """Return the JSON document into which `$ref`s of schemas point."""
         return {"$defs": self.schemas}
 
     def by_key(self) -> dict[str, ApiOperation]:
@@ -293,7 +293,7 @@ class ProblemCollector:
             self.add(problem.code, problem.pointer, problem.message, problem.hint)
 
     def all(self) -> tuple[Problem, ...]:
-        """Return the collected problems, errors first; a last line per code counts the omitted ones."""
+        """Return the collected problems, errors first. For each code, one more problem counts the omitted problems."""
         listed = list(self._listed)
         for code, count in self._count.items():
             level = PROBLEM_CODES[code]

@@ -112,7 +112,7 @@ _MATCHERS: Final = {**_ADDING, "include_methods": _by_method}
 
 
 def _glob(text: str) -> re.Pattern[str]:
-    """Return a glob as a pattern: `*` and `?` match within a segment, `**` across; braces are literal, as in paths."""
+    """Return a glob as a pattern: `*` and `?` match within a segment, `**` across segments; braces are literal."""
     text, below = (text[:-3], "(?:/.*)?") if text.endswith("/**") else (text, "")
     parts = re.split(r"(\*\*|\*|\?)", text)
     translated = {"**": ".*", "*": "[^/]*", "?": "[^/]"}

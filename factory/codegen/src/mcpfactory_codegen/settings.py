@@ -19,7 +19,7 @@ from mcpfactory_runtime.schemas.walk import children, items_of, parts_of, proper
 
 CONFIG: Final = "mcpfactory.toml"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
-_SHOWN: Final = 100  # characters of a value that a message shows
+_SHOWN: Final = 100  # maximum characters of a value in a message
 
 
 class SettingsError(McpfactoryError):

@@ -139,9 +139,9 @@ def choose_unique_names(proposals: Mapping[str, Iterator[str]], taken: set[str])
 # --- hints for mistyped names and unknown keys ---
 
 
-_SHOWN: Final = 20  # names in a hint
-_LONGEST: Final = 100  # characters of a name that are compared and shown
-_LEAST: Final = 3  # characters; shorter prefixes match unrelated names
+_SHOWN: Final = 20  # maximum names in a hint
+_LONGEST: Final = 100  # maximum characters of a name to compare and show
+_LEAST: Final = 3  # minimum characters of a prefix; shorter prefixes match unrelated names
 
 
 def closest_match(word: str, known: Iterable[str]) -> str:
@@ -174,7 +174,7 @@ def unknown_key(table: Mapping[str, object], known: Collection[str], where: str)
 # --- text of documents, as plain and short text without hidden characters ---
 
 
-_READ: Final = 20_000  # characters of a text that are read, because some patterns below are slow on long texts
+_READ: Final = 20_000  # maximum characters of a text to read; some patterns below are slow on long texts
 _FENCE: Final = re.compile(r"```.*?(```|\Z)", re.S)
 _COMMENT: Final = re.compile(r"<!--.*?(-->|\Z)", re.S)
 _IMAGE: Final = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
@@ -257,7 +257,7 @@ def one_line(text: str, limit: int) -> str:
 # --- JSON, and estimates of tokens ---
 
 
-_BYTES_A_TOKEN: Final = 4  # of compact JSON in UTF-8; within about 15 % of real tokenizers
+_BYTES_A_TOKEN: Final = 4  # bytes of compact JSON in UTF-8; within about 15 % of real tokenizers
 
 
 def compact(data: Any) -> str:

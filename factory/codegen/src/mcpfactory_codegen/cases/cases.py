@@ -1,14 +1,14 @@
-"""The tests of a generated server: cases (calls, their requests, the responses) and the files that run them.
+"""Tests of a generated server: cases (calls with the expected requests and responses) and the files that run them.
 
 Each tool has one case: a call with all its arguments. The case also has
 - `offers`: the arguments that the tool list must show;
 - `variants`: calls with only the required arguments, and with characters that must be encoded;
 - `refused`: calls with one invalid argument, which must be rejected before they reach the API;
-- `reads`: set if the call changes nothing although its method does not imply that;
-- `answers`: the other documented responses, and a failure if none is documented.
+- `reads`: set if the call only reads, but its method does not imply that;
+- `answers`: the other documented responses, and server errors that are not documented.
 
-`expected` builds the expected requests. A tool without a case is reported by `untested`. Arguments differ from each
-other if their schemas permit, so that swapped arguments are detected. Arrays have two items to show their
+`expected` builds the expected requests. `untested` reports the tools without a case. The arguments of a call have
+distinct values if their schemas permit, so that tests detect swapped arguments. Arrays have two items to show their
 serialization.
 """
 
@@ -36,8 +36,8 @@ from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.secrets import redirect_variables
 
-MAX_CASES_PER_TOOL: Final = 10  # limit for the refused calls, the answers and the variants of one tool
-MAX_CASES: Final = 12_000  # tests of one server; above, every tool has fewer
+MAX_CASES_PER_TOOL: Final = 10  # maximum of each: refused calls, answers and variants of one tool
+MAX_CASES: Final = 12_000  # maximum tests of one server; above it, each tool has fewer
 _SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+\Z")
 _JSON: Final = re.compile(r"application/([\w.+-]+\+)?json\Z")
 _ENCODED: Final = (
@@ -45,8 +45,8 @@ _ENCODED: Final = (
     "a c&d?é",
     "a é",
     "é",
-)  # the first valid one is used; each needs encoding in every place
-# First bytes of binary formats, which clients and `validate` check.
+)  # the first valid value is used; each value needs encoding in every place
+# First bytes of binary formats. Clients and `validate` check these bytes.
 _BEGINNINGS: Final[dict[str, bytes]] = {
     "application/pdf": b"%PDF-1.7\n",
     "application/zip": b"PK\x03\x04",
@@ -75,7 +75,7 @@ Slot = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Callee:
-    """A tool whose case is built. `own` are slots that the server fills itself, `shared` those of merged arguments."""
+    """Tool whose case is built. `own`: slots that the server fills itself. `shared`: slots of merged arguments."""
 
     operation: ApiOperation
     tool: ApiTool
@@ -211,7 +211,7 @@ def _listed_arguments(tool: ApiTool) -> Json:
 
 
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
-    """Give the members of a merged argument the same value. With a separator, replace values that contain it."""
+    """Give the members of a merged argument equal values; with a separator, only replace values that contain it."""
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():
         members = [slots[member] for member in merged.members if member in slots]
@@ -223,7 +223,7 @@ def _share(one: _Callee, built: dict[Slot, Any]) -> None:
 
 
 def _is_passed(slot: Slot, one: _Callee) -> bool:
-    """Return True if the argument is passed, including optional ones, so that its binding is tested.
+    """Return True if the call passes the argument. Optional arguments are passed too, to test their bindings.
 
     Optional whole-query arguments are excluded: they have no simple sample.
     """
@@ -343,7 +343,7 @@ def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
     if one.refuses({**arguments, _UNKNOWN: 1}):
         yield {"set": {_UNKNOWN: 1}}
     rows = [[(one.arguments[item.slot], value) for value in _invalid_for(item, one)] for item in one.items]
-    for column in zip_longest(*rows):  # one value of each argument, then the second ones
+    for column in zip_longest(*rows):  # the first value of each argument, then the second values
         for name, value in filter(None, column):
             if one.refuses({**arguments, name: value}):
                 yield {"set": {name: value}}
@@ -392,7 +392,7 @@ def _success(responses: Sequence[Response]) -> Response | None:
 
 
 def _answers(one: _Callee, usual: int) -> Iterator[Json]:
-    """Yield the other documented responses: 400 for `4XX`, 500 for `default`. Add failures if none are documented."""
+    """Yield the other documented responses (400 for `4XX`, 500 for `default`), and failures that are not documented."""
     documented = {response.status.upper() for response in one.operation.responses}
     stated = {_status(status) for status in documented if status != "DEFAULT"}
     for response in sorted(one.operation.responses, key=lambda response: response.status):
@@ -414,7 +414,7 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
 
 
 def _with_words(answer: Json) -> Json:
-    """Return a documented failure with a message, if its format has a member for one. Tests search the result for it."""
+    """Return a documented failure; if its format has a member for messages, add the message that tests look for."""
     body = answer["body"]
     for name in _WORDS if isinstance(body, dict) else ():
         if isinstance(body.get(name), str):
@@ -448,7 +448,7 @@ def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *
     if dialect:
         module = module.replace('profile="full")', 'profile="full", dialect="standard")')
     built = cases(api, names, tools)
-    # The server refuses calls if credentials are missing.
+    # Tests set all credential variables, because the server refuses calls without credentials.
     head: Json = {"environment": sorted(variable for variables in names.variables.values() for variable in variables)}
     head |= {"address": f"{names.prefix}_BASE_URL", "base_url": api.base_url}
     if api.own_servers:

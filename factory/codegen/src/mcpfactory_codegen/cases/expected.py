@@ -1,8 +1,8 @@
 """Expected request of a call, computed without the runtime's request builder.
 
-The rules are those of OpenAPI (3.1 §4.8.12 and §4.8.15) for values without delimiters. They are implemented here a
-second time on purpose, to test the request builder. Parts that they do not cover are omitted and not compared. With
-`strict` the query is complete.
+The rules of OpenAPI (3.1 §4.8.12 and §4.8.15) for values without delimiters are implemented here a second time on
+purpose, to test the request builder. Request parts that these rules do not cover are omitted, and tests do not compare
+them. If `strict` is set, `query` is the complete query.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 from mcpfactory_runtime.upstream.operation import CookieStyle, HeaderStyle, PathStyle, QueryStyle, complete
 
 _FORM: Final = "application/x-www-form-urlencoded"
-_OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # ignored parameters, §4.8.12.1
+_OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # ignored by OpenAPI (§4.8.12.1)
 _ENDS_PATH: Final = re.compile(r"[?#]")
 _ENDS: Final = re.compile(r"[,;|&=\s%+#\[\]]")  # characters that these rules do not cover in joined values
 
@@ -39,8 +39,8 @@ def expected_request(
         operation: the operation to call.
         items: its inputs, in the order of the document.
         values: the given values, by slot.
-        api: for its security schemes.
-        names: for the variables that hold credentials.
+        api: the API, with the security schemes.
+        names: the names, with the variables of each security scheme.
     """
     given = [(item, values[item.slot]) for item in items if item.slot in values]
     path = _path(operation.path, given)
@@ -147,7 +147,7 @@ _PATH: Final[Mapping[str, tuple[str, str]]] = complete(
 
 
 def _query(given: Given) -> Pairs | None:
-    """Return decoded pairs in the order of the document; None if these rules do not cover one."""
+    """Return decoded pairs in the order of the document; None if these rules do not cover a parameter."""
     pairs: Pairs = []
     for item, value in given:
         if item.place == "querystring":
@@ -282,7 +282,7 @@ def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, A
 
 
 def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """Return scalars and arrays of scalars as in a query; other values as JSON, unless the encoding has a style."""
+    """Return the pairs of a field: scalars and their arrays as in a query, others as JSON unless a style is set."""
     if encoding is not None and encoding.allow_reserved:
         return None
     if encoding is not None and (encoding.style or encoding.explode is not None):
@@ -313,7 +313,7 @@ def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
 
 
 def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[str, Any]]:
-    """Return the credentials of the first alternative, which is used because tests set all variables."""
+    """Return the credentials of the first alternative. The runtime uses it, because tests set all variables."""
     schemes = {scheme.name: scheme for scheme in api.security_schemes}
     usable = [one for one in operation.security if one and all(name in schemes for name in one)]
     built: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
 """Application of the user's decisions about tools, and suggestions for large APIs.
 
-`rename` runs before the tools are described, so that descriptions use the new argument names. `curate` runs after it
-and changes which parts are shown, hidden and sent. Both leave everything else unchanged.
+`rename` runs before `describe`, so that descriptions use the new argument names. `curate` runs after `describe` and
+decides which parts are shown, hidden and sent. Both leave everything else unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reach
 
 @dataclass(frozen=True, slots=True)
 class RenamedTools:
-    """The new names, and the decisions that remain, by operation key and with new argument names.
+    """The new names, and the remaining decisions by operation key. The decisions use the new argument names.
 
     `uncurated` has the original names of the tools with decisions.
     """
@@ -240,7 +240,7 @@ def check_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
 
 
 def _unknown(where: str, what: str) -> Problem:
-    hint = "mcpfactory inspect lists the names; the API may have removed or renamed it"
+    hint = "mcpfactory inspect lists the names; the API may have removed or renamed this one"
     return Problem("warning", "curation-unknown", where, f"[{where}] of mcpfactory.toml has no effect: {what}", hint)
 
 
@@ -255,10 +255,10 @@ def _default(where: str, what: str) -> Problem:
 
 
 BOUND: Final = 20_000
-"""Tokens of a tool list above which groups are suggested: a tenth of common context windows."""
+"""Maximum tokens of a tool list without suggestions of groups: a tenth of common context windows."""
 
 _MOST: Final = 15
-_SHARE: Final = 0.9  # of all tools; a larger group is not a useful selection
+_SHARE: Final = 0.9  # share of all tools; a larger group is not a useful selection
 
 
 @dataclass(frozen=True, slots=True)

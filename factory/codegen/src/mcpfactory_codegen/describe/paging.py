@@ -1,8 +1,8 @@
 """Detection of pagination from an operation's inputs and response.
 
-The runtime uses it to explain to the model how to get the next page. The tables map names to roles; names are compared
-without case and punctuation (`page[number]` is `pagenumber`). An argument that looks like a cursor, without a matching
-member in the response, is reported as a problem.
+The runtime uses the result to tell the model how to get the next page. The tables list names by role; names are
+compared without case and punctuation (`page[number]` is `pagenumber`). An argument that looks like a cursor, but has no
+matching member in the response, is reported as a problem.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _NO_VALUE: Final = frozenset({"object", "array", "boolean"})
 _PLACES: Final = frozenset({"query", "body", "form"})
 _WHOLE: Final = frozenset({"integer", "number"})
 _DEPTH: Final = 3
-_MOST: Final = 300  # members of a response that are read
+_MOST: Final = 300  # maximum members of a response to read
 
 
 def recognize_paging(
@@ -110,13 +110,13 @@ def recognize_paging(
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """Inputs by normalized name, and the types of those that can select a page."""
+    """Inputs by normalized name, and the types of the inputs that can select a page."""
 
     items: Mapping[str, Input]
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first of these names whose input takes only numbers (`whole`), or other values."""
+        """Return the first of these names whose input takes only numbers; if not `whole`, also other values."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -125,12 +125,12 @@ class _Inputs:
 @dataclass(frozen=True, slots=True)
 class _PagingMatch:
     kind: Literal["link", "cursor", "last", "page", "offset"]
-    argument: str  # its normalized name
+    argument: str  # normalized name of the argument
     next: Path = ()
 
 
 class _AnswerMembers:
-    """Members of a response, upper ones first, and the path of its list."""
+    """Members of a response, outer ones first, and the path of its list of items."""
 
     def __init__(self, shape: Mapping[str, Any], depth: int) -> None:
         self.members: list[tuple[Path, Path, frozenset[str]]] = []
@@ -155,7 +155,7 @@ class _AnswerMembers:
             self.items = min(top)[2]
 
     def at(self, ends: Iterable[Path]) -> Path:
-        """Return the path of a scalar member with the first matching one of these endings; () if none matches."""
+        """Return the path of a scalar member that ends with the first matching ending; () if no ending matches."""
         for end in ends:
             fitting = [path for path, plain, own in self.members if plain[-len(end) :] == end and not own & _NO_VALUE]
             if fitting:
@@ -173,7 +173,7 @@ class _AnswerMembers:
 
 
 def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by a cursor or URL in the response that an argument takes."""
+    """Return paging by a cursor or URL: the response contains it, and an argument takes it."""
     names = (inputs.first(words, whole=False) for words in (_CURSOR - _LAST, _LAST, _PAGE, _OFFSET))
     name = next((one for one in names if one), "")
     place = seen.at(_NEXT) or seen.at(_URLS)

@@ -34,7 +34,7 @@ from mcpfactory_runtime.schemas.walk import (
 from mcpfactory_runtime.upstream.encoding import media_type
 
 BUDGET: Final = 24_000
-"""Bytes of the definitions of one tool, about 6,000 tokens."""
+"""Maximum bytes of the definitions of one tool, about 6,000 tokens."""
 
 
 _DROPPED: Final = frozenset(
@@ -43,11 +43,11 @@ _DROPPED: Final = frozenset(
     | {"writeOnly", "readOnly", "contentMediaType", "contentEncoding", "nullable", "collectionFormat"}
 )
 _ANNOTATIONS: Final = frozenset({"description", "default", "deprecated", "title"})
-_DESCRIPTION: Final = (400, 300, 160)  # characters, by depth
+_DESCRIPTION: Final = (400, 300, 160)  # maximum characters, by depth
 _DEPTH: Final = 40
 _TINY: Final = 64
 _MOST_DEFAULT: Final = 200
-_OUTLINED: Final = 12  # required members of a definition that is left open
+_OUTLINED: Final = 12  # maximum required members to show of a definition that is left open
 _CHOICES: Final = 24
 
 
@@ -97,7 +97,7 @@ class SharedDefinitions:
         return self._cleaned[name]
 
     def close(self, schema: dict[str, Any], budget: int = BUDGET) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return a cleaned schema with its definitions, and the names of definitions that are left open for their size."""
+        """Return a cleaned schema with its definitions, and the names of definitions that are left open by size."""
         uses = Counter(references(schema))
         kept: set[str] = set()
         cut: list[str] = []
@@ -127,8 +127,8 @@ class SharedDefinitions:
     def _expanded(self, schema: Any, *, shared: set[str], kept: set[str]) -> Any:
         """Return the schema with its references replaced.
 
-        References to `shared` definitions point into `$defs`. Others are replaced by the definition, or by its outline
-        if it is not in `kept`.
+        References to `shared` definitions point into `$defs`. Other references are replaced by the definition, or
+        by its outline if the definition is not in `kept`.
         """
         if not isinstance(schema, dict):
             return schema
@@ -151,7 +151,7 @@ class SharedDefinitions:
         return {"allOf": [target], **siblings}
 
     def outline(self, name: str) -> dict[str, Any]:
-        """Return an outline of a definition: its required members with types and enums; {} if it has none."""
+        """Return an outline of a definition: its required members with types and enums; {} without required members."""
         whole = self.definition(name)
         if not isinstance(whole, dict) or whole.get("type") != "object":
             return {}
@@ -195,7 +195,7 @@ def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:
-    """Merge an `allOf` of one schema into its parent if no keyword conflicts; in 3.0 it only adds a description."""
+    """Merge an `allOf` of one schema into its parent if no keyword conflicts (the way to describe a `$ref` in 3.0)."""
     parts = parts_of(schema, "allOf")
     if len(parts) != 1 or not isinstance(parts[0], dict):
         return schema
@@ -232,8 +232,8 @@ def _compiles(pattern: str) -> bool:
 
 
 _BYTES_A_TOKEN: Final = 4
-_OUTPUT_DEPTH: Final = 6  # levels of properties; deeper ones are left open
-_OUTLINE: Final = 3  # levels of properties that `shape` returns
+_OUTPUT_DEPTH: Final = 6  # maximum levels of properties; deeper levels are left open
+_OUTLINE: Final = 3  # maximum levels of properties that `shape` returns
 _MOST_EXAMPLES: Final = 8
 _LONGEST_EXAMPLES: Final = 100
 _MOST_PROPERTIES: Final = 500
@@ -265,7 +265,7 @@ class Outputs:
     Args:
         schemas: the definitions of the API.
         mode: see the table above; "none" disables output schemas.
-        tokens: the limit of one schema.
+        tokens: maximum tokens of one schema.
     """
 
     def __init__(self, schemas: dict[str, JsonSchema], mode: OutputMode, tokens: int = OUTPUT_TOKENS) -> None:
@@ -304,7 +304,7 @@ class Outputs:
         return carries_json(response.content_type, response.schema, self._schemas)
 
     def shape(self, operation: ApiOperation) -> dict[str, Any]:
-        """Return the plain form of an operation's first successful JSON response, to a limited depth; {} means anything."""
+        """Return the plain form of the first successful JSON response, to a limited depth; {} means anything."""
         found = (one.schema for one in operation.responses if one.status.startswith("2") and self._carries_json(one))
         levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))  # one more level: `data`
         return next((self._shape(one, levels) for one in found if one is not None), {})
@@ -401,7 +401,7 @@ class Outputs:
 
 
 def _size(value: Any, most: int) -> int:
-    """Return the characters of the compact JSON. Above `most`, counting stops early and the number is only a minimum."""
+    """Return the length of the compact JSON. Above `most`, counting stops early, and the result is only a minimum."""
     if isinstance(value, dict):
         size = 2
         for key, one in value.items():

@@ -56,7 +56,7 @@ _SELECT: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Location of an argument in the request; `place` is its `in` in `inspect --json`."""
+    """Location of an argument in the request; `inspect --json` shows `place` as `in`."""
 
     place: str
     name: str
@@ -64,7 +64,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class MergedArgument:
-    """Argument that replaces several: their names, their JSON types, and the separator that splits the text."""
+    """Argument that replaces others: their names, their JSON types (`kinds`), and the separator to split its text."""
 
     members: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -73,9 +73,9 @@ class MergedArgument:
 
 @dataclass(frozen=True, slots=True)
 class ApiTool:
-    """A tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`.
+    """A tool. `key` is the operation key; `handler` is `<module>:<function>` below `_generated.tools`.
 
-    `title` is "" if it would only repeat `name`. `defaults` are sent for omitted arguments, `fixed` for hidden ones.
+    `title` is "" if it would only repeat `name`. `defaults` are values of omitted arguments, `fixed` of hidden ones.
     `merged` has the arguments that replace several others. `output` describes the response, `paging` its pagination,
     and `select` is the argument that selects parts of a response.
     """
@@ -301,7 +301,7 @@ def _doubtful(operation: ApiOperation, effect: Effect) -> Problem | None:
 
 
 _OPEN: Final = frozenset({"properties", "additionalProperties", "patternProperties", "items", "enum", "const", "$ref"})
-"""Keywords that constrain a value; combinators do as well."""
+"""Keywords that constrain a value, in addition to the combinators."""
 
 
 def tool_difficulties(tool: ApiTool, operation: ApiOperation) -> list[str]:
@@ -318,7 +318,7 @@ def tool_difficulties(tool: ApiTool, operation: ApiOperation) -> list[str]:
 
 
 def _is_open(schema: Any) -> bool:
-    """Return True if an argument is an object or any value without further constraints."""
+    """Return True if an argument accepts any object or any value."""
     if not isinstance(schema, dict):
         return bool(schema)
     kinds = types_of(schema)

@@ -20,8 +20,8 @@ EXAMPLE_DEPTH: Final = 1
 _MEANINGS: Final = ("x-enum-descriptions", "x-enumDescriptions")
 _NAMES: Final = ("x-enumNames", "x-enum-varnames", "x-enum-names")
 _MOST_VALUES: Final = 16
-_ONE: Final = 80  # characters of one value's meaning
-_ALL: Final = 400  # characters of all meanings
+_ONE: Final = 80  # characters; maximum of one value's meaning
+_ALL: Final = 400  # characters; maximum of all meanings of one enum
 _LONGEST_EXAMPLE: Final = 32
 _BESIDE_A_PART: Final = frozenset({"allOf", "title", "description", "default", "example", "examples", "deprecated"})
 _PLACEHOLDERS: Final = frozenset(
@@ -49,13 +49,13 @@ def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
         rows = [one for one in entries if isinstance(one, dict)]
         texts = {_shown(one.get("value")): one.get("description") for one in rows}
         return _texts(texts, values)
-    if all(isinstance(value, int) for value in values):  # names of strings only repeat them
+    if all(isinstance(value, int) for value in values):  # names of string values only repeat the values
         return next((found for key in _NAMES if (found := _texts(schema.get(key), values))), {})
     return {}
 
 
 def _texts(found: Any, values: list[Any]) -> dict[int, str]:
-    """Return the texts of a list with as many elements as values, or of an object by value."""
+    """Return the texts by index of the value, from a list parallel to `values` or an object keyed by value."""
     each: Iterable[Any] = ()
     if isinstance(found, list) and len(found) == len(values):
         each = found
@@ -69,7 +69,7 @@ def _shown(value: Any) -> str:
 
 
 def constant_title(schema: dict[str, Any]) -> str:
-    """Return the title of a `const`, which is its meaning in a `oneOf`; "" for other schemas."""
+    """Return the title of a `const` schema, which gives the meaning of the value in a `oneOf`; "" for other schemas."""
     title = schema.get("title")
     if "const" not in schema or schema.get("description") or not isinstance(title, str):
         return ""
@@ -94,7 +94,7 @@ def only_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int 
 
 
 def example_of(schema: dict[str, Any]) -> Any:
-    """Return a short example of a string whose format is not documented; None if there is none."""
+    """Return a short example of a string schema without a documented format; None if no example is usable."""
     if "string" not in types_of(schema):
         return None
     if schema.keys() & {"enum", "const", "default", "format", "$ref"}:

@@ -54,7 +54,7 @@ def path_of(text: str) -> tuple[str | int, ...] | None:
 def check_workflows(
     configs: Mapping[str, WorkflowConfig], tools: Sequence[ApiTool]
 ) -> tuple[tuple[Workflow, ...], tuple[Problem, ...]]:
-    """Return the valid workflows, and a problem for each other one."""
+    """Return the valid workflows, and a problem for each invalid workflow."""
     known = {tool.name: tool for tool in tools}
     usable: list[Workflow] = []
     problems: list[Problem] = []
@@ -123,7 +123,7 @@ def _wrong_paths(value: JsonValue, config: WorkflowConfig, answered: set[str]) -
 
 
 def _listed(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> dict[str, Any]:
-    """Return the Tool object: read-only if all steps are, and destructive if any writing step may be."""
+    """Return the Tool object: read-only if all steps are read-only, destructive if a write step may be destructive."""
     required = [one for one, schema in config.inputs.items() if "default" not in schema and one not in config.optional]
     schema: dict[str, Any] = {"type": "object", "properties": dict(config.inputs), "additionalProperties": False}
     hints = [known[step.tool].annotations for step in config.steps]

@@ -2,16 +2,16 @@
 
 Rules, in this order:
 1. Every operation, argument, module and variable has a name, and all names are distinct.
-2. A name depends on its own operation (operationId, method, path, summary) and on those that would have the same
+2. A name depends on its operation (operationId, method, path, summary), and on operations that would have the same
    name. It never depends on a counter or on the order of the document. A name that is too long also depends on how
    common its words are in the API.
-3. Of several operations that propose a name, the one whose operationId is exactly that name gets it, or the one whose
-   path is a prefix of the others. The others get longer names, from words of their path, their method, and finally a
-   digest of method and path.
+3. If several operations propose a name, the operation whose operationId is exactly that name gets it; otherwise the
+   operation whose path is a prefix of the other paths. The others get longer names, from words of their path, their
+   method, and finally a digest of method and path.
 4. `pinned` names have priority: a published server keeps the names that its callers use.
-5. Each document of a server is named separately. If two would share a name, it gets the label as a prefix:
-   `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one, keeps
-   its names.
+5. Each document of a server is named separately. If two documents would share a name, it gets the label as a
+   prefix: `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one,
+   keeps its names.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class OperationNames:
 class Names:
     """Names of a whole API.
 
-    `operations` are by operation key, `variables` are the environment variables of each security scheme by its name.
+    `operations` has names by operation key, `variables` the environment variables by name of the security scheme.
     `prefix` is the common prefix of all variables of the server.
     """
 

@@ -18,8 +18,8 @@ from mcpfactory_codegen.text import VERSION, plural, singular, word_group, word_
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """First segments of many paths, without a meaning."""
 
-_ROOM: Final = 48  # characters of verb and nouns of a path, unless a unique name needs more
-_NEAREST: Final = 2  # last segments, which are always part of the name
+_ROOM: Final = 48  # characters; maximum of the verb and nouns of a path, unless a unique name needs more
+_NEAREST: Final = 2  # number of last segments that are always part of the name
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}|(?<=/):(\w+)")
 _EXTENSION: Final = re.compile(r"(?<=[\w}])\.(json|xml|csv|txt|html|htm|yaml|yml|php|aspx|do)\Z", re.I)
 
@@ -32,9 +32,9 @@ _REST: Final = {"HEAD": "check", "OPTIONS": "options", "TRACE": "trace", "QUERY"
 class PathWords:
     """Words of a path.
 
-    `near` has the verb and the nouns of the last segments, without repetitions; `whole` those of all segments.
-    `written` are the nouns as spelled in the path. `parameters` are the words of the path's parameters. `rest` are its
-    other words: versions, prefixes, an extension, and the text after `#`.
+    `near` has the verb and the nouns of the last segments, without repetitions; `whole` has the verb and all nouns.
+    `written` are the nouns as spelled in the path. `parameters` are the words of the path's parameters. `rest` are the
+    other words of the path: versions, prefixes, an extension, and the text after `#`.
     """
 
     verb: str
@@ -125,7 +125,7 @@ def _phrase(
 
 
 def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, ...], *, on_item: bool) -> bool:
-    """Return True if the last segment is an action; before a parameter, the summary must confirm it."""
+    """Return True if the last literal segment is an action. Before a parameter, the summary must confirm that."""
     method = operation.method
     if last[0] in said and last[0] in VERBS:
         return True
@@ -173,7 +173,7 @@ class IdWords:
 def id_words(operation: ApiOperation) -> IdWords:
     """Return the meaningful words of the operationId."""
     text = operation.operation_id
-    for pattern in (_ONE_WORD, _MANY):  # `OAuth2` is oauth2, and `IDs` ids
+    for pattern in (_ONE_WORD, _MANY):  # `OAuth2` becomes oauth2, `IDs` becomes ids
         text = pattern.sub(lambda match: match.group().capitalize(), text)
     whole = words(text)
     if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(_TELLING.fullmatch(part) for part in whole):

@@ -1,14 +1,14 @@
 """Tool names: the operationId if it is meaningful, else method, path and summary.
 
-Each operation has candidate names, simplest first. In each round, an operation that is the only one to propose a free
-name gets it; the others continue with their next candidate. If several propose the same name, it goes to the one
+Each operation has candidate names, simplest first. In each round, a free name that only one operation proposes goes to
+that operation; the others continue with their next candidate. A name that several propose goes to the operation
 
 - whose operationId is exactly that name, otherwise whose path has exactly these words
-- whose path is a prefix of the others': `get_kit` of /kit, `get_kit_by_id` of /kit/{id}
+- or else whose path is a prefix of the other paths: `get_kit` of /kit, `get_kit_by_id` of /kit/{id}
 
-Names that are too long for a tool are shortened step by step: words that most operations have, repeated phrases,
-abbreviations (`configuration` is `config`), articles and prepositions, repeated words, and the most common words. Verbs,
-the last words, and words in `kept` are dropped last; `kept` distinguishes the operation from others with the same name.
+Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
+phrases, abbreviate (`configuration` is `config`), drop articles and prepositions, repeated words, and the most common
+words. Verbs, the last words, and words in `kept` are dropped last; `kept` are words that rivals for the name lack.
 Names that are still too long are cut and get a digest. The last candidates have digests as well, so the rounds end.
 """
 
@@ -41,7 +41,7 @@ def may_be_tool(name: str) -> bool:
 
 @dataclass(slots=True)
 class _UnnamedOperation:
-    """Operation without a name: its candidate forms, plainest first, the index of the current one, and words to keep."""
+    """Operation without a name: `forms` are candidates, plainest first; `at` is the index of the current form."""
 
     key: str
     forms: list[tuple[str, ...]]
@@ -71,7 +71,7 @@ class _UnnamedOperation:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """Keep the words that the rivals lack if the form is too long; return True if that changes `kept`."""
+        """If the form is too long, keep the words that the rivals lack. Return True if that changes `kept`."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept
@@ -280,7 +280,7 @@ class _NameShortener:
         return len(self.name()) <= self.limit
 
     def phrases(self) -> None:
-        """Drop repeated phrases of two or more words: the later one after a preposition, else the earlier one."""
+        """Drop repeated phrases of two or more words: the second if a preposition precedes it, else the first."""
         ones = [singular(word) for word in self.parts]
         for length in range(len(self.parts) // 2, 1, -1):
             for first in range(len(self.parts) - length):

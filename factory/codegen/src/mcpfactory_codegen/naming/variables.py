@@ -1,14 +1,14 @@
 """Environment variables of a server: settings such as `<PREFIX>_BASE_URL`, credentials and server URLs.
 
-The prefix is `MCPF_<SERVER>`. A server is named after its document's title. Without `MCPF_`, an untrusted document
-could read a variable that is set for another purpose, such as GITHUB_TOKEN.
+The prefix is `MCPF_<SERVER>`. A server is named after its document's title. Without `MCPF_`, an untrusted title could
+make the server read a variable of another program, such as GITHUB_TOKEN.
 
 Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: `bearerAuth` of the server bookshop is
 MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
 
 A server other than the root has a name, which is part of the variable that overrides its URL: `uploads.github.com` of
 the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide with a credential,
-because credential parts have other endings. All names are chosen together, so that none depends on their order.
+because credential parts have other endings. All names are chosen together, so that no name depends on the order.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def variable_prefix(server: str) -> str:
 
 
 def name_variables(schemes: Sequence[ApiSecurityScheme], server: str, prefix: str = "") -> dict[str, tuple[str, ...]]:
-    """Return the variables of each scheme, in the order of `environment_parts`; no two schemes share one.
+    """Return the variables of each scheme, in the order of `environment_parts`. No two schemes share a variable.
 
     If several would have the same variable, it goes to the scheme with exactly that name: `api_key` next to
     `api_token`. If `prefix` is "", the prefix of a new server is used.
@@ -103,14 +103,14 @@ def _variables(scheme: ApiSecurityScheme, prefix: str, stem: str) -> tuple[str, 
 
 _PORTS: Final = {"http": 80, "https": 443}
 _EMPTY_LABELS: Final = frozenset({"www", "api", "apis", "rest"})
-_LONGEST: Final = 40  # characters of a name
+_LONGEST: Final = 40  # maximum characters of a server name
 _SERVER_NAME: Final = re.compile(r"[a-z0-9_]{1,80}")
 
 
 def is_same_server(url: str, root: str) -> bool:
     """Return True if a URL is the root's: same host, port and path.
 
-    `http` on a host whose root is `https` also matches.
+    An `http` URL also matches an `https` root.
     """
     ours, theirs = _split(url), _split(root)
     same = ours.scheme == theirs.scheme or (ours.scheme, theirs.scheme) == ("http", "https")
@@ -129,10 +129,10 @@ def name_servers(urls: Collection[str], root: str) -> tuple[ServerAddress, ...]:
 def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     """Return the API with the existing names of its servers, so that variables in use keep overriding the same URLs.
 
-    `known` has the URL of each name, "" for the root, from the last generation.
+    `known` has the URLs of the last generation by server name ("" for the root).
     """
     root = known.get("", "")
-    if is_mock(root) and root in api.servers:  # created with this URL; a variable overrides it
+    if is_mock(root) and root in api.servers:  # the server was created with this mock URL; a variable overrides it
         api = replace(api, servers=(root, *(url for url in api.servers if url != root)))
     known = {name: url for name, url in known.items() if _SERVER_NAME.fullmatch(name)}
     stay = [one.name for one in api.own_servers if is_same_server(one.url, known.get(one.name, ""))]

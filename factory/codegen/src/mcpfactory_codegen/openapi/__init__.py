@@ -1,7 +1,7 @@
 """Conversion of API documents to the intermediate form: OpenAPI 3.0 to 3.2, Swagger 2.0, and the formats of `sources`.
 
-`context` handles differences between versions, `references` locations and references, `translate` schemas. Operations
-are read with `parameters`, `content`, `security` and `servers`. All pure.
+`context` handles differences between versions, `references` resolves `$ref`s, and `translate` converts schemas.
+`parameters`, `content`, `security` and `servers` read the parts of operations. All pure.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
 
 
 def _read(security: Security, servers: tuple[str, ...], written: WrittenOperation) -> ApiOperation:
-    """Return one operation. Problems inside it point to the actual location of the text."""
+    """Return one operation. Problems inside the operation point to the actual location of the text."""
     path, method, item, identity = written
     tail = identity.location.pointer.split("/")[3:]  # without "", "paths" and the path
     place = Location(item.location.part, "/".join([item.location.pointer, *tail]))
@@ -317,7 +317,7 @@ def _resolved(written: Node) -> Node:
 def read_source(document: Document) -> Api:
     """Read a document of any kind.
 
-    Never raises for invalid content. Pointers of problems refer to the document itself.
+    Invalid content never raises. Pointers of problems refer to the original document, not to its translation.
     """
     translation = _translation(document)
     if translation is None:

@@ -35,7 +35,7 @@ _RANKS: Final = (
 )
 """Media types in order of preference: JSON, then types with defined field encodings, text, and raw content."""
 _LAST: Final = 8
-_XML: Final = 4  # if the schema has properties; otherwise the model would have to write XML
+_XML: Final = 4  # rank of XML with properties; without properties, the model would have to write XML
 _NO_LIST: Final = re.compile(r"application/([\w.-]*-)?merge-patch\+json")
 _LIST: Final = re.compile(r"application/json-patch\+json")
 _SHORT: Final = {
@@ -61,7 +61,7 @@ def _fitting_rank(content_type: str, schema: Node) -> int:
 
     media type                        fits
     application/json-patch+json       lists (RFC 6902)
-    application/merge-patch+json      anything but lists (RFC 7396); Kubernetes also has a strategic one
+    application/merge-patch+json      anything but lists (RFC 7396); also `strategic-merge-patch` of Kubernetes
     XML                               objects, before text
     """
     name = media_type(content_type)
@@ -75,7 +75,7 @@ def _is_xml(name: str) -> bool:
 
 
 def _carries_files(schemas: dict[str, Node]) -> bool:
-    """Return True if `multipart/form-data` has files and no preferred media type omits them."""
+    """Return True if `multipart/form-data` has file properties, and each preferred media type has them too."""
     known = {name: one.properties() for name, one in schemas.items()}
     files = {name for name, one in known.get("multipart/form-data", {}).items() if one.is_file()}
     others = [found for name, found in known.items() if rank(name) < rank("multipart/form-data")]
@@ -93,7 +93,7 @@ def choose(content: Node) -> Media | None:
     content.is_object("media-invalid", "`content` has to be an object of media types; ignored")
     usable: dict[str, Node] = {}
     for key, one in content.members():
-        name = key.partition(",")[0].strip()  # of a list as in an Accept header, the first entry is used
+        name = key.partition(",")[0].strip()  # a list as in an Accept header: the first entry is used
         name = _SHORT.get(name.lower(), name)
         if _MEDIA_TYPE.match(name):
             usable.setdefault(name, one)
@@ -182,7 +182,7 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
 
 
 def _sendable(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body whose value its media type can encode. A wrong media type becomes JSON, others one text argument."""
+    """Return a body whose media type can encode its value. A mislabeled body becomes JSON, others one text argument."""
     kind = media_type(body.content_type)
     if is_json(kind) or not has_structure(schema):
         return body
@@ -205,7 +205,7 @@ def _sendable(body: ApiBody, schema: Node) -> ApiBody:
 
 
 def _shortened(body: Node) -> Media | None:
-    """Return a body without a media type, whose schema is in the body itself or directly below `content`; else None."""
+    """Return a body without media type as JSON; None if its schema is neither in the body nor directly in `content`."""
     content = body.at("content")
     inside = "schema" in content.table and not any("/" in key for key in content.table)
     if not inside and ("schema" not in body.value or content.value):

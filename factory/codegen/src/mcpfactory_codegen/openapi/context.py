@@ -20,7 +20,7 @@ Direction = Literal["", "request", "response"]
 
 @dataclass(frozen=True, slots=True)
 class SpecVersion:
-    """One version of the specification. Objects of `shape` "2" are converted to 3.x when they are read (swagger2.py)."""
+    """One version of the specification. Objects of `shape` "2" are converted to 3.x on reading (swagger2.py)."""
 
     version: str
     shape: Literal["2", "3"]
@@ -113,7 +113,7 @@ _OBJECT_CODES: Final[dict[Kind, str]] = {
 _MODELS: Final = {"3.0": v3_0, "3.1": v3_1}
 """Models that validate small objects. They are too slow for schemas."""
 _SAID: Final = {"true": True, "yes": True, "false": False, "no": False}
-_LEVELS: Final = 8  # levels of lists to look through for a file
+_LEVELS: Final = 8  # maximum levels of nested lists to search for a file
 
 
 class Node(NamedTuple):
@@ -178,7 +178,7 @@ class Node(NamedTuple):
             return None
 
     def followed(self) -> dict[str, Any]:
-        """Return the object behind references; {} for other values, and if it cannot be resolved."""
+        """Return the object behind references; {} for other values and for unresolved references."""
         try:
             return self.follow().table
         except UnresolvedError:
@@ -198,7 +198,7 @@ class Node(NamedTuple):
             yield Node(self.context, *part)
 
     def properties(self) -> dict[str, Node]:
-        """Return the properties of an object schema, its references and combinations. The first of a name is used."""
+        """Return the properties of an object schema, its references and combinations; of equal names, the first."""
         found: dict[str, Node] = {}
         for part in self.composed("allOf", "anyOf", "oneOf"):
             for name, member in part.at("properties").mapping().members():

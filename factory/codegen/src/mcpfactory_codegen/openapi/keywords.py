@@ -46,7 +46,7 @@ DROPPED: Final = frozenset(
     {
         # Identifiers, definitions and metadata, which the output does not need.
         "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "definitions", "id",
-        # Keywords of OpenAPI only; translate.py handles those with an equivalent.
+        # Keywords of OpenAPI only; translate.py converts the ones that have an equivalent.
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
         # Keywords of older drafts; handled by `older_drafts`.
         "additionalItems", "dependencies",
@@ -181,7 +181,7 @@ SCALARS: Final[dict[str, Callable[[Any], Any]]] = {
 
 Object = dict[str, Any]
 Report = Callable[[str, str, str], None]
-"""code, keyword, message"""
+"""Callback that reports a problem: code, keyword, message."""
 
 _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -230,7 +230,7 @@ def allow_null(out: Object) -> Object:
 
 
 def normalize_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
-    """Normalize `type`, and convert `enum` and `default` to it. `nullable`: null is added to the type later."""
+    """Normalize `type`, and convert `enum` and `default` to that type. `nullable`: null is added to the type later."""
     if "type" in out:
         if isinstance(node["type"], str) and "|" in node["type"]:
             report(
@@ -370,7 +370,7 @@ def keep_satisfiable(out: dict[str, Any], report: Report) -> None:
             continue
         if low != "minimum" and least > MAX_BOUND:
             del out[low]
-            report("schema-bounds", low, f"{low} is more than {MAX_BOUND:,}, which no call contains; dropped")
+            report("schema-bounds", low, f"{low} is more than {MAX_BOUND:,}, which no call can reach; dropped")
         elif most is not None and least > most:
             del out[low], out[high]
             report("schema-bounds", low, f"{low} is more than {high}, so no value is valid; both were dropped")

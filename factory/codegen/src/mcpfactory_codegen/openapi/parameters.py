@@ -14,7 +14,7 @@ from mcpfactory_codegen.openapi.context import Node, UnusableOperationError
 from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, unusable_header
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
-"""Header parameters that OpenAPI ignores (3.1 §4.8.12.1). The third one, `Authorization`, is left to `credentials`."""
+"""Header parameters that OpenAPI ignores (3.1 §4.8.12.1). `credentials` handles the third, `Authorization`."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
@@ -41,7 +41,7 @@ def plain_path(path: str, names: frozenset[str]) -> str:
 
 
 def gather(item: Node, operation: Node, path: str) -> list[Node]:
-    """Return the parameters that apply. A parameter of the operation replaces the same one of the path."""
+    """Return the parameters that apply. On equal place and name, the operation's parameter replaces the path item's."""
     merged: dict[tuple[str, str], Node] = {}
     for owner in (item, operation):
         here: set[tuple[str, str]] = set()
@@ -188,7 +188,7 @@ def _fit_template(parameters: list[ApiParameter], path: str, operation: Node) ->
             missing.remove(name)
             moved = dataclasses.replace(given, place="path", required=True, style="", explode=None)
             fitting[fitting.index(given)] = moved
-            message = f"the parameter {name[:80]!r} is declared in the query, but the path contains it; read as in path"
+            message = f"the parameter {name[:80]!r} is declared in query, but the path contains it; read as `in: path`"
             operation.report("parameter-location", message, "write `in: path`")
     for name in missing:
         message = f"the path has {{{name[:80]}}}, but no such parameter is declared; added as a string"

@@ -146,7 +146,7 @@ class References:
             return self._descend(base, _tokens(fragment), reference)  # a key with a literal "%"
 
     def _base(self, name: str, reference: str, at: Location) -> Location:
-        """Return the location of the part or schema with the file name or URL of a reference."""
+        """Return the location of the part or schema that the file name or URL of a reference identifies."""
         whole = join_reference(at.part or self._document.main, name)
         if whole == self._document.main:
             return Location("", "")
@@ -282,7 +282,7 @@ def candidates(reference: str, data: Any) -> Iterator[list[str]]:
         yield ["components", _OLD[tokens[0]], *tokens[1:]]
 
 
-_LEVELS: Final = 8  # levels of references and combinations to look through for properties
+_LEVELS: Final = 8  # maximum levels of references and combinations to search for properties
 
 
 def composed(references: References, schema: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:

@@ -22,7 +22,7 @@ _LINKS: Final = 3
 _LOGINS: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
 """Grants with a login by a person."""
 _MOST_WAYS: Final = 64
-"""Limit of choices in one alternative; above it, the first scheme of each place is taken."""
+"""Limit of combinations from one alternative; above it, only the first scheme of each place is used."""
 _AWS_TYPE: Final = "x-amazon-apigateway-authtype"
 _AWS: Final = re.compile(r"aws(Sigv4|S3)", re.I)
 _NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
@@ -59,7 +59,7 @@ class Security:
 
     @property
     def unapplied(self) -> tuple[tuple[str, ...], ...]:
-        """Return each scheme and "none" as alternatives if the document defines schemes but uses none; else ()."""
+        """Return each scheme and "no scheme" as alternatives if schemes are defined, but never used; else ()."""
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
     def of(self, operation: Node) -> tuple[tuple[str, ...], ...]:
@@ -115,8 +115,8 @@ class Security:
         """Merge schemes that obtain the same token; return the removed names, each with the remaining one.
 
         Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host are merged if
-        at most one has usable flows, and one of these is a login: both send an access token of that provider. A token
-        for an application itself (client credentials) is different and stays separate.
+        at most one has usable flows, and one of these flows is a login: both send an access token of that provider. A
+        token for an application itself (client credentials) is different and stays separate.
         """
         same: dict[str, str] = {}
         for name, origins in self._origins.items():
@@ -154,7 +154,7 @@ class Security:
         return tuple(dict.fromkeys(names))
 
     def _by_reference(self, name: str) -> bool:
-        """Return True if a requirement is a reference to the scheme (3.2), and read the scheme."""
+        """Return True if a requirement is a reference to a scheme (3.2). In that case, read the scheme."""
         if "#" not in name:
             return False
         try:
@@ -178,7 +178,7 @@ class Security:
         if reduced is None:
             said = f"{node.value.get('type')!s} {node.value.get('scheme', '')!s}".strip()[:80]
             message = f"the security scheme {name[:80]!r} ({said}) is not supported; left out"
-            hint = "apiKey, http basic and bearer, oauth2, openIdConnect and mutualTLS are"
+            hint = "supported: apiKey, http basic and bearer, oauth2, openIdConnect and mutualTLS"
             node.report("security-unsupported", message, hint)
         return reduced
 
@@ -220,7 +220,7 @@ def _aws_service(info: dict[str, Any]) -> str:
 
 
 def _one_token(one: ApiSecurityScheme, other: ApiSecurityScheme) -> bool:
-    """Return True if two schemes of one provider send the same token: at most one has flows, and one flow is a login."""
+    """Return True if two schemes of one provider send the same token: at most one has flows, including a login."""
     ways_to_it = one.flows or other.flows
     people = not ways_to_it or any(flow.grant in _LOGINS for flow in ways_to_it)
     return people and not (one.flows and other.flows)

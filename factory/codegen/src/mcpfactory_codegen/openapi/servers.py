@@ -28,7 +28,7 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def root_servers(root: Node) -> tuple[str, ...]:
-    """Return the usable servers of the document; without any, the URL that the document came from."""
+    """Return the usable servers of the document; if none is declared, the URL that the document came from."""
     servers = root.at("servers")
     if root.context.spec.shape == "2":
         urls = swagger2.server_urls(root)
@@ -41,7 +41,7 @@ def root_servers(root: Node) -> tuple[str, ...]:
 
 
 def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs with the first real one before a leading mock or example.
+    """Return the URLs. If the first URL is a mock or an example, move the first real URL before it.
 
     A leading sandbox stays first, and is reported.
     """
@@ -55,7 +55,7 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
         hint = f"set the BASE_URL variable of the server to {real[:200]} for real data"
         first.report("server-mock", f"{said}a sandbox, and is used", hint)
         return urls
-    message = f"{said}a mock or an example; {real[:200]} is used, except by existing servers with the first one"
+    message = f"{said}a mock or an example; {real[:200]} is used, but existing servers keep the first one"
     first.report("server-mock", message, "write the address of the API first")
     return (real, *(url for url in urls if url != real))
 
@@ -69,7 +69,7 @@ def report_rootless(root: Node, assumed: str) -> None:
 
 
 def own_server(owners: tuple[Node, ...], roots: tuple[str, ...]) -> str:
-    """Return the URL of the operation's server, else the path's; "" if there is none, or if the root is among them."""
+    """Return the server URL of the operation, else of the path; "" without servers, or if the root is among them."""
     root = roots[0] if roots else ""
     for owner in owners:
         if owner.context.spec.shape == "2":
@@ -183,8 +183,8 @@ class SettledServers:
 def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *, stated: bool) -> SettledServers:
     """Return the root, the other servers by name, and the operations with server names instead of URLs.
 
-    `operations` have the URL of their server, "" for the root. Roots that are not `stated` are only the URL that the
-    document came from; the most common server replaces them if every operation names a server. Without any root, it is
+    `operations` have the URL of their server, "" for the root. If not `stated`, the root is only the URL that the
+    document came from; the most common server replaces it if every operation names a server. Without a root, it is
     enough that more than half of the operations name that server.
     """
     same = _spellings({operation.server for operation in operations if operation.server})
@@ -193,7 +193,7 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
     at_root = counts.pop("", 0)
     if not counts:
         return SettledServers(roots, (), tuple(operations))
-    # The shortest of equally common servers.
+    # Of equally common servers, the shortest URL is used.
     common, times = max(sorted(counts.items(), key=lambda one: (len(one[0]), one[0])), key=lambda one: one[1])
     taken = not (stated and roots) and (not at_root or (not roots and 2 * times > len(operations)))
     root = (common,) if taken else roots
@@ -209,7 +209,7 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
 
 
 def _spellings(urls: Collection[str]) -> dict[str, str]:
-    """Return the preferred spelling of each URL, because a server can have several: https before http, then the shortest."""
+    """Return the preferred spelling of each URL (https before http, then the shortest); a server can have several."""
     found: dict[str, str] = {}
     for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
         found[url] = next((other for other in found.values() if is_same_server(url, other)), url)

@@ -1,4 +1,4 @@
-"""Shared schemas: detection of those with different forms for requests and responses, and the name of each form.
+"""Shared schemas: detection of different forms for requests and responses, and the name of each form.
 
 `readOnly` properties are removed from request schemas, `writeOnly` ones from response schemas (OpenAPI 3.1 section
 4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if it, or a schema that
@@ -20,14 +20,14 @@ from mcpfactory_codegen.openapi.references import LocatedNode, Location, Referen
 from mcpfactory_runtime.schemas.walk import APPLICATORS, IN_PLACE, children, definition, reference_to, unescape
 
 _FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
-_FLAG_LEVELS: Final = 10  # references and allOf levels to look through for the flag of a property
+_FLAG_LEVELS: Final = 10  # maximum levels of references and `allOf` to search for the flag of a property
 
 
 class Visibility:
     """Properties of one document that are hidden in a direction."""
 
     def __init__(self, references: References, raws: Iterator[bytes]) -> None:
-        """Prepare the scan. `raws` are the bytes of all parts; if they do not contain a flag, it is not searched for."""
+        """Prepare the scan. `raws` are the bytes of all parts; flags that do not occur in them need no search."""
         self._references = references
         text = list(raws)
         self._used: frozenset[Direction] = frozenset(
@@ -81,7 +81,7 @@ class Visibility:
             self._collect(*part, direction, names, levels - 1)
 
     def _scan(self, first: LocatedNode) -> None:
-        """Scan all unscanned schemas that `first` reaches, then propagate "differs" to the schemas that refer to them."""
+        """Scan all unscanned schemas that `first` reaches, then propagate "differs" to schemas that refer to them."""
         users: dict[Location, list[Location]] = {}
         flowing: list[tuple[Location, Direction]] = []
         waiting = [first]
@@ -218,8 +218,8 @@ class SharedSchemas:
 #
 # A cycle through `properties` or `items` is allowed, because each step descends into the value. A cycle through `$ref`,
 # `allOf`, `oneOf` and similar keywords is not. The usual case is inheritance written twice: Pet has
-# `oneOf: [Cat, Dog]`, and Cat has `allOf: [Pet, …]`. Cat means only Pet's properties here, so it refers to a copy of Pet
-# without the `oneOf` (`Pet_base`). Other cycles lose the reference that closes them.
+# `oneOf: [Cat, Dog]`, and Cat has `allOf: [Pet, …]`. Cat needs only the properties of Pet, so Cat gets a reference
+# to a copy of Pet without the `oneOf` (`Pet_base`). Other cycles lose the reference that closes them.
 
 
 Definitions = dict[str, JsonSchema]
@@ -234,7 +234,7 @@ def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: C
     for name, use in _back_references(schemas):
         use.holder.pop("$ref", None)  # may be missing already, because a base shares parts with its original
         if use.negated:
-            use.holder["not"] = {}  # below `not`, a part must accept nothing to accept every value
+            use.holder["not"] = {}  # a part that accepts nothing makes the `not` around it accept every value
         report(name)
 
 
@@ -243,7 +243,7 @@ class _AppliedReference(NamedTuple):
 
     holder: dict[str, Any]
     target: str
-    keyword: str  # the outermost one, "$ref" for the schema's own
+    keyword: str  # outermost keyword, "$ref" for a reference of the schema itself
     negated: bool
 
 

@@ -4,7 +4,8 @@ The result always satisfies the metaschema, and every `$ref` in it is a name of 
 expanded, so the cost depends only on the size of the written schema.
 
 By the specification, `additionalProperties: false` excludes properties that `allOf` adds to the same object. Authors
-rarely mean that, and many validators do not support `unevaluatedProperties`, so the keyword is dropped there.
+rarely mean that, and many validators do not support `unevaluatedProperties`. Therefore `additionalProperties: false` is
+dropped in such objects.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class ClosedObjectOpener:
         self._closed: dict[Location, list[dict[str, Any]]] = {}
 
     def look(self, node: dict[str, Any], location: Location) -> None:
-        """Open the closed objects among the one at `location` and its `allOf`, if necessary; report each once."""
+        """Open the closed objects at `location` and in its `allOf`, if necessary; report each once."""
         if node.get("additionalProperties") is not False and not node.keys() & {"allOf", "$ref"}:
             return  # the common case
         whole = LocatedNode(node, location)
@@ -114,9 +115,9 @@ def _own(node: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 _DEEP: Final = 100
-"""Nesting depth within one schema; shared schemas restart the count."""
+"""Maximum nesting depth within one schema; shared schemas restart the count."""
 _BUDGET: Final = 6_000_000
-"""Schemas translated per document, counting shared parts for each reference."""
+"""Maximum schemas to translate per document; a shared part counts for each reference."""
 
 Object = dict[str, Any]
 
@@ -391,8 +392,8 @@ class Schemas:
     def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
         """Add the discriminator value to the branches of `out` that do not declare it themselves.
 
-        `node` is the schema as written at `location`, `out` its translation. The values are in `mapping`; the value of
-        a schema that it omits is the schema's name. Branches that are not references are unchanged.
+        `node` is the schema as written at `location`, `out` its translation. The values are in `mapping`; a schema that
+        `mapping` omits has its own name as value. Branches that are not references are unchanged.
         """
         discriminator = node["discriminator"]
         name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
@@ -415,7 +416,7 @@ class Schemas:
             out[keyword][index] = {"allOf": [out[keyword][index], tag]}
 
     def _mapped(self, mapping: Any, location: Location) -> dict[Location, list[str]]:
-        """Return the discriminator values of each schema; `mapping` identifies it by reference or name."""
+        """Return the discriminator values by schema location; `mapping` has a reference or name for each value."""
         values: dict[Location, list[str]] = {}
         for value, intended in mapping.items() if isinstance(mapping, dict) else ():
             if isinstance(intended, str):

@@ -1,6 +1,6 @@
 """XML Objects: XML form of the values of a body, and list items in XML responses.
 
-Only the document tells a list with one item from an object.
+In XML, a list with one item looks like an object; only the API document distinguishes them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mcpfactory_codegen.sources.translation import text
 from mcpfactory_runtime.schemas.walk import unescape
 from mcpfactory_runtime.upstream.operation import Xml, is_xml_name
 
-_LEVELS: Final = 8  # levels of `allOf` and references that are read for an XML Object
-_DEEP: Final = 60  # nested schemas
+_LEVELS: Final = 8  # maximum levels of `allOf` and references to search for an XML Object
+_DEEP: Final = 60  # maximum depth of nested schemas
 _KINDS: Final = frozenset({"element", "attribute", "text", "cdata", "none"})
 _STRUCTURED: Final = frozenset({"properties", "additionalProperties", "items", "prefixItems"})
 _PLAIN: Final = Xml()
@@ -35,7 +35,7 @@ def has_structure(schema: Node) -> bool:
 
 
 def as_xml(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body with the XML form of its value; as one text argument if its root element has no name."""
+    """Return a body with the XML form of its value, or with one text argument if its root element has no name."""
     reader = _XmlReader()
     root = reader.node(schema, 0)
     name = root.name or _component(schema.follow())
@@ -151,8 +151,8 @@ def _without(xml: Xml, empty: set[str]) -> Xml:
     )
 
 
-_MOST_SCHEMAS: Final = 1_000  # schemas read for one response
-_MOST: Final = 200  # lists in one response
+_MOST_SCHEMAS: Final = 1_000  # maximum schemas to read for one response
+_MOST: Final = 200  # maximum lists in one response
 
 
 def xml_lists(schema: Node) -> tuple[tuple[str, str], ...]:
@@ -214,7 +214,7 @@ def _name(xml: dict[str, Any]) -> str:
 
 
 def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
-    """Return the XML Object of a schema; its own keywords override inherited ones. `report` omits unusable names."""
+    """Return the XML Object of a schema; own keywords override inherited ones. `report`: report and omit bad names."""
     declared: dict[str, Any] = {}
     for layer in _layers(schema):
         own = layer.at("xml")
@@ -227,7 +227,7 @@ def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
 
 
 def _layers(schema: Node) -> list[Node]:
-    """Return a schema, its references and the parts of its `allOf`, without those that are not objects; each once."""
+    """Return the objects among a schema, its references and the parts of its `allOf`; each once."""
     found: dict[Location, Node] = {}
     waiting = deque([(schema, _LEVELS)])
     while waiting:

@@ -50,7 +50,7 @@ class FetchError(McpfactoryError):
 
 
 def host_of(url: str) -> str:
-    """Return `host` or `host:port` of a URL, in lower case; "" for other than http or https URLs.
+    """Return `host` or `host:port` of a URL, in lower case; "" if the URL is neither http nor https.
 
     The scheme's default port is omitted.
     """
@@ -78,7 +78,7 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
     """Return the body of `url` and the final URL after redirects.
 
     Redirects must point to one of `allowed_hosts` (`host` or `host:port`), so that a remote server cannot redirect to
-    internal addresses. They must not downgrade from https to http, or use other schemes.
+    internal addresses. Redirects must not downgrade from https to http, or use other schemes.
 
     Raises:
         FetchError: refused, unreachable, a status other than 200, or larger than `max_bytes`.
@@ -133,7 +133,7 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
 def _dialled(url: str) -> tuple[str, dict[str, Any]]:
     """Return the URL to connect to, with headers and options.
 
-    In `public_only`, the host is replaced by its checked address, because it could resolve differently later.
+    In `public_only`, the host is replaced by its checked address, because the name could resolve differently later.
     """
     headers = {"Accept": "application/json, application/yaml, */*"}
     parts, besides = urlsplit(url), _BESIDES.get()
@@ -194,8 +194,8 @@ class Document:
     """An API document. `source` is the path or URL as given (after redirects).
 
     `parts` are its files, by path relative to the root folder or by absolute URL; `main` is the key of the document
-    itself. `refused` has the files that were not read, each with the reason, which is reported if a reference uses the
-    file. `overlays` are the overlays that were applied to `data`, by their names in problems.
+    itself. `refused` has the reason for each file that was not read, which is reported if a reference uses the file.
+    `overlays` are the overlays that were applied to `data`, by their names in problems.
     """
 
     data: dict[str, Any]
@@ -228,7 +228,7 @@ def load(
 
 
 def join_reference(base: str, reference: str) -> str:
-    """Return the name of the part that a reference in the part `base` points to. It can be outside the folder (`../…`)."""
+    """Return the name of the part that a reference in the part `base` points to; it can be outside (`../…`)."""
     if is_web_address(reference):
         return reference
     if is_web_address(base):
@@ -384,7 +384,7 @@ class _Loading:
 
 
 def _assumed(data: dict[str, Any], problems: ProblemCollector) -> dict[str, str]:
-    """Return the version field of a document that has paths but no version, by keywords of Swagger 2.0."""
+    """Return a version field for a document with paths but no version: Swagger 2.0 if it has keywords of 2.0."""
     old = {"definitions", "securityDefinitions", "basePath", "host", "schemes", "consumes", "produces"} & data.keys()
     key, version = ("swagger", "2.0") if old else ("openapi", "3.1.0")
     message = f"neither `openapi` nor `swagger` is present; read as {version}"

@@ -22,7 +22,7 @@ from mcpfactory_runtime.schemas.walk import unescape
 _BETWEEN: Final = re.compile(r"[\s,:]*")
 
 Event = tuple[str, str, int]
-"""`{`, `[`, `}` (the end of both) or `s` for a scalar; its text; and the line of its start."""
+"""Kind (`{`, `[`, `}` for the end of both, `s` for a scalar), text, and line of its start."""
 _SIGNS: Final = {
     yaml.ScalarEvent: "s", yaml.AliasEvent: "s", yaml.MappingStartEvent: "{", yaml.SequenceStartEvent: "[",
     yaml.MappingEndEvent: "}", yaml.SequenceEndEvent: "}",
@@ -138,9 +138,9 @@ def _yaml(text: str) -> Iterator[Event]:
 
 
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
-    """Return the lines of the wanted nodes; skip containers without any."""
+    """Return the lines of the wanted nodes; skip containers without wanted nodes."""
     found: dict[str, int] = {}
-    # Enclosing containers: the wanted nodes below, True for a mapping, the index.
+    # Stack of enclosing containers, as (wanted child nodes, is mapping, index).
     outer: list[tuple[_Wanted, bool, int]] = []
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root

@@ -96,7 +96,7 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: ProblemCollector) -
 
 
 class _WrongActionError(Exception):
-    """Error for an invalid action. `field` is the pointer to the invalid part below it."""
+    """Error for an invalid action. `field` is the pointer to the invalid part, relative to the action."""
 
     def __init__(self, message: str, field: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -154,7 +154,7 @@ def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
 def _containers(
     root: dict[str, Any], targets: list[tuple[Any, ...]], *, backwards: bool = False
 ) -> list[tuple[Any, Any]]:
-    """Return container and key of each target. `backwards`: inner and later ones first, so that removal shifts nothing."""
+    """Return container and key of each target. `backwards`: inner and later targets first, for removal."""
     if backwards:
         targets = sorted(
             set(targets), key=lambda steps: [(isinstance(step, int), step) for step in steps], reverse=True

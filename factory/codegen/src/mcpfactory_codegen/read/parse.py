@@ -204,7 +204,7 @@ _OPEN: Final = object()  # value of an anchor whose container is incomplete
 
 
 class _Yaml:
-    """Builder of data from parser events."""
+    """Builder of JSON data from YAML parser events."""
 
     def __init__(self, text: str, problems: ProblemCollector, file: str) -> None:
         self._text = text
@@ -395,7 +395,7 @@ def _number(text: str) -> int | float | str:
 
 
 def plain_scalar(text: str) -> Any:
-    """Return the value of a plain scalar by the core schema of YAML 1.2 (section 10.3.2), but .inf and .nan as strings."""
+    """Return a plain scalar's value by the core schema of YAML 1.2 (section 10.3.2), but .inf and .nan as strings."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "0123456789+-.":

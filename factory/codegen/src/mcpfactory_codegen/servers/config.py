@@ -45,7 +45,7 @@ class ServerTable(Settings):
     package: str = Field(default="", description="import package below src/", examples=["bookshop_mcp"])
     template: str = Field(default="", description="template that the server was made from", examples=["openapi"])
     mode: Annotated[str, OneOf(("", *MODES))] = Field(
-        default="", description="list every tool, or three tools that search them"
+        default="", description="list every tool, or only three tools for searching"
     )
     profile: str = Field(default="", description="profile that clients see by default", examples=["read-only"])
     dialect: Annotated[str, OneOf(("", *DIALECTS))] = Field(
@@ -67,7 +67,7 @@ class ApiConfig(Selection):
     label: str = Field(
         default="",
         pattern=r"^([a-z][a-z0-9-]{0,29})?$",
-        description="distinguishes several documents; one may have none",
+        description="distinguishes several documents; one document may lack it",
         examples=["messaging"],
     )
     credentials: Annotated[str, OneOf(("", "own", SHARED_CREDENTIALS))] = Field(
@@ -350,7 +350,7 @@ def render_config(config: ServerConfig) -> str:
 
 
 def render_apis(apis: Sequence[ApiConfig]) -> list[str]:
-    """Return the lines of the tables; `[api]` for a single document without a label."""
+    """Return the lines of the `[[api]]` tables, or of `[api]` for a single document without a label."""
     lines: list[str] = []
     for api in apis:
         lines += ["", "[[api]]" if len(apis) > 1 or api.label else "[api]"]

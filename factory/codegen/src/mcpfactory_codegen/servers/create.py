@@ -79,10 +79,10 @@ def create_server(
             supplies only the person-owned files ("openapi" by default).
         template: a shipped template's name, the path of a template's directory, `git+https://…` or
             `package:NAME==VERSION`.
-        answers: to questions of the template; the others take their defaults.
+        answers: answers to the template's questions; other questions have their defaults.
         selection: the operations to include from each document; the others are reported as skipped.
         overlays: files with OpenAPI overlays; they are stored next to the document and applied on each read. With
-            several documents, each starts with the label of its document: `messaging=fixes.yaml`.
+            several documents, each overlay starts with the label of its document: `messaging=fixes.yaml`.
         credentials: "shared" to merge equal security schemes of several documents.
         mode: the mode in which the server offers its tools, "full" or "search"; "" for the runtime's default.
         strict: create nothing if the document has any problem.

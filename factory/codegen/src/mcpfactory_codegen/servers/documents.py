@@ -138,7 +138,7 @@ Sources = str | Path | Sequence[str | Path | ApiSource] | None
 
 
 def sources_of(sources: Sources) -> tuple[ApiSource, ...]:
-    """Return the documents that the user gave. If a file has the whole text as its name, the label is ""."""
+    """Return the documents that the user gave. If the whole text is the name of a file, the label is ""."""
     every = [sources] if isinstance(sources, str | Path) else list(sources or ())
     return tuple(one if isinstance(one, ApiSource) else _source(str(one)) for one in every)
 
@@ -237,7 +237,7 @@ def read_documents(
 
 
 def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> dict[str, Api]:
-    """Return the APIs without problems about unmatched terms of the selection that match in another document."""
+    """Return the APIs without problems about selection terms that match in another document."""
     unmatched = {
         label: {one.pointer: one for one in api.problems if one.code == "selection-unmatched"}
         for label, api in chosen.items()
@@ -345,7 +345,7 @@ def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
 
 
 def stored_document(folder: Path, api: ApiConfig) -> Document:
-    """Return an API document in a server's folder with its overlays. It can reference files in its top folder (`api/`)."""
+    """Return an API document of a server with its overlays. It can reference files in its top folder (`api/`)."""
     path = folder / api.document
     root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
@@ -358,8 +358,8 @@ def overlays_of(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
     """Return the overlays in the configuration.
 
     Raises:
-        SettingsError: one is not in the server's folder.
-        DocumentError: one cannot be read, or is not an overlay.
+        SettingsError: an overlay is not in the server's folder.
+        DocumentError: a file cannot be read, or is not an overlay.
     """
     for name in api.overlays:
         if not (folder / name).resolve().is_relative_to(folder.resolve()):
@@ -385,11 +385,11 @@ def public_source(source: str) -> str:
 
 # --- private hosts: calls are allowed to the host of a document if the user gave its URL ---
 #
-# A private URL inside a document is not allowed by this, because the author of the document is not the operator.
+# This does not allow a private URL inside a document, because the author of the document is not the operator.
 
 
 def private_source(source: str) -> str:
-    """Return a document's URL if its host resolves to a private address; "" if it is public, or a file."""
+    """Return a document's URL if its host resolves to a private address; "" for public hosts and for files."""
     host = host_port_of(source)
     if not host or describe_private(source):
         return source if host else ""

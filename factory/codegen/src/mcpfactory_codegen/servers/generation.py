@@ -54,10 +54,10 @@ class CreatedServer:
     """A generated server in memory, and the result of its creation.
 
     `machine`, `person` and `document` are its files by owner; `template` is the template version of person-owned files.
-    `operations` is their number in the documents. `steps` has the action for each file; it is empty before writing, and
-    in a dry run. `groups` are suggested if there are too many tools for a list. `address` has the API's URLs, as in the
-    report, if there is a document. `apis` are the documents for the configuration, `recognised` is a text with their
-    kinds and sizes, and `alike` is as in `CombinedApi`.
+    `operations` is the number of operations in the documents. `steps` has the action for each file; it is empty before
+    writing, and in a dry run. `groups` are suggested if there are too many tools for one list. `address` has the API's
+    URLs, as in the report, if there is a document. `apis` are the documents for the configuration, `recognised` is a
+    text with their kinds and sizes, and `alike` is as in `CombinedApi`.
     """
 
     server: str = ""
@@ -346,14 +346,14 @@ def _profile_members(
 # --- answers to the template `openapi`; Markdown is escaped here ---
 
 
-_ROWS: Final = 60  # tools in the table
-_ROW: Final = 120  # characters of a tool's summary
-_NAMED: Final = 4  # documents that are listed by name
-_TOPICS: Final = 12  # tags with their descriptions
+_ROWS: Final = 60  # maximum tools in the table
+_ROW: Final = 120  # maximum characters of a tool's summary
+_NAMED: Final = 4  # maximum documents that are listed by name
+_TOPICS: Final = 12  # maximum tags with their descriptions
 
 
 def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
-    """Return the answers to the template `openapi`. `*_quoted` are literals of Python and TOML; others may be Markdown."""
+    """Return the answers to the template `openapi`. `*_quoted` are Python and TOML literals; others may be Markdown."""
     title = one_line(api.title, 80) or config.name
     description = f"MCP server for {title}"
     instructions = one_line(api.description, 400)

@@ -15,7 +15,7 @@ from mcpfactory_codegen.describe.curate import BOUND
 from mcpfactory_codegen.text import word_group, words
 from mcpfactory_runtime.urls import describe_private, host_port_of
 
-_HARD: Final = 5  # difficulties to list
+_HARD: Final = 5  # maximum difficulties to list
 _DECISIONS: Final = 3
 _REASONS: Final = 3
 _ADDRESSES: Final = 1

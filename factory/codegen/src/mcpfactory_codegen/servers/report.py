@@ -107,7 +107,7 @@ def reported_key(operation: Mapping[str, Any]) -> str:
 def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
     """Return the variables that the server reads: `{name, required, secret, description}`.
 
-    `required`: no tool works without it. Variables of OAuth schemes are never required, because other flows may exist.
+    `required`: no tool works without the variable. OAuth variables are never required, because other flows may exist.
     """
     operations = api.by_key()
     security = [operations[tool.key].security for tool in tools]
@@ -214,7 +214,7 @@ def _compact(value: Any) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PublishedNames:
-    """Published names of a server, from its report, which regeneration keeps.
+    """Published names of a server, from its report. Regeneration keeps these names.
 
     `names` has the tool name of each operation by its key, before the user's curation. `servers` has the URL of each
     server by its name, "" for the root. `prefix` is the prefix of the variables, "" for a new server.
@@ -240,7 +240,7 @@ def read_report(folder: Path) -> dict[str, Any]:
 
 
 def variables_of(report: Mapping[str, Any]) -> list[str]:
-    """Return the variables in a report, in its order, without invalid rows of a manual merge."""
+    """Return the variables in a report, in its order; skip invalid rows, such as after a manual merge."""
     return [str(row["name"]) for _, row in entries(report, "environment") if "name" in row]
 
 

@@ -37,7 +37,7 @@ from mcpfactory_codegen.servers.templates import (
 from mcpfactory_codegen.text import closest_match
 
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
-_MOST_BYTES: Final = 1 << 25  # bytes of all files of a template
+_MOST_BYTES: Final = 1 << 25  # maximum bytes of all files of a template
 _ELSEWHERE: Final = "folder:"  # prefix of the name of a template outside the workspace
 _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
 
@@ -119,7 +119,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 def stored_source(template: ServerTemplate, server: Path) -> str:
     """Return the template source for a server's configuration.
 
-    A directory in the workspace is stored as a path relative to the server's directory, any other only by its name.
+    A directory in the workspace is stored by its path relative to the server's directory, others only by name.
     """
     if template.shipped or parse_source(template.source).foreign:
         return template.source
@@ -251,8 +251,8 @@ def _is_repository(name: str) -> bool:
 _REFUSED: Final = 3  # exit code of the process for a RenderError
 _SYSTEM_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 RENDER_SECONDS: Final = 20
-_MEMORY: Final = 1 << 30  # bytes
-_MOST_FILE_BYTES: Final = 1 << 24  # bytes of one rendered file
+_MEMORY: Final = 1 << 30  # bytes; memory limit of the process
+_MOST_FILE_BYTES: Final = 1 << 24  # maximum bytes of one rendered file
 
 
 class RenderError(ValueError):

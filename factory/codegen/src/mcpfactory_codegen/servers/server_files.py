@@ -39,7 +39,7 @@ class MergeError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """The merged text, and its number of conflicts, which have conflict markers."""
+    """The merged text with conflict markers, and the number of conflicts."""
 
     text: str
     conflicts: int
@@ -170,7 +170,7 @@ the file, and it is not created again; collision: an existing file was not writt
 
 
 class TreeError(McpfactoryError):
-    """Error for a path outside the server's directory, or one that is a folder."""
+    """Error for a path that is outside the server's directory, or is a folder."""
 
     exit_code = Exit.BAD_INPUT
 
@@ -187,7 +187,7 @@ class FileStep:
 
 
 class FilePlan:
-    """Planned changes of a server's directory: contents to write (None: removal), new lock entries, and steps to report.
+    """Planned changes of a server's directory: contents to write (None: removal), lock entries, and steps to report.
 
     Raises:
         LockError: the directory's lock is damaged.
@@ -201,7 +201,7 @@ class FilePlan:
         self.steps: list[FileStep] = []
 
     def put(self, path: str, content: str | bytes, owner: Owner) -> None:
-        """Plan a file. A person-owned file or a document that exists is kept.
+        """Plan a file. An existing person-owned file or document is kept.
 
         Raises:
             TreeError: the path is absolute, has `..` in it, or passes through a link that leaves the directory.
@@ -217,7 +217,7 @@ class FilePlan:
         self.entries[path] = LockEntry(owner, fingerprint(raw), pristine)
 
     def replace_machine(self, files: Mapping[str, str]) -> None:
-        """Plan all machine-owned files, and the removal of other ones in the lock."""
+        """Plan all machine-owned files, and the removal of machine-owned files that are only in the lock."""
         for path, content in files.items():
             self.put(path, content, "machine")
         for path, entry in self.lock.files.items():
@@ -235,7 +235,7 @@ class FilePlan:
         return tuple(sorted(self.steps, key=lambda step: step.path))
 
     def apply(self, template: str = "") -> None:
-        """Write the changes and the lock, which records `template` if given; errors as the function `apply`."""
+        """Write the changes and the lock, with `template` if given. Raises the errors of the function `apply`."""
         apply(self.folder, self.changes, Lock(self.entries, template or self.lock.template))
 
 
@@ -286,10 +286,10 @@ def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> 
 
 
 def locate(folder: Path, path: str) -> Path:
-    """Return the location of a path of the server.
+    """Return the location of a path in the server's directory.
 
     Raises:
-        TreeError: outside its directory.
+        TreeError: the location is outside that directory.
     """
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or ":" in path
@@ -334,7 +334,7 @@ _SHOWN: Final = 800
 
 
 class FormatError(Exception):
-    """Error of the formatter on generated code, which is always a bug in the generator."""
+    """Error for generated code that cannot be formatted, always a bug in the generator."""
 
 
 def formatted(files: Mapping[str, str]) -> dict[str, str]:

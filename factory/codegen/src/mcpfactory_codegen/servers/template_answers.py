@@ -16,7 +16,7 @@ from mcpfactory_codegen.servers.templates import SETTINGS, TemplateSourceError
 from mcpfactory_codegen.settings import quoted
 from mcpfactory_codegen.text import closest_match
 
-_MOST: Final = 1 << 20  # bytes of copier.yml
+_MOST: Final = 1 << 20  # maximum bytes of copier.yml
 _REFUSED: Final = ("_tasks", "_migrations", "_jinja_extensions")
 
 
@@ -42,7 +42,7 @@ def questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
 
 
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
-    """Return the settings of a template that would run code, and for which it is refused."""
+    """Return the settings of a template that would run code. A template with such settings is refused."""
     return tuple(name for name in _REFUSED if _settings(template).get(name))
 
 
@@ -117,7 +117,7 @@ def typed_answers(given: Iterable[str]) -> dict[str, str]:
 def checked_answers(
     answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], preset: Mapping[str, Any]
 ) -> dict[str, Answer]:
-    """Return the answers, converted to the types of their questions. `preset` has the answers of mcpfactory itself.
+    """Return the answers, converted to the types of their questions. `preset` has the answers that mcpfactory gives.
 
     Raises:
         TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the choices.

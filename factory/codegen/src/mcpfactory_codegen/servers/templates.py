@@ -100,7 +100,7 @@ def _git(text: str) -> TemplateSource:
 def _subfolder(text: str, given: str | None) -> str:
     parts = (given or "").strip("/").split("/")
     if any(part in {".", ".."} or part.startswith("-") for part in parts) or (given or "").startswith("/"):
-        raise TemplateSourceError(f"{text!r}: {given!r} is not a valid subdirectory", "#subdirectory=FOLDER/BELOW")
+        raise TemplateSourceError(f"{text!r}: {given!r} is not a valid subdirectory", "use #subdirectory=FOLDER/BELOW")
     return "/".join(parts)
 
 

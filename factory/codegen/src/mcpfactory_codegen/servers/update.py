@@ -2,7 +2,7 @@
 
 machine-owned     regenerated
 person-owned      three-way merge of the previous generated text (in the lock), the current file, and the new text
-API document      replaced by the current one at its source, unless it was edited
+API document      replaced by the current document at its source; refused if the stored document was edited
 mcpfactory.toml   person-owned; only changes of documents, template and answers are written
 
 The result is computed in memory, then written at once with the lock last, so that an error changes nothing.
@@ -108,8 +108,8 @@ def update_server(
         labels: labels of the documents to read again; () for all.
         permit: allow calls to the API at the private host of `source`, because the user gave that URL.
         accept_origin: accept that the server sends its credentials to new hosts.
-        template: another template, or another source of it; "" for the one in mcpfactory.toml.
-        answers: answers to its questions, in addition to the stored ones.
+        template: another template, or another source of the same one; "" for the template in mcpfactory.toml.
+        answers: answers to the template's questions, in addition to the stored answers.
         dry_run: report the actions, and write nothing.
         notify: receives a progress line at the start of each step.
 
@@ -372,7 +372,7 @@ def _configure(config: ServerConfig, built: CreatedServer, plan: FilePlan) -> No
 
 @dataclass(frozen=True, slots=True)
 class _FileMerge:
-    """Result of merging a person-owned file: the `content` to write (None: nothing), and the `base` of the next merge."""
+    """Result of merging a person-owned file: the `content` to write (None: nothing), and `base` for the next merge."""
 
     action: server_files.Action
     note: str = ""
@@ -383,7 +383,7 @@ class _FileMerge:
 def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
     """Merge one file.
 
-    `base` is the previously generated text, `theirs` the text that is generated now; None if it was or is not generated.
+    `base` is the text generated last time, `theirs` the text generated now; each is None if no text was generated.
     """
     if not target.exists() and not target.is_symlink():
         if base is None and theirs is not None:

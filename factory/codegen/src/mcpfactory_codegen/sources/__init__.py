@@ -27,9 +27,9 @@ from mcpfactory_codegen.sources.translation import Translation
 class DocumentKind:
     """A kind of document.
 
-    `file` is the stem of its file in a server's directory; `counted` is the noun for its operations. `translate` is None
-    if no translation is needed. `stored` reduces a document to the part to store; None stores the whole document.
-    `text` is for formats that are neither JSON nor YAML: a pattern for their bytes, and the member for the text.
+    `file` is the stem of its file in a server's directory; `counted` is the noun for its operations. `translate` is
+    None if no translation is needed. `stored` reduces a document to the part to store; None stores the whole document.
+    `text` is for formats that are neither JSON nor YAML: a pattern for the bytes, and the data key that gets the text.
     """
 
     name: str
@@ -63,7 +63,7 @@ def recognize(data: Any) -> DocumentKind | None:
 
 
 def member_of(raw: bytes) -> str:
-    """Return the member for the text of a document that is neither JSON nor YAML; "" for others."""
+    """Return the data key for the text of a document that is neither JSON nor YAML; "" for other documents."""
     texts = [source.text for source in SOURCES if source.text is not None]
     data = raw.lstrip()[:1] in {b"{", b"["}
     return "" if data else next((member for pattern, member in texts if pattern.search(raw)), "")

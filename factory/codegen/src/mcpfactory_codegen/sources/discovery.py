@@ -32,7 +32,7 @@ _TEMPLATE: Final = re.compile(r"\{([+/#.;?&]?)([^{}]*?)\*?\}")
 _OF_ALL: Final = frozenset({"fields"})
 """Common parameters that are useful for models: `fields` shortens responses."""
 _PLAIN_PLACES: Final = frozenset({"projects", "locations", "organizations", "folders", "customers", "accounts"})
-_QUIET: Final = frozenset({"path-unusual-syntax"})  # fragments, and the fixed query of uploads
+_QUIET: Final = frozenset({"path-unusual-syntax"})  # caused by fragments, and by the fixed query of uploads
 _NUMBERS: Final = {"integer": int, "number": float}
 
 

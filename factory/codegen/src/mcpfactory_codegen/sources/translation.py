@@ -44,7 +44,7 @@ class Translation:
         return ""
 
     def moved(self, api: Api, source: dict[str, Any], before: tuple[Problem, ...]) -> Api:
-        """Return the API read from `data` with pointers into the source, and with all left-out operations and problems.
+        """Return the API read from `data` with pointers into the source, and with all skipped operations and problems.
 
         `before` are the problems of the source document.
         """
@@ -174,12 +174,12 @@ def _finite(written: str) -> float | str:
     return number if math.isfinite(number) else written
 
 
-_DEPTH: Final = 12  # levels of a schema
-_MEMBERS: Final = 200  # members of an object; more are read as a map
-_ITEMS: Final = 50  # items read of one array
-_NODES: Final = 20_000  # schemas inferred from all samples
-_MAP: Final = 8  # members of an object whose names are all data (such as dates), from which it is read as a map
-_ENOUGH: Final = 2  # samples; with fewer, no member is required
+_DEPTH: Final = 12  # maximum levels of a schema
+_MEMBERS: Final = 200  # maximum members of an object; an object with more is read as a map
+_ITEMS: Final = 50  # maximum items to read of one array
+_NODES: Final = 20_000  # maximum schemas inferred from all samples
+_MAP: Final = 8  # minimum members of an object that is read as a map because all its names are data (such as dates)
+_ENOUGH: Final = 2  # minimum samples; with fewer, no member is required
 _DATA: Final = re.compile(r"\d+|[0-9a-fA-F]{8,}|[0-9a-fA-F-]{32,}|\d{4}-\d{2}(-\d{2}.*)?|[^\s@]+@[^\s@]+")
 _TYPES: Final = (
     (bool, "boolean"),
@@ -256,7 +256,7 @@ _LITERAL: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 
 
 def redacted(written: str, *, pairs: bool = True) -> str:
-    """Return a text with `REDACTED` instead of tokens, and of values after names of credentials.
+    """Return a text with `REDACTED` instead of tokens and of values that follow names of credentials.
 
     JSON remains valid: an unquoted number becomes 0. Without `pairs`, as for prose, only tokens are replaced.
     """

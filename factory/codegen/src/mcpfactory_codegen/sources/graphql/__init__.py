@@ -27,7 +27,7 @@ from mcpfactory_codegen.sources.graphql.selection import SelectionSet, answer_of
 from mcpfactory_codegen.sources.translation import OpenApiDraft, Translation, pointer_of, table, text, without_empty
 
 SDL: Final = "sdl"
-"""Member of a document's data with the text of a schema."""
+"""Data key for the text of a schema."""
 
 SDL_TEXT: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|schema\b[^:\n{]*\{)", re.M)
 """Pattern for the text of a schema: a type or schema definition at the start of a line."""
@@ -153,7 +153,7 @@ def _document(
 
 
 def _default(each: InputValue, *, pages: bool) -> str:
-    """Return the default of a variable: the argument's, or a page size, because some APIs require an undeclared one."""
+    """Return the default of a variable: the argument's default, or a page size, which some APIs silently require."""
     if each.default not in {None, "null"} and _PLAIN.fullmatch(str(each.default)):
         return f" = {each.default}"
     return f" = {_PAGE}" if pages and each.name == "first" and each.type == "Int" else ""

@@ -1,8 +1,8 @@
 """Selection of response fields for a type, as GraphQL text and as the JSON Schema of the response.
 
-The selection contains the scalars of the response itself, some of its objects, and identifying fields below; for a
-connection its nodes and the cursor of the next page. It excludes fields with required arguments, deprecated fields, and
-types that contain themselves. Its size is limited.
+The selection contains the scalars of the response itself, some of its objects, and identifying fields of these objects;
+for a connection, its nodes and the cursor of the next page. It excludes fields with required arguments, deprecated
+fields, and types that contain themselves. Its size is limited.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class SelectionSet:
 
 
 def answer_of(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a response of a type in GraphQL syntax, whose innermost type is `inner`."""
+    """Return the JSON Schema of a response. `written` is its type in GraphQL syntax, `inner` its innermost type."""
     required = is_required(written)
     plain = written.removesuffix("!")
     if is_list(plain):
