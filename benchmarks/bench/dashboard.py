@@ -163,7 +163,7 @@ def _export(folder: Path) -> Iterator[_Row]:
 def _fill(servers: list[str], rows: list[_Row]) -> None:
     """Write the rows between the marks of docs/explanation/performance.md, whatever was there."""
     facts = report.facts()
-    head = ["| what | first | at once again | after quiet | after a change |", "|---|---|---|---|---|"]
+    head = ["| page or action | first time | again | after a pause | after a change |", "|---|---|---|---|---|"]
     lines = [*head, *(f"| {' | '.join(row)} |" for row in rows), ""]
     lines += [
         f"{len(servers)} servers. Machine: {facts['cores']} cores of {facts['processor']}, {facts['system']}, Python {facts['python']}."

@@ -87,7 +87,7 @@ def _targets(samples: Samples) -> list[tuple[str, str, str, str]]:
 
 
 def _target_table(samples: Samples) -> str:
-    head = ["| target | bound | measured | |", "|---|---|---|---|"]
+    head = ["| target | bound | measured | result |", "|---|---|---|---|"]
     return "\n".join(
         head + [f"| {text} | {bound} | {figure} | {met} |" for text, bound, figure, met in _targets(samples)]
     )
@@ -96,7 +96,7 @@ def _target_table(samples: Samples) -> str:
 def _median_table(samples: Samples) -> str:
     """Return the medians of quantities that were measured for several SDKs or have no target."""
     judged = {key for target in TARGETS for key, _ in (target.numerator, target.denominator or target.numerator)}
-    lines = [f"| what | {' | '.join(ALL)} |", f"|---|{'---|' * len(ALL)}"]
+    lines = [f"| quantity | {' | '.join(ALL)} |", f"|---|{'---|' * len(ALL)}"]
     for key, by_peer in samples.items():
         if len(by_peer.keys() & set(ALL)) > 1 or key not in judged:
             quantity = QUANTITIES[key]
