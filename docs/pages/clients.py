@@ -18,7 +18,7 @@ To use this table, see [install a server into clients](../how-to/install-into-cl
 - **secrets**: how an entry refers to a variable `VAR`. "file": the client has no references, and the entry names a file with the value (`VAR_FILE`).
 - **in a project**: how an entry in a project's file refers to the project's folder, to start a server from its sources. `.`: the client starts servers
   in that folder. "-": the client has no such reference and accepts only published servers.
-- The user's file names programs by absolute path, a project's file by name.
+- An entry in the user's file starts a program by absolute path, an entry in a project's file by name.
 - Clients marked with * are started from the desktop and do not have the `PATH` of a shell.
 """
 _SYSTEMS: Final = {"linux": "Linux", "mac": "macOS", "windows": "Windows"}
@@ -27,7 +27,7 @@ _SYSTEMS: Final = {"linux": "Linux", "mac": "macOS", "windows": "Windows"}
 def clients_reference() -> str:
     """Return the page as Markdown."""
     rows = [
-        "| `--client` | user's file | project's file | servers are in | secrets | token of a URL | in a project |",
+        "| `--client` | user's file | project's file | key of the servers | secrets | token of a URL | in a project |",
         "|---|---|---|---|---|---|---|",
     ]
     rows += [_row(client) for client in CLIENTS]

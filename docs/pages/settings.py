@@ -13,15 +13,15 @@ from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of
 _HEAD: Final = """\
 # Settings
 
-All keys of the settings files, by table. Unknown keys and invalid values are errors:
+This page lists the keys of the settings files by table. Unknown keys and invalid values are errors:
 
 ```
 my-servers/mcpfactory.toml:12: ci.jobs: 300 is not valid
 hint: use a number from 1 to 256
 ```
 
-To complete keys in an editor with TOML support (Even Better TOML for VS Code, or taplo), write the JSON Schema of both
-`mcpfactory.toml` next to the root one, and name it in the first line of each file:
+To complete keys in an editor with TOML support (Even Better TOML for VS Code, or taplo), write the JSON Schema of both kinds
+of `mcpfactory.toml` next to the root file, and name the schema in the first line of each file:
 
 ```
 mcpfactory schema > mcpfactory.schema.json
@@ -66,7 +66,7 @@ def _tables(schema: Mapping[str, Any], root: Mapping[str, Any], place: str) -> I
             needed = "required" if name in required_of(schema) else _default(field)
             rows.append(f"| `{name}` | {' or '.join(types)} | {needed} | {text} |")
     if rows:
-        yield "\n".join(["| key | type | default | is |", "|---|---|---|---|", *rows, ""])
+        yield "\n".join(["| key | type | default | meaning |", "|---|---|---|---|", *rows, ""])
     for header, key, one, text in below:
         kind = properties_of(one).get("kind", {}).get("const", "")
         yield f"### `{header}`" + (f' with `kind = "{kind}"`' if kind else "") + f"\n\n{text[:1].upper()}{text[1:]}.\n"
@@ -74,7 +74,7 @@ def _tables(schema: Mapping[str, Any], root: Mapping[str, Any], place: str) -> I
 
 
 def _tables_of(schemas: Iterable[Any], root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the tables that values with these schemas may be."""
+    """Return the schemas of tables among these schemas and their alternatives."""
     found = (one for schema in schemas if isinstance(schema, Mapping) for one in branches(schema, root))
     return [one for one in found if properties_of(one)]
 
