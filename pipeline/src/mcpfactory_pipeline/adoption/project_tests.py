@@ -217,7 +217,9 @@ def judge_test_run(code: int, said: str, report: bytes | None, *, wanted: str) -
             False, f"{wanted} is neither a JUnit nor a TAP report: the results are unknown"
         )
     if count is None:
-        return ProjectTestResult(code == 0, f"the tests ended with exit {code}; their number is unknown without a report")
+        return ProjectTestResult(
+            code == 0, f"the tests ended with exit {code}; their number is unknown without a report"
+        )
     return _with_count(code, count)
 
 

@@ -26,7 +26,7 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
         ConfigError: the known drift or a waiver cannot be read.
     """
     if candidate and is_of_other_offer(server, state, candidate):
-        message = f"candidate {candidate} was made from an earlier offer; the current offer of its URL was adopted later"
+        message = f"candidate {candidate} was made from an earlier offer; its URL's current offer was adopted later"
         return [Blocker("drift", message, f"mcpfactory pipeline run {server.name}")]
     known = read_known_drift(server.folder, server.adopted)
     if not known or _accepted(state, offered_now(known)):
