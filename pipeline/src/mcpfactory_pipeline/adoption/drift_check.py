@@ -52,7 +52,7 @@ def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[
     changed, offer = asyncio.run(_offered_otherwise(url, (server.folder / LOCKS["url"]).read_bytes()))
     if changed:
         message = f"{url} offers something else than was adopted: {changed}"
-        means = "callers get tools that nobody looked at: a description can tell a model what to do"
+        means = "callers get tools that nobody reviewed: a description can tell a model what to do"
         yield Drift("offers", message, means, f"mcpfactory adopt {url} --name {server.name}", offer=offer)
 
 

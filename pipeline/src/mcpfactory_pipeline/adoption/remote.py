@@ -16,10 +16,10 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
-_PATIENCE: Final = 30.0  # seconds for each request
+_PATIENCE: Final = 30.0  # seconds; timeout of one request
 # A server may offer other tools to a client named after the factory. Claude Desktop and claude.ai send this name.
 _CLIENT: Final = {"name": "claude-ai", "version": "0.1.0"}
-_ENOUGH: Final = 60.0  # seconds for all requests together
+_ENOUGH: Final = 60.0  # seconds; time limit of all requests together
 _SHOWN: Final = 5  # maximum differences in a message
 
 Offers = Mapping[str, Any]

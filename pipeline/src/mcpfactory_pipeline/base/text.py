@@ -244,7 +244,7 @@ def checked_reason(text: str) -> str:
     """Return a reason as a single line, ready to be recorded.
 
     Raises:
-        ReasonError: it has more than `MAX_REASON_LENGTH` characters, or only invisible ones.
+        ReasonError: the reason has more than `MAX_REASON_LENGTH` characters, or only invisible ones.
     """
     if len(line := on_one_line(text)) > MAX_REASON_LENGTH:
         raise ReasonError(

@@ -245,7 +245,7 @@ def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
 FAILURES: Final[tuple[ApiFailure, ...]] = (
     ApiFailure("refused", "refuses the connection", None),
     ApiFailure("silence", "accepts the request and never answers", lambda _, writer: writer.wait_closed()),
-    ApiFailure("drip", "sends one byte after the other, for ever", _drip),
+    ApiFailure("drip", "sends one byte at a time, endlessly", _drip),
     ApiFailure("reset", "resets the connection midway", _reset),
     ApiFailure("401", "answers 401", _status(401, 'WWW-Authenticate: Bearer realm="api"'), status=401),
     ApiFailure("403", "answers 403", _status(403), status=403),
@@ -260,7 +260,7 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
     ApiFailure("gigabyte", "answers with a gigabyte", _gigabyte, error=False, heavy=True),
     ApiFailure("redirect", "redirects to another host", _redirect, status=302),
     ApiFailure("gzip-bomb", "answers with a gzip that unpacks to a gigabyte", _bomb("gzip"), error=False, heavy=True),
-    ApiFailure("deflate-bomb", "answers with a deflate likewise", _bomb("deflate"), error=False, heavy=True),
+    ApiFailure("deflate-bomb", "answers with a deflate that unpacks to a gigabyte", _bomb("deflate"), error=False, heavy=True),
 )
 
 

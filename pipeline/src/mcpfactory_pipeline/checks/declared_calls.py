@@ -103,8 +103,8 @@ def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
     return []
 
 
-_AT_ONCE: Final = 2  # cases run in parallel; each needs two processes
-_ANSWER: Final = 30.0  # seconds for one answer
+_AT_ONCE: Final = 2  # maximum parallel cases; each needs two processes
+_ANSWER: Final = 30.0  # seconds; timeout of one answer
 _REFUSED: Final = 300  # from this HTTP status on, a response has no data
 _PROBE: Final = 10.0  # seconds; timeout of an unknown request, which a simulated API must reject
 _LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")

@@ -63,7 +63,7 @@ def agreeing_values(schema: Mapping[str, Any]) -> Json:
     }
 
 
-_ANSWER: Final = 10.0  # seconds for one answer
+_ANSWER: Final = 10.0  # seconds; timeout of one answer
 _LOST: Final = (ConnectionLostError, ProtocolError, TimeoutError)
 
 

@@ -209,8 +209,7 @@ class Report:
             return f"PASSED  {self.target}"
         gates = ", ".join(self.failed_gates)
         if self.verdict == "not shown":
-            unknown = f"no gate failed, but some could not be checked: {gates}\nto check them: {_SHOWN_BY}"
-            return f"NOT SHOWN  {self.target}\n{unknown}"
+            return f"NOT SHOWN  {self.target}\nno gate failed, but some could not be checked: {gates}\nto check them: {_SHOWN_BY}"
         return f"NOT PROMOTABLE  {self.target}\nclosed gates: {gates}"
 
 

@@ -332,7 +332,7 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     """Return the fields of a form or of a JSON object.
 
     Raises:
-        ConfigError: for anything else.
+        ConfigError: the body is neither.
     """
     body = await _whole_body(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

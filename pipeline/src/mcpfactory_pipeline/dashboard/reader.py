@@ -138,7 +138,7 @@ class WorkspaceReader:
         """Return one server with all known details.
 
         Raises:
-            NotFoundError: if the workspace has no server of that name.
+            NotFoundError: the workspace has no server of that name.
         """
         return self._once(("server", name), lambda: self._read_server(name))
 

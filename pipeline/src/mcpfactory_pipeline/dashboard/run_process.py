@@ -38,7 +38,7 @@ class RunProcesses:
         """Start a run for the current actor and return its id once it has begun.
 
         Raises:
-            StageError: if the run does not begin.
+            StageError: the run does not start.
         """
         workspace, run = Workspace.find(self._root), new_id()
         server = wanted.servers[0]

@@ -96,7 +96,7 @@ def tool_call_page(
     """Return the form for a tool, filled with the given values or those of its case.
 
     Raises:
-        NotFoundError: if the server has no such tool.
+        NotFoundError: the server does not have the tool.
     """
     name = detail.facts.name
     shown = _tool_of(detail, tool)
@@ -161,7 +161,7 @@ def run_tool_call(
     """Start the candidate's server, call the tool once against the stub, and stop the server.
 
     Raises:
-        StageError: if the candidate or the stub is not on this machine.
+        StageError: the candidate or the stub is not on this machine.
     """
     server = workspace.server(detail.facts.name)
     case, python = _case(server, tool), _python(workspace, server)

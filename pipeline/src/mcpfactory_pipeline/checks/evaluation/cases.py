@@ -129,10 +129,10 @@ def found_worth(cases: Sequence[EvaluationCase], tools: Sequence[Mapping[str, An
     return found
 
 
-_REWORD: Final = "put it as people ask, without the document's words, and correct the arguments"
+_REWORD: Final = "reword the question as people ask, without the document's words, and correct the arguments"
 _HEAD: Final = """\
-# Proposals of `mcpfactory evaluate NAME --propose`, overwritten each time. None of them is asked.
-# To accept one: put its question as people ask, correct what the comment says, and move it below `cases:` of a file in evals/.
+# Proposals of `mcpfactory evaluate NAME --propose`, overwritten each time. No model is asked these questions.
+# To accept one: follow its comments, then move it below `cases:` of a file in evals/.
 """
 
 
@@ -201,7 +201,7 @@ def _other_ways(
                 continue
             seen.add(mark)
             title = _unique(f"{one.case}-otherwise", taken)
-            doubt = f"is this another right way? Then add it to `right` of {one.case}, which says the same question"
+            doubt = f"is this another right way? Then add it to `right` of {one.case}, which has the same question"
             yield ProposedCase(title, case.question, way, f"what {report.model} did about {one.case}", doubt)
 
 

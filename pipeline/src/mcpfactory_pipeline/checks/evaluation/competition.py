@@ -21,7 +21,7 @@ _FEWEST: Final = 5  # minimum number of words to compare
 _COMMON: Final = 0.2  # words in a larger share of the tools are ignored, because they distinguish nothing
 _SEVERAL: Final = 2  # words in at most this many tools are never ignored
 _NEAR: Final = 3  # a search with a tool's own description must rank the tool at least here
-_SHARE: Final = 3.0  # multiple of an even share of the list's tokens, from which on a tool is reported
+_SHARE: Final = 3.0  # times an even share of the list's tokens; a tool with this many tokens is reported
 _SMALL: Final = 300  # tools with fewer tokens are never reported
 
 

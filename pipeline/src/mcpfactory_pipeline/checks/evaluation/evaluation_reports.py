@@ -189,7 +189,7 @@ def _model_lines(report: ModelReport) -> Iterator[str]:
     yield ""
     place = f" at `{report.endpoint}`" if report.endpoint else ""
     yield f"Written by `mcpfactory evaluate {report.server} --model {report.model} --report`{place} on {report.asked}."
-    yield "The interval is over the questions: how often each was asked does not narrow it."
+    yield "The interval is over the questions; repetitions do not narrow it."
     yield ""
     yield from markdown_table(SETTING_HEADER, setting_rows(report))
     if compared := against_rows(report, None):

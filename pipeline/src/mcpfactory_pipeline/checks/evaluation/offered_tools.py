@@ -18,7 +18,7 @@ from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 Tools = Sequence[Mapping[str, Any]]
 
-_PATIENCE: Final = 60.0  # seconds for one answer
+_PATIENCE: Final = 60.0  # seconds; timeout of one answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ RULES: Final = RuleTable()
 rule = RULES.rule
 _MOST_REQUESTS: Final = 3
 _MOST_MEMORY: Final = 256  # megabytes that the process may grow while a response of one gigabyte is sent
-_MOST_TEXT: Final = 1_000_000  # characters of an answer
+_MOST_TEXT: Final = 1_000_000  # maximum characters of an answer
 _ONCE: Final = frozenset({"POST", "PATCH"})
 
 

@@ -18,11 +18,11 @@ from mcpfactory_runtime.types import Json
 
 RULES: Final = RuleTable()
 rule = RULES.rule
-_QUOTED: Final = 80  # characters of an answer that a message quotes
+_QUOTED: Final = 80  # maximum characters of an answer in a message
 _LOST_SHOWN: Final = 3
 _FEWEST: Final = 2  # minimum number of tools; fewer prove nothing about the server as a whole
 _SHORT: Final = 200  # characters; longer answers have real content and may quote these words
-# "Not implemented" in common languages. The words refer to the tool, whatever the subject, and must end a sentence.
+# "Not implemented" in common languages. The words refer to the tool with any subject, and must end a sentence.
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",

@@ -26,7 +26,7 @@ _NO_HANDSHAKE: Final = frozenset({"before the handshake", f"session {LATEST_MODE
 """Sessions that do not begin with `initialize`, so that a server of the handshake lifecycle may end them."""
 START_WITHIN: Final = 10_000  # milliseconds; the shortest start-up limit of a common client (Codex CLI)
 END_WITHIN: Final = 2_000  # milliseconds from the end of stdin until the process exits
-_STDERR: Final = 1500  # characters from the end of stderr in a finding; the cause is at the end
+_STDERR: Final = 1500  # maximum characters of stderr in a finding, taken from the end, which has the cause
 
 
 def _started(reason: str = "") -> Scope[Session]:

@@ -79,7 +79,7 @@ def _is_unfinished(call: RecordedCall) -> bool:
 
 @rule("tool-calls.some-succeed", 5, gate=True, ceiling=49,
       statement="At least one of the called tools succeeded.",
-      source="if every tool returns an error, the server is useless, whatever its descriptions promise",
+      source="if every tool returns an error, the server is useless, even with good descriptions",
       hint=("implement the tools; without cases, set readOnlyHint on tools that only read, so that they "
             "can be called"))  # fmt: skip
 def _tools_work(evidence: Evidence) -> RuleOutcome:
