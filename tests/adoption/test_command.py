@@ -136,7 +136,7 @@ def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
         (("--command", "npx some-server"), "npx downloads the program at each start", "npm:NAME@VERSION"),
         (("--command", "docker run x"), "docker downloads", "its package"),
         (("--command", "node --version"), "the command has no file", "package"),
-        (("--command", "no-such-program-here"), "no program no-such-program-here", "path"),
+        (("--command", "no-such-program-here"), "program no-such-program-here not found", "path"),
         (("--command", "node 'x"), "is not a valid command line", "close every quote"),
         (("oci:acme/server@sha256:00",), "a container image cannot be adopted", "package"),
         (("nowhere",), "nowhere is not a folder here", "pypi:NAME==VERSION"),

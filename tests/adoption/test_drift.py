@@ -74,7 +74,7 @@ def refused(space, name: str, what: str, hint: str) -> None:
         found = space(*command, name)
         assert found.code == 1, found
         assert what in found.err
-        assert "adopt what is there now, or waive security.drift" in found.err
+        assert "adopt the current server, or waive security.drift" in found.err
         assert f"hint: {hint}" in found.err
     assert not [one for one in inbox(space) if "approve" in one["command"] or "promote" in one["command"]]
 
@@ -321,11 +321,11 @@ def test_a_candidate_of_an_earlier_offer_is_promoted_no_more_once_another_was_ad
     for act in (APPROVE, PROMOTE):
         found = remote(*act, "remote")
         assert found.code == 1, found
-        assert "is of an earlier offer; what its URL offers now was adopted since" in found.err
+        assert "was made from an earlier offer; the current offer of its URL was adopted later" in found.err
         assert "hint: mcpfactory inbox remote" in found.err, "a run would do nothing: it failed with just that"
     assert not [one for one in inbox(remote) if "approve" in one["command"] or "promote" in one["command"]]
     turned = remote("install", "remote", "--client", "cursor", "--from", "staging")
-    assert (turned.code, "is of an earlier offer" in turned.err) == (1, True), turned
+    assert (turned.code, "was made from an earlier offer" in turned.err) == (1, True), turned
     far.tools = [tool("greet", OTHER)]
     done(remote, "adopt", far.url, "--name", "remote", "--yes")
     done(remote, "pipeline", "run", "remote")
@@ -358,20 +358,20 @@ def test_a_channel_that_went_back_to_an_earlier_offer_gives_it_to_nobody(remote,
     assert "mcpfactory install refuses this release: candidate" in back.err, back
     assert "drifted" in remote("install").out
     turned = remote("install", "remote", "--client", "cursor", "--from", "production")
-    assert (turned.code, "is of an earlier offer" in turned.err) == (1, True), turned
+    assert (turned.code, "was made from an earlier offer" in turned.err) == (1, True), turned
     done(remote, "pipeline", "rollback", "remote", "--channel", "staging", "--reason", "nobody is called by name now")
     assert "drifted" in remote("install").out
     said = [one["message"] for one in inbox(remote) if one["about"] == "offers"]
     assert [one.split(" has ")[0] for one in said] == ["production", "staging"]
     assert all("and another offer of its URL was adopted since" in one for one in said)
     called = remote("call", "remote", "greet")
-    assert "is of an earlier offer" in called.err
+    assert "was made from an earlier offer" in called.err
 
 
 def hinted(space, *command: str) -> list[tuple[str, ...]]:
     """The commands that a refusal names, one after another."""
     found = space(*command)
-    assert (found.code, "is of an earlier offer" in found.err) == (1, True), found
+    assert (found.code, "was made from an earlier offer" in found.err) == (1, True), found
     assert "is not what was adopted" not in found.err
     (hint,) = [line for line in found.err.splitlines() if line.startswith("hint: ")]
     return [tuple(shlex.split(one)[1:]) for one in hint.removeprefix("hint: ").split(", then ")]

@@ -47,10 +47,10 @@ def changed(lock: Path, path: str, row: dict[str, Any], *, without: str = "") ->
 # What is changed in the entry, which of its fields is taken away, and what is said of it.
 LOOSE = (
     ({}, "integrity", "has no integrity"),
-    ({"resolved": EVIL}, "integrity", "leads to another place"),
-    ({"resolved": EVIL}, "", "leads to another place"),
-    ({"resolved": "git+ssh://git@127.0.0.1/evil.git#0123"}, "", "leads to another place"),
-    ({"resolved": "file:package.tgz"}, "", "leads to another place"),
+    ({"resolved": EVIL}, "integrity", "points to another place"),
+    ({"resolved": EVIL}, "", "points to another place"),
+    ({"resolved": "git+ssh://git@127.0.0.1/evil.git#0123"}, "", "points to another place"),
+    ({"resolved": "file:package.tgz"}, "", "points to another place"),
     ({"integrity": SHA1}, "", "is pinned by SHA-1 alone"),
     ({"integrity": "sha512-short"}, "", "has no integrity"),
     ({"integrity": f"sha512-short {SHA1}"}, "", "has no integrity"),
@@ -155,7 +155,7 @@ def test_the_lock_of_a_project_may_say_where_its_packages_are_and_pins_each(spac
     assert done(space, "call", "greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada (3)"
     for row, without, says in (
         ({}, "integrity", "has no integrity"),
-        ({"resolved": "git+ssh://git@127.0.0.1/evil.git"}, "", "leads to another place"),
+        ({"resolved": "git+ssh://git@127.0.0.1/evil.git"}, "", "points to another place"),
         ({"resolved": "apps/evil", "link": True}, "", "is a link"),
     ):
         (place / "package-lock.json").write_text(json.dumps(lock))
@@ -177,8 +177,8 @@ LINES = (
     ("  \t-r other.txt", "is an option"),
     ("# a remark \\\n--index-url http://127.0.0.1:9/simple", "is an option"),
     ("# a remark\r--index-url http://127.0.0.1:9/simple", "is an option"),
-    ("evil @ http://127.0.0.1:9/evil-1.0-py3-none-any.whl", "leads to another place"),
-    ("evil @ http://127.0.0.1:9/evil-1.0-py3-none-any.whl --hash=sha256:" + 64 * "0", "leads to another place"),
+    ("evil @ http://127.0.0.1:9/evil-1.0-py3-none-any.whl", "points to another place"),
+    ("evil @ http://127.0.0.1:9/evil-1.0-py3-none-any.whl --hash=sha256:" + 64 * "0", "points to another place"),
     ("./evil", "does not pin one version of a package"),
     ("evil>=1 --hash=sha256:" + 64 * "0", "does not pin one version of a package"),
     ("evil==1.* --hash=sha256:" + 64 * "0", "does not pin one version of a package"),

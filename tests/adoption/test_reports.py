@@ -58,19 +58,19 @@ GOOD = b'<testsuite><testcase name="a"/></testsuite>'
         (1, "", GOOD, "r.xml", (False, "the tests ended with exit 1, although JUnit says 1 passed")),
         (0, "", JUNIT, "r.xml", (False, "1 passed, 2 failed: refuses, breaks, 1 skipped (JUnit)")),
         (0, "", b"<testsuite/>", "r.xml", (False, "no test passed (JUnit: 0 passed)")),
-        (0, "", None, "r.xml", (False, "the tests ended with exit 0 and wrote no r.xml: nothing is known of them")),
+        (0, "", None, "r.xml", (False, "the tests ended with exit 0 and wrote no r.xml: the results are unknown")),
         (
             0,
             "",
             b"hello",
             "r.xml",
-            (False, "r.xml is neither a report of JUnit nor of TAP: nothing is known of the tests"),
+            (False, "r.xml is neither a JUnit nor a TAP report: the results are unknown"),
         ),
         (0, "", b"1..1\nok 1\n", "r.tap", (True, "1 passed (TAP)")),
         (0, "ok 1\n1..1\n", None, "", (True, "1 passed (TAP)")),
         (0, "not ok 1 - x\n1..1\n", None, "", (False, "no test passed (TAP: 0 passed, 1 failed: x)")),
-        (0, "fine", None, "", (True, "the tests ended with exit 0; no report says how many there were")),
-        (3, "bad", None, "", (False, "the tests ended with exit 3; no report says how many there were")),
+        (0, "fine", None, "", (True, "the tests ended with exit 0; their number is unknown without a report")),
+        (3, "bad", None, "", (False, "the tests ended with exit 3; their number is unknown without a report")),
     ],
 )
 def test_exit_code_and_report_must_both_be_good(code, said, report, wanted, verdict):

@@ -136,7 +136,7 @@ def test_after_a_rollback_the_page_of_the_decision_says_one_thing_and_has_the_wa
     page, data = shown(ada, DECIDE), told(ada, DECIDE)
     assert "Rolled back by Cli" in page
     assert [(one["who"], one["why"]) for one in data["rolled_back"]] == [("Cli", "orders fail")]
-    for words in ("Nobody is asked", "It has waited since", "Who asks"):
+    for words in ("No decision is pending", "It has waited since", "Who asks"):
         assert words not in page
     assert (data["asks"], data["waits_since"]) == ("", "")
     assert data["source_channel"] == "staging"

@@ -103,7 +103,7 @@ def test_two_stages_at_work_are_both_shown_everywhere(builder: WorkspaceBuilder,
         for path in (f"/runs/{run}/", f"/runs/{run}/weather/"):
             page = client.get(path).text
             assert "interrupted" not in page
-            assert "nothing says how it ended" not in page
+            assert "its end was not recorded" not in page
             assert at_work_box(page) == {"test": "test prints\n", "validate": "validate prints\n"}
         known = cells(client)
         assert (known["test"], known["validate"]) == ("running", "running")

@@ -52,7 +52,7 @@ def test_a_run_is_cancelled_by_a_confirmation_and_what_was_at_work_is_due_again(
     assert "end" in ada.get(f"/live/runs/{run}/").text  # which comes when the run has ended
     ends = [event for event in four_servers.store.history("weather") if event.get("run") == run]
     assert (ends[-1]["event"], ends[-1]["stage"]) == ("stage.interrupted", "endless")
-    assert "Done: the run is being ended" in ada.get(f"/runs/{run}/").text
+    assert "Done: the run is stopping" in ada.get(f"/runs/{run}/").text
     page = ada.get(f"/runs/{run}/").text
     assert "/actions/cancel/" not in page
     assert "would run" in ada.get("/servers/weather/actions/run/", until="endless", check="1").text
@@ -78,7 +78,7 @@ def test_a_run_of_elsewhere_is_not_ended_here(four_servers: WorkspaceBuilder, ac
     ada, run = Browser(acting).login("Ada"), new_id()
     with register_run(four_servers.workspace.pipeline / "locks", run):
         page = unescape(ada.get(f"/runs/{run}/actions/cancel/").text)
-        assert "was begun in a terminal, or by another program: it is ended there" in page
+        assert "was started in a terminal or by another program: cancel it there" in page
         assert 'name="ticket"' not in page
         assert "Cancel this run" not in ada.get(f"/runs/{run}/").text
     told = ada.get(f"/runs/{four_servers.run}/actions/cancel/?format=json").data

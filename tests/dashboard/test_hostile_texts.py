@@ -95,7 +95,7 @@ def test_a_run_that_was_cancelled_says_so_and_what_did_not_run(
         transaction.append("stage.interrupted", stage="build", run=run, message="the run was ended")
     for path in (f"/runs/{run}/", f"/runs/{run}/weather/"):
         page = words(client.get(path).text)
-        assert "It was cancelled: what had not begun did not run, as test, validate, staging." in page
+        assert "It was cancelled: stages that had not started did not run: test, validate, staging." in page
         assert "up to date" not in page
 
 
@@ -104,5 +104,5 @@ def test_a_run_that_died_says_that_it_broke_off(four_servers: WorkspaceBuilder, 
     with four_servers.store.transaction("weather") as transaction:
         transaction.append("stage.started", stage="test", run=run, pid=1, reasons=["never run"])
     page = words(client.get(f"/runs/{run}/").text)
-    assert "It broke off: what had not begun did not run, as staging." in page
+    assert "It crashed: stages that had not started did not run: staging." in page
     assert "up to date" not in page

@@ -94,7 +94,7 @@ def test_the_filter_works_without_javascript(client: TestClient) -> None:
     assert 'data-name="atlas"' in page
     assert 'data-name="bookshop"' not in page
     assert "1 of 4 shown" in page
-    assert "No server fits" in client.get("/board/?q=nothing-like-this").text
+    assert "No server matches" in client.get("/board/?q=nothing-like-this").text
 
 
 def test_an_unknown_server_is_a_page_that_says_what_exists(client: TestClient) -> None:

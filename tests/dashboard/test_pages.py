@@ -121,7 +121,7 @@ def test_each_step_that_failed_leads_to_its_log_as_long_as_that_is_there(
     four_servers.finished("weather", "test", "errored", run=run)
     four_servers.finished("weather", "test", "failed", run=run)
     for path in (f"/runs/{run}/", f"/runs/{run}/weather/"):
-        page = client.get(path).text.partition("Why it ran")[2].partition("</table>")[0]
+        page = client.get(path).text.partition(">Reason</th>")[2].partition("</table>")[0]
         assert page.count(link) == 1, "of two attempts the last has written it"
         assert "logs/build/" not in page
         assert page.index("attempt 2") < page.index(link)

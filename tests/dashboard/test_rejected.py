@@ -54,7 +54,7 @@ def test_the_page_of_the_server_the_graph_and_the_decision_say_who_rejected_it_a
     assert "bookshop 2.0.0, rejected" in client.get("/graph/", headers=HTML).text
     text = client.get(DECIDE, headers=HTML).text
     assert "Rejected by Ada" in text
-    assert "Nobody is asked about it now" not in text
+    assert "No decision is pending" not in text
 
 
 def test_it_is_approved_after_all_from_the_page_of_the_decision(rejected_shop: WorkspaceBuilder) -> None:
@@ -75,5 +75,5 @@ def test_the_inbox_neither_asks_about_it_nor_says_that_it_is_where_it_may_be(rej
     assert view.rejected == (RejectedCandidate("bookshop", "2.0.0", "production"),)
     page = next(page for page in PAGES if page.name == "inbox")
     text = render(page, dataclasses.replace(view, total=0, items=(), groups=()), Links("/"))
-    assert "every candidate but 1 rejected one is where it may be" in text
+    assert "all candidates except 1 rejected one are promoted as far as allowed" in text
     assert 'decide/production/">bookshop 2.0.0</a> for production' in text

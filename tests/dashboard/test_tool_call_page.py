@@ -75,7 +75,7 @@ def test_a_tool_is_called_with_what_the_form_says_and_the_exchange_is_shown(ada:
 
     refused = unescape(ada.post(path, {**confirming(answer.text), "raw": '{"isbn": "§ §"}'}).text)
     assert "an error" in refused
-    assert 'What the API was asked</h3>\n<p class="quiet">Nothing.</p>' in refused
+    assert 'Requests to the API</h3>\n<p class="quiet">Nothing.</p>' in refused
     broken = ada.post(path, {**confirming(refused), "raw": "{"})
     assert (broken.status, "not JSON" in broken.text) == (422, True)
     assert broken.text.index("not JSON") < broken.text.index("<form class=")
@@ -160,8 +160,8 @@ def test_tools_without_an_api_document_are_tried_as_they_are(builder: WorkspaceB
         ada = Browser(address).login("Ada")
         assert "tools/measure_text/try/" in ada.get("/servers/notes/tools/").text
         page = ada.get(path).text
-        assert "What the tool does is done." in page
+        assert "The effects of the tool are real." in page
         shown = unescape(ada.post(path, {**confirming(page), "arg.text": "one two three"}).text)
     assert "an error" not in shown
-    assert "What the API was asked" not in shown
+    assert "Requests to the API" not in shown
     assert '"words": 3' in re.findall(r'aria-label="Result"><code>(.*?)</code>', shown, re.DOTALL)[0]

@@ -44,7 +44,7 @@ def test_a_damaged_file_is_reported_in_words(reader: str, text: bytes, tmp_path:
 @parametrize_subtests(
     "reader, text, words",
     [
-        ("offers", b"[]", "offers.json cannot be read: a part of it has another form;"),
+        ("offers", b"[]", "offers.json cannot be read: a part of it has an unexpected format;"),
         ("offers", b'{"offers": 1}', "offers.json cannot be read: 'tools' is missing;"),
         ("offers", b"{", "offers.json cannot be read: it is not JSON: line 1;"),
         ("drift", b"{}", "drift.json cannot be read: 'of' is missing"),

@@ -138,14 +138,14 @@ def test_another_request_than_the_recorded_one_is_a_fault(zoo, api) -> None:
     run(zoo, mode="record", upstream=api[0])
     (zoo / "zoo.py").write_text(SERVER.replace("detail=full", "detail=none"))
     found = run(zoo)
-    assert all("the API was asked otherwise" in " ".join(one.faults) for one in found)
+    assert all("unexpected API request" in " ".join(one.faults) for one in found)
 
 
 def test_an_answer_that_is_not_the_kept_one_is_a_fault_until_it_is_kept_anew(zoo, api) -> None:
     run(zoo, mode="record", upstream=api[0])
     kept = zoo / "tests/cages.snapshots.json"
     kept.write_text(kept.read_text().replace('"Lou"', '"Lola"'))
-    assert "not the one that was kept" in " ".join(run(zoo)[0].faults)
+    assert "the answer differs from the snapshot" in " ".join(run(zoo)[0].faults)
     assert run(zoo, update=True)[0].faults == ()
     assert run(zoo)[0].faults == ()
 
@@ -184,9 +184,9 @@ RESULT: dict[str, Any] = {"content": [{"type": "text", "text": '{"n": 1, "ok": t
         ({"path": "$.n", "equals": 1}, ""),
         ({"path": "$.n", "equals": True}, "is 1, not true"),
         ({"path": "$.ok", "equals": 1}, "is true, not 1"),
-        ({"path": "$.m", "equals": 1}, "it is not there"),
+        ({"path": "$.m", "equals": 1}, "the value is missing"),
         ({"path": "$.m", "exists": False}, ""),
-        ({"path": "$.n", "exists": False}, "it is there"),
+        ({"path": "$.n", "exists": False}, "the value exists"),
         ({"path": "$.list[*]", "count": 0}, ""),
         ({"path": "$.list[*]", "count": 1}, "found 0, not 1"),
         ({"path": "$.n", "matches": "1"}, "does not match"),

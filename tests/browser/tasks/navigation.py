@@ -27,7 +27,7 @@ def waiting(at: Setting) -> None:
     person = at.person()
     person.open()
     items = _waits(at)
-    person.sees(f"{len(items)} things of 4 servers waiting")
+    person.sees(f"{len(items)} items of 4 servers waiting")
     shown = person.reads()
     for kind, server in items:
         assert kind in shown, f"{kind} of {server} is not on the page"
@@ -125,7 +125,7 @@ def command_line(at: Setting) -> None:
     run(at.shop.root, "pipeline", "approve", "bookshop", "--channel", "production", "--reason", "fine")
     ada.sees("Promote", "bookshop", "ready")
     waits = len(_waits(at))
-    ada.sees(f"{waits} things of 4 servers waiting")
+    ada.sees(f"{waits} items of 4 servers waiting")
     assert ada.title.startswith(f"Inbox ({waits})"), ada.title
     assert ada.loads == loads, "the page was loaded again"
     assert ada.ticked("Mark notes for production"), "what was marked is marked no more"
@@ -202,7 +202,7 @@ def export(at: Setting) -> None:
     person = at.person(inside=inside)
     person.open(f"{inside}index.html")
     items = _waits(at)
-    person.sees(f"{len(items)} things of 4 servers waiting")
+    person.sees(f"{len(items)} items of 4 servers waiting")
     person.follow("bookshop", "bookshop", "production")
     person.sees("Tests and figures")
     person.follow("Everything about bookshop")

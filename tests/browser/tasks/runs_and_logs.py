@@ -84,7 +84,7 @@ def cancel(at: Setting) -> None:
     ada.follow("Cancel this run")
     ada.sees("What will happen")
     ada.press("Cancel the run")
-    ada.sees(re.compile("the run is being ended|It was cancelled"))  # the first goes once it has ended
+    ada.sees(re.compile("the run is stopping|It was cancelled"))  # the first goes once it has ended
     ada.sees("It was cancelled", slow=True)
     ada.sees("interrupted")
     last = at.shop.history("bookshop")[-1]

@@ -40,5 +40,5 @@ def test_of_a_server_that_says_nothing_but_noise_one_finding_tells_what_it_said(
     )
     (finding,) = judged(evidence).findings
     assert finding.rule == "process.starts"
-    assert "no answer came; stdout has something else than JSON-RPC messages: binary data" in finding.message
+    assert "no answer came; stdout has other text than JSON-RPC messages: binary data" in finding.message
     assert "base64" in finding.hint

@@ -81,7 +81,7 @@ def test_shuffled_descriptions_close_it_and_the_old_ones_open_it_again(inputs):
     kept = inputs.candidate.folder / "validate" / FILE
     before = kept.read_text()
     kept.write_text(contract_text(distort_tool_list(TOOLS, "shuffled")[0], "1.0"))
-    assert "its report is of another tool list" in closed(inputs)
+    assert "its report is about another tool list" in closed(inputs)
     kept.write_text(before)
     assert closed(inputs) == ""
 
@@ -89,14 +89,14 @@ def test_shuffled_descriptions_close_it_and_the_old_ones_open_it_again(inputs):
 def test_other_questions_close_it(inputs):
     recorded(inputs)
     (inputs.folder / "evals/more.yaml").write_text("cases: [{name: more, question: And?, right: []}]")
-    assert "its report is of other cases" in closed(inputs)
+    assert "its report is about other cases" in closed(inputs)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"server": "other"}, "its report is of other and openai:x"),
-        ({"lists": {Setting(mode="search"): (3, 99)}}, "has nothing of full, full"),
+        ({"server": "other"}, "its report is about other and openai:x"),
+        ({"lists": {Setting(mode="search"): (3, 99)}}, "does not include full, full"),
         ({"repeat": 2}, "20 questions have no answer"),
         ({"attempts": ()}, "20 questions have no answer"),
     ],
@@ -110,7 +110,7 @@ def test_a_report_of_something_else_or_of_half_of_it_opens_nothing(inputs, chang
 def test_a_report_of_another_endpoint_than_the_workspace_names_counts_for_nothing(inputs):
     inputs = replace(inputs, settings={**inputs.settings, "endpoints": {MODEL: "http://127.0.0.1:9/v1"}})
     recorded(inputs, endpoint="http://127.0.0.1:8/v1")
-    assert "its report is of another endpoint than the workspace names" in closed(inputs, 0.0)
+    assert "its report is about another endpoint than the workspace names" in closed(inputs, 0.0)
     recorded(inputs, endpoint="http://127.0.0.1:9/v1")
     assert closed(inputs) == ""
 

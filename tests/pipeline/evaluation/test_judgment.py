@@ -59,7 +59,7 @@ def test_what_writes_must_be_called_once_and_only_where_it_was_asked_for():
     asked = case([ORDER])
     assert judged(asked, call("order", GIVEN)).verdict == "passed"
     twice = judged(asked, call("order", GIVEN), call("order", GIVEN, 2))
-    assert (twice.verdict, twice.faults) == ("unwanted-call", ("order, which writes, was called besides",))
+    assert (twice.verdict, twice.faults) == ("unwanted-call", ("order, which writes, was also called",))
     failed = call("order", {"copies": 99}, failed=True)
     assert judged(asked, failed, call("order", GIVEN, 2)).verdict == "passed", "a refused call wrote nothing"
     reading = case([{"tool": "find", "arguments": {"q": "tea"}}])

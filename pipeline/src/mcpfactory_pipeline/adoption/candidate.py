@@ -34,8 +34,8 @@ class ServerKind:
     """One kind of adopted server.
 
     `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
-    that its lock pins by hash; `program` returns the command line there. Both are None for a server that is not started
-    here. `newest` returns the newest version of a package. `upstream` names its publisher, if that is not us.
+    that its lock pins by hash; `program` returns the command line in that folder. Both are None for a server that is
+    not started here. `newest` returns the newest version of a package. `upstream` names a foreign publisher.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -69,11 +69,11 @@ _LARGEST: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Description of an adopted server's candidate. It is one of the candidate's files, and lists the others by hash.
+    """Record of an adopted server's candidate: one of the candidate's files, which lists the other files by hash.
 
-    `name` is that of the package, or of the server; `start` its command line, empty for one at a `url`; `environment`
-    the variables that it reads; for a command, `path` is the original folder of its files, where they are restored
-    before it starts.
+    `name` is the name of the package or server. `start` is the command line, empty for a server at a `url`.
+    `environment` lists the variables that the server reads. For a command, `path` is the original folder of its
+    files; they are restored there before the start.
     """
 
     server: str
@@ -99,7 +99,7 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
     """Return the record among the files of a candidate.
 
     Raises:
-        StateError: it is not there, or cannot be read.
+        StateError: the record is missing or unreadable.
     """
     name = next((name for name in sorted(files) if name.endswith(RECORD)), None)
     hint = "mcpfactory pipeline run NAME --force builds and checks it again"
@@ -117,11 +117,11 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
 
 
 def build_adopted(sources: AdoptionSources, environment: tuple[str, ...]) -> BuiltCandidate:
-    """Gather the files that an adopted server runs from into `work/dist`; `environment` lists its variables.
+    """Gather the files of an adopted server in `work/dist`; `environment` lists its variables.
 
     Raises:
-        ProgramRefusedError: it does not build, or differs from the adopted version.
-        ConfigError: files that it is built from are missing.
+        ProgramRefusedError: the server does not build, or differs from the adopted version.
+        ConfigError: source files are missing.
         StageError: an index did not answer.
     """
     adopted = sources.adopted
@@ -156,8 +156,8 @@ _PATIENCE: Final = 600  # seconds to wait for another process that prepares the 
 class PreparedServer:
     """Candidate that can be started: its record, its folder, and the command line.
 
-    `readable` lists the paths outside the system that its process must read. `holds` is the folder's original
-    content.
+    `readable` lists the paths outside the system that the process must read. `holds` maps the installed files to
+    their hashes; it is empty if they were not verified.
     """
 
     record: Record
@@ -174,12 +174,12 @@ class PreparedServer:
 def prepare_server(
     files: Path, hashes: Mapping[str, str], place: Path, *, log: bool = True, verify: bool = True
 ) -> PreparedServer:
-    """Return a candidate that can be started from `place`; it is installed there if it is missing or was changed.
+    """Return a candidate that can be started from `place`; install it there if it is missing or modified.
 
     Args:
         files: the folder of the candidate's files.
         hashes: their verified hashes.
-        place: the folder for it.
+        place: the folder to install into.
         log: True to print the output of programs.
         verify: True to check every file that already exists.
 
@@ -213,7 +213,7 @@ def _located(command: tuple[str, ...]) -> tuple[str, ...]:
     found = shutil.which(command[0], path=foreign_path())
     if found is None:
         raise ProgramRefusedError(
-            f"the program {Path(command[0]).name} that starts it is neither among its files nor on this machine"
+            f"the start program {Path(command[0]).name} is neither among the server's files nor on this machine"
         )
     return (str(Path(found).absolute()), *command[1:])
 

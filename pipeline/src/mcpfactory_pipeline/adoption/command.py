@@ -67,7 +67,7 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
 
 
 def program_in(folder: str, place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line for the files unpacked in `place/folder`: arguments that name files become their paths."""
+    """Return the command line in which names of files in `place/folder` are replaced by their paths."""
     inside = place / folder
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
@@ -75,7 +75,7 @@ def program_in(folder: str, place: Path, start: Sequence[str]) -> tuple[str, ...
 NO_IMAGE: Final = "adopt the program in the image, or its package"
 _NPM: Final = "mcpfactory adopt npm:NAME@VERSION"
 _PYPI: Final = "mcpfactory adopt pypi:NAME==VERSION"
-_PROGRAM: Final = "adopt the program that it makes: mcpfactory adopt --command './PROGRAM …'"
+_PROGRAM: Final = "adopt the downloaded program: mcpfactory adopt --command './PROGRAM …'"
 # Programs that download the program they start, some only with a subcommand, and the replacement to adopt.
 _FETCHERS: Final = {
     **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec", "npm x", "pnpm dlx", "pnpm exec", "yarn dlx", "bun x"), _NPM),
@@ -109,27 +109,27 @@ def check_secrets(what: str, commands: Sequence[Sequence[str]]) -> None:
     """Refuse secrets in the address of a server and in command lines.
 
     Raises:
-        RefusedError: one of them holds a secret.
+        RefusedError: the address or a command line contains a secret.
     """
     parts = urlsplit(what) if "://" in what else urlsplit("")
     pairs = [*parse_qsl(parts.query), *(parse_qsl(parts.fragment) or [("fragment", parts.fragment)])]
     _refuse(
         "URL",
         [name for name, value in pairs if _holds_secret(name, value)],
-        "adopt the address without it; a client sends it as a header, where the server takes one",
+        "adopt the address without the secret; clients can send it as a header, if the server accepts one",
     )
     _refuse(
         "command",
         [name for words in commands for name in _secrets_in(words)],
-        "let the server read it from a variable, and add that to `environment` in its mcpfactory.toml",
+        "let the server read the secret from a variable; add the variable to `environment` in its mcpfactory.toml",
     )
 
 
 def check_program(words: Sequence[str]) -> None:
-    """Refuse a command whose program fetches or starts another one, as its bytes are not those of the server.
+    """Refuse a program that only fetches or starts another one, because its bytes are not those of the server.
 
     Raises:
-        RefusedError: it does.
+        RefusedError: the program fetches or starts another one.
     """
     starter = _starter(words)
     inner = [part for word in words[1:] for part in _split(word)] if starter else list(words)

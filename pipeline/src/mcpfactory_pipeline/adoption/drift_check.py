@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 def check_drift(server: WorkspaceServer) -> list[Drift]:
     """Return the differences between the adopted version and the current one: `version`, `replaced` or `offers`.
 
-    A source that does not answer is reported also, because the result is then unknown.
+    A source that does not answer is also reported, because the result is then unknown.
     """
     adopted = server.adopted
     look = _LOOKS.get(adopted.kind) if adopted else None
@@ -33,7 +33,7 @@ def check_drift(server: WorkspaceServer) -> list[Drift]:
         try:
             return list(look(server, adopted, Path(work)))
         except (PipelineError, ProgramRefusedError, OSError) as error:
-            message, means = f"the current version is unknown: {error}", "drift from the adopted one cannot be checked"
+            message, means = f"the current version is unknown: {error}", "drift from the adopted version is unknown"
             return [Drift("version", message, means, f"mcpfactory inbox --refresh {server.name}", unanswered=True)]
 
 
@@ -41,7 +41,7 @@ def record_known_drift(server: WorkspaceServer, seen: Sequence[Drift]) -> None:
     """Record the differences that stop a server (`known_drift`); keep the old record if a source did not answer.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the record cannot be written.
     """
     if server.adopted is not None and not any(one.unanswered for one in seen):
         write_known_drift(server.folder, server.adopted, [one for one in seen if one.kind in STOPPING])
@@ -52,18 +52,18 @@ def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[
     changed, offer = asyncio.run(_offered_otherwise(url, (server.folder / LOCKS["url"]).read_bytes()))
     if changed:
         message = f"{url} offers something else than was adopted: {changed}"
-        means = "callers get tools that nobody looked at: a description can tell a model what to do"
+        means = "callers get tools that nobody reviewed: a description can tell a model what to do"
         yield Drift("offers", message, means, f"mcpfactory adopt {url} --name {server.name}", offer=offer)
 
 
 async def find_differences(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
-    """Return the differences from the adopted version (None: unchecked kind) and the hash of the current offer.
+    """Return the differences from the adopted version (None: kind without drift) and the hash of the current offer.
 
-    A server at a URL is asked, and compared with the recorded offers in the file `offers`; for a package the result
-    of the last query of its index or registry is used.
+    A server at a URL is queried and compared with the recorded offers in the file `offers`. For a package, the
+    result of the last query of its index or registry is used.
 
     Raises:
-        ServerError: it does not answer.
+        ServerError: the server does not answer.
         ProgramRefusedError: the recorded offers cannot be read.
     """
     if adopted.kind not in _LOOKS:

@@ -1,6 +1,6 @@
-"""Packages of an npm registry: the tarball of a version by its integrity, and a lock of all that it depends on.
+"""Packages of an npm registry: verified tarballs, and lock files of their dependency trees.
 
-No script of a package is run: every call of npm has `--ignore-scripts`.
+Package scripts never run: every call of npm has `--ignore-scripts`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, 
 _QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # disables npm's update check, which needs the network
 _LOCKED: Final = ("--package-lock-only", "--omit-lockfile-registry-resolved", "--omit=dev")
-_PATIENCE: Final = 300  # seconds until npm must finish
+_PATIENCE: Final = 300  # seconds; timeout of one npm command
 _MACHINERY_BROKE: Final = re.compile(
     r"\b(E?NOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENOSPC|ENETUNREACH|ERR_SOCKET_TIMEOUT|FETCH_ERROR|E50\d|E429)\b|network"
 )
@@ -31,10 +31,10 @@ _TARBALL: Final = "package.tgz"  # file name of the tarball in a candidate; the 
 
 
 def find_npm() -> str:
-    """Return the program.
+    """Return the path of npm.
 
     Raises:
-        StageError: it is not on this machine.
+        StageError: npm is not installed.
     """
     found = shutil.which("npm")
     if found is None:
@@ -45,7 +45,7 @@ def find_npm() -> str:
 
 
 def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
-    """Run npm without package scripts and return its stdout; all output goes to the log, if there is one.
+    """Run npm without package scripts and return its stdout; with `log`, all output goes to the log.
 
     Raises:
         ProgramRefusedError: npm rejected its input.
@@ -113,9 +113,9 @@ def package_text(package: str) -> str:
 
 
 def tree_lock(package: str, tarball: bytes, work: Path) -> str:
-    """Return a lock of the tree of a tarball, for every platform: versions and integrities, and no address.
+    """Return a lock of a tarball's dependency tree for all platforms: versions and integrities, without addresses.
 
-    Raises as `run_npm` does, and ConfigError where something that it depends on can be pinned by no integrity: a repository, an address.
+    Raises as `run_npm` does, and ConfigError for a dependency without integrity (a repository or an address).
     """
     tree = work / "tree"
     tree.mkdir()
@@ -147,16 +147,16 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     if rows.get(f"node_modules/{adopted.package}", {}).get("integrity") != adopted.hash:
         raise ProgramRefusedError(
             f"{LOCKS['node']} is not for {adopted.package} {adopted.version}: mcpfactory adopt "
-            f"npm:{adopted.package}@{adopted.version} writes both again"
+            f"npm:{adopted.package}@{adopted.version} renews the lock"
         )
     files = {_TARBALL: data, "package.json": package_text(adopted.package).encode(), LOCKS["node"]: lock}
     return CollectedFiles(adopted.package, adopted.version, files, {"pinned": adopted.hash})
 
 
 def make_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Install the tree of a candidate in `place`, each package by the integrity in its lock.
+    """Install a candidate's dependency tree in `place`; npm verifies each package by the integrity in the lock.
 
-    Raises as `run_npm` does, and ConfigError where the lock does not pin each.
+    Raises as `run_npm` does, and ConfigError if the lock does not pin every package.
     """
     about = json.loads((files / "package.json").read_bytes())
     check_node_lock((files / LOCKS["node"]).read_bytes(), own=next(iter(about["dependencies"])))
@@ -166,7 +166,7 @@ def make_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> N
 
 
 def tree_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in an installation; its first word is a program of the package or machine (`node`)."""
+    """Return the command line in an installation; its program belongs to the package, or to the machine (`node`)."""
     program = place / "node_modules" / ".bin" / start[0]
     if program.exists():
         return ("node", str(program.resolve()), *start[1:]) if _is_script(program) else (str(program), *start[1:])

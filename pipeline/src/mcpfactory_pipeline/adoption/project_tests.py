@@ -83,8 +83,8 @@ def read_junit(data: bytes) -> TestCount | None:
 def read_tap(text: str) -> TestCount | None:
     """Return the counts of a TAP report; None if the text is not one.
 
-    Lines of subtests are indented and belong to the line of their test. Planned tests that are missing count as
-    failed.
+    Indented lines (subtests) are ignored, because the line of their test counts. Planned tests that are missing
+    count as failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
     if plan is None:
@@ -102,7 +102,7 @@ def read_tap(text: str) -> TestCount | None:
     return TestCount("TAP", passed, len(names) - (missing > 0) + max(0, missing), skipped, tuple(names))
 
 
-# pytest's configuration files, each with the text that it must contain to count ("" if any content counts).
+# pytest configuration file → text that must be in it, otherwise pytest ignores the file ("": no such text).
 _PYTEST_CONFIGS: Final = {
     "pytest.toml": "", ".pytest.toml": "", "pytest.ini": "", ".pytest.ini": "", "pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]",
     "setup.cfg": "[tool:pytest]",
@@ -152,7 +152,7 @@ def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
         "install",
         "--quiet",
         *ONLY_WHEELS,
-        "--no-sources",  # sources that are editable or in a workspace would be built despite --only-binary
+        "--no-sources",  # otherwise uv builds editable and workspace sources despite --only-binary
         *test_requirements(workdir),
         cwd=workdir,
         python=python,
@@ -176,7 +176,7 @@ def test_requirements(folder: Path) -> list[str]:
     """Return the requirements that uv installs for the tests of a project: a dependency group, and pytest.
 
     Raises:
-        ProgramRefusedError: its extra has an invalid requirement, or one without a wheel.
+        ProgramRefusedError: the extra for tests has an invalid requirement, or one without a wheel.
     """
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
@@ -206,18 +206,20 @@ _PREPARE: Final = {"python": _python_tools, "node": _node_tools}
 
 
 def judge_test_run(code: int, said: str, report: bytes | None, *, wanted: str) -> ProjectTestResult:
-    """Return the verdict; exit code and report must both pass. A `wanted` report that is missing fails. Pure."""
+    """Return the verdict: exit code and report must both pass, and a missing `wanted` report fails. Pure."""
     if wanted and report is None:
         return ProjectTestResult(
-            False, f"the tests ended with exit {code} and wrote no {wanted}: nothing is known of them"
+            False, f"the tests ended with exit {code} and wrote no {wanted}: the results are unknown"
         )
     count = read_junit(report) or read_tap(report.decode(errors="replace")) if report is not None else read_tap(said)
     if wanted and count is None:
         return ProjectTestResult(
-            False, f"{wanted} is neither a report of JUnit nor of TAP: nothing is known of the tests"
+            False, f"{wanted} is neither a JUnit nor a TAP report: the results are unknown"
         )
     if count is None:
-        return ProjectTestResult(code == 0, f"the tests ended with exit {code}; no report says how many there were")
+        return ProjectTestResult(
+            code == 0, f"the tests ended with exit {code}; their number is unknown without a report"
+        )
     return _with_count(code, count)
 
 

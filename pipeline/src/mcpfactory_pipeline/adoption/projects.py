@@ -63,11 +63,11 @@ def collect_python(sources: AdoptionSources) -> CollectedFiles:
 
 
 def collect_node(sources: AdoptionSources) -> CollectedFiles:
-    """Build and pack a project of Node.js in a copy of its sources.
+    """Build and pack a Node.js project in a copy of its sources.
 
-    What it is built with is installed by its lock, without scripts; its own build runs in a sandbox.
+    Its dependencies are installed from its lock, without scripts; the project's own build runs in a sandbox.
 
-    Raises as `run_npm` does, and ConfigError where its lock does not pin each package.
+    Raises as `run_npm` does, and ConfigError if the lock does not pin every package.
     """
     folder, files = project_files(sources)
     sandbox = make_sandbox(sources.settings, sources.work, name="builder")
@@ -103,10 +103,10 @@ def collect_node(sources: AdoptionSources) -> CollectedFiles:
 
 
 def check_project_lock(folder: Path, *, called: str = "") -> None:
-    """Look whether the lock of a project, where it has one, pins each package by its integrity.
+    """Check that a project's lock, if it exists, pins every package by its integrity.
 
     Raises:
-        ConfigError: it does not, or there is another file that npm would take before it.
+        ConfigError: a package is not pinned, or npm would prefer another lock file.
     """
     if (folder / SHRINKWRAP).exists():
         raise ConfigError(
@@ -133,7 +133,7 @@ def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -
     """Unpack a tarball that was packed here, and install the packages of its lock next to it.
 
     Raises:
-        ProgramRefusedError: it is not an npm tarball, or a locked package is not available.
+        ProgramRefusedError: the file is not an npm tarball, or a locked package is not available.
         ConfigError: the lock does not pin each package.
         StageError: the registry does not answer.
     """
@@ -156,11 +156,11 @@ _NO_TESTS: Final = "no test specified"  # the text of the test script that `npm 
 
 
 def recognize_project(workspace: Workspace, place: Path, request: AdoptionRequest, work: Path) -> RecognizedServer:
-    """Return the adoption of the project in a folder: in its place, or as a copy below `servers/`.
+    """Recognize the project in a folder, to adopt it in place or as a copy below `servers/`.
 
     Raises:
-        ConfigError: it is not a project, or its start command is unknown.
-        RefusedError: it is outside the workspace, and copying was not requested.
+        ConfigError: the folder is not a project, or its start command is unknown.
+        RefusedError: the folder is outside the workspace, and copying was not requested.
     """
     read = next((function for name, function in _PROJECTS.items() if (place / name).is_file()), None)
     if read is None:
@@ -225,7 +225,7 @@ def _is_test(file: str) -> bool:
 
 
 def _module(files: Iterable[str]) -> str:
-    """Return the package that `python -m` can run; "" if there is none, or several."""
+    """Return the only package that `python -m` can run; "" for none or several."""
     mains = [file.removeprefix("src/").removesuffix("/__main__.py") for file in files if file.endswith("/__main__.py")]
     found = [main.replace("/", ".") for main in mains if all(part.isidentifier() for part in main.split("/"))]
     return found[0] if len(found) == 1 else ""

@@ -26,9 +26,9 @@ _ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS,
 class RecognizedServer:
     """Recognized server: kind, suggested name, fields of `[adopted]`, and files next to `mcpfactory.toml`.
 
-    `environment` are variables that its code names, `found` the findings in sentences, `copied` files to copy (path
-    below the server's folder → source), `notes` remarks for the reviewer. `decided` are fields that the person gave:
-    only they replace values in the file of a server that was adopted before.
+    `environment` lists the variables that the code reads, `found` the findings as sentences, `notes` the remarks for
+    the reviewer. `copied` maps paths below the server's folder to the files to copy. `decided` are the fields that
+    the person gave: only these replace values in the file of an already adopted server.
     """
 
     kind: str
@@ -102,8 +102,8 @@ def propose(workspace: Workspace, found: RecognizedServer, name: str = "") -> Ad
     A server that was adopted before keeps all other content of its file.
 
     Raises:
-        RefusedError: the name is taken by a server that was not adopted, or by one of another kind.
-        ConfigError: the name cannot be used, or the file of that server cannot be changed by a program.
+        RefusedError: the name belongs to a server that was not adopted, or to a server of another kind.
+        ConfigError: the name is invalid, or the server's file cannot be edited automatically.
     """
     server = name or found.name
     if not is_name(server) or not re.fullmatch(r"[a-z][a-z0-9-]*", server):
@@ -160,7 +160,7 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
 
 
 def _config_text(server: str, found: RecognizedServer) -> str:
-    variables = "# variables that its code names; take away what it need not have\n"
+    variables = "# variables that the code reads; remove those that it does not need\n"
     environment = f"{variables}environment = {_toml(found.environment)}\n" if found.environment else ""
     about = (
         f"# {KINDS[found.kind].says}, adopted unchanged: `mcpfactory adopt` changes this file, and none of the "

@@ -1,6 +1,6 @@
-"""Packages of a Python index: which version there is, its wheel by its hash, and a lock of all that it depends on.
+"""Packages of a Python index: available versions, verified wheels, and lock files of all dependencies.
 
-Nothing of a package is run: only wheels are taken, for a source distribution is built by its own code.
+No code of a package runs: only wheels are accepted, because building a source distribution would run its code.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _NO_WHEEL: Final = re.compile(
     r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) "
     r"(?:has|have) no usable wheels"
 )
-# Text that uv accepts in addition to a requirement: further lines, and variables that it expands.
+# Text that would make uv read more than one requirement: further lines, and variables, which uv expands.
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
 class OtherFilesError(ProgramRefusedError):
-    """An index offers other files than the wanted one; `hashes` are those of its files."""
+    """Error for an index without the wanted file; `hashes` are the hashes of the files that the index has."""
 
     def __init__(self, message: str, hashes: Sequence[str]) -> None:
         super().__init__(message)
@@ -54,12 +54,12 @@ class WheelAtIndex(NamedTuple):
 
 
 def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtIndex:
-    """Return the wheel that an index has for a requirement: the one for every platform, else the best for this machine.
+    """Return an index's wheel for a requirement: the platform-independent wheel, else the best for this machine.
 
-    With `wanted` the one of that hash.
+    With `wanted`, return the wheel with that hash.
 
     Raises:
-        ProgramRefusedError: there is no such version, or no wheel of it; `OtherFilesError`: none of the hash that is wanted.
+        ProgramRefusedError: the version or a wheel is missing; `OtherFilesError` if no file has the wanted hash.
         StageError: the index does not answer.
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
@@ -156,13 +156,13 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
 
 
 def check_requirement(text: str) -> None:
-    """Refuse a text that uv would treat as more than a requirement, or that it must build.
+    """Refuse text that is more than a requirement to uv, or that uv would have to build.
 
     For example, uv builds the folder that `-e FOLDER` names, regardless of its other options.
 
     Raises:
-        ConfigError: it is not a requirement of one package.
-        RefusedError: it names an address without a wheel.
+        ConfigError: the text is not a requirement of one package.
+        RefusedError: the text names an address without a wheel.
     """
     try:
         found = None if _MORE_THAN_A_REQUIREMENT.search(text) else Requirement(text)
@@ -198,7 +198,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
         rf"^{re.escape(canonicalize_name(adopted.package))}=={re.escape(adopted.version)}\b", lock.decode(), re.M
     ):
         raise ProgramRefusedError(
-            f"{LOCKS['python']} does not contain {requirement}: mcpfactory adopt pypi:{requirement} writes both again"
+            f"{LOCKS['python']} does not contain {requirement}: mcpfactory adopt pypi:{requirement} renews the lock"
         )
     row = find_wheel(requirement, sources.work, wanted=adopted.hash)
     return CollectedFiles(
@@ -207,7 +207,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
 
 
 def make_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Make the environment of a candidate in `place/venv`: locked packages by hash, and its own wheel if not locked.
+    """Create a candidate's environment in `place/venv`: locked packages by hash, and its wheel if the lock lacks it.
 
     Raises:
         ConfigError: the lock has entries other than packages with hashes.

@@ -1,4 +1,4 @@
-"""Recognition of a server to adopt (project, command, package or URL) and its start command. Runs none of it."""
+"""Recognize a server to adopt (project, command, package or URL) and its start command, without running it."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _from_pypi(workspace: Workspace, text: str, request: AdoptionRequest, work: 
 
 
 def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
-    """Yield a note for each framework that the lock has in a newer major version than the package was written for."""
+    """Yield a note for each framework whose locked major version is newer than the one the package was written for."""
     for need in needs:
         locked = re.search(rf"^{re.escape(canonicalize_name(need.name))}==([\w.!+-]+)", lock, re.M)
         known = [Version(one.version) for one in need.specifier if one.operator in {">=", ">"}]
@@ -163,8 +163,8 @@ def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
         ):
             bound = f"{need.name}<{max(known).major + 1}"
             yield (
-                f"it asks for {need.name}{need.specifier} and gets {locked[1]}: if it does not start with that, "
-                f"--constraint '{bound}'"
+                f"it requires {need.name}{need.specifier} and gets {locked[1]}: if it does not start with this "
+                f"version, use --constraint '{bound}'"
             )
 
 
@@ -255,8 +255,8 @@ def _tar_files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[str, ...]:
     """Return the command line.
 
-    If the first given word is a program of the package, it is the given one; otherwise the program with the given
-    words as arguments.
+    If the first given word is a program of the package, the given words are the command line. Otherwise they are
+    the arguments of the package's program.
     """
     if given and given[0] in programs:
         return tuple(given)
@@ -293,7 +293,7 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
     found = (
         f"{printable_line(who)} at {request.what}: "
         f"{pluralize(len(offers['tools']), 'tool')}, {pluralize(len(offers['resources']), 'resource')}, {pluralize(len(offers['prompts']), 'prompt')}",
-        f"what it offers is written down in {LOCKS['url']}; it is watched, and not built",
+        f"its offers are recorded in {LOCKS['url']}; it is checked for drift, and not built",
     )
     before = adopted_before(workspace, "url", "url", request.what)
     name = before.name if before else server_name(str(server.get("name") or parts.hostname))
@@ -330,7 +330,7 @@ def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer
     here, copied = request.here.resolve(), dict[str, Path]()
     plain = "/" not in words[0] and not (here / words[0]).is_file()
     if plain and shutil.which(words[0], path=foreign_path()) is None:
-        raise NotFoundError(f"no program {words[0]}", hint="give its path, or install it")
+        raise NotFoundError(f"program {words[0]} not found", hint="give its path, or install it")
     if plain and not _INTERPRETERS.fullmatch(words[0]):
         words[0] = str(Path(shutil.which(words[0], path=foreign_path()) or words[0]).resolve())
     own = words[1:] if _INTERPRETERS.fullmatch(Path(words[0]).name) else words
@@ -361,7 +361,7 @@ def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer
         f"{pluralize(len(places), 'file')} of {size} bytes: {', '.join(named.values())}",
         f"starts by {shlex.join(start)}",
     ]
-    notes = () if start[0] in named.values() else (f"{start[0]} is of the machine, and no part of a candidate",)
+    notes = () if start[0] in named.values() else (f"{start[0]} belongs to the machine, not to the candidate",)
     names = environment_names(
         (word, place.read_bytes()) for word, place in places.items() if place.stat().st_size <= _LARGEST
     )

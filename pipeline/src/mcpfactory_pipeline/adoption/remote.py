@@ -16,11 +16,11 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
-_PATIENCE: Final = 30.0  # seconds for each request
+_PATIENCE: Final = 30.0  # seconds; timeout of one request
 # A server may offer other tools to a client named after the factory. Claude Desktop and claude.ai send this name.
 _CLIENT: Final = {"name": "claude-ai", "version": "0.1.0"}
-_ENOUGH: Final = 60.0  # seconds for all requests together
-_SHOWN: Final = 5  # differences that a message lists
+_ENOUGH: Final = 60.0  # seconds; time limit of all requests together
+_SHOWN: Final = 5  # maximum differences in a message
 
 Offers = Mapping[str, Any]
 
@@ -28,10 +28,10 @@ Offers = Mapping[str, Any]
 async def ask_offers(url: str) -> dict[str, Any]:
     """Return the current offers of the server at a URL: its identity, its instructions, and its lists.
 
-    It is always asked under the name of a common client, because its offers may depend on that.
+    The request uses the name of a common client, because a server's offers may depend on the client's name.
 
     Raises:
-        ServerError: it does not answer, or does not speak MCP.
+        ServerError: the server does not answer, or does not speak MCP.
     """
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy, and only servers at a URL need it
     from mcpfactory_runtime.client import ConnectionLostError, HttpError, ProtocolError, connect_http  # noqa: PLC0415 - heavy
@@ -98,7 +98,7 @@ def changed_offers(before: Offers, after: Offers) -> list[str]:
         return []
     found = []
     if (before.get("instructions") or "") != (after.get("instructions") or ""):
-        found.append("its instructions are others")
+        found.append("its instructions changed")
     for kind, key in _KEYS.items():
         old, new = _rows(before.get(kind, ()), key), _rows(after.get(kind, ()), key)
         word = kind[:-1]
@@ -107,7 +107,7 @@ def changed_offers(before: Offers, after: Offers) -> list[str]:
         for name in sorted(old.keys() & new.keys()):
             if _line(old[name]) != _line(new[name]):
                 found.append(printable_line(f"{word} {name} {_changed_parts(old[name], new[name])}"))
-    return found or ["what it lists has another form"]
+    return found or ["the format of its lists changed"]
 
 
 def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:

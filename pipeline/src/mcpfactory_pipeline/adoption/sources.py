@@ -19,7 +19,7 @@ from mcpfactory_codegen.servers.config import Adopted
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.adopted import OFFERS
 
-# Tool → the lock file next to `mcpfactory.toml` that it reads.
+# Ecosystem → lock file next to `mcpfactory.toml`.
 LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url": OFFERS}
 
 
@@ -42,7 +42,7 @@ class AdoptionSources:
         """Return the folder of the server's own files.
 
         Raises:
-            ConfigError: it is not there.
+            ConfigError: the folder does not exist.
         """
         found = self.adopted.folder(self.root)
         if found is None or not found.is_dir():
@@ -92,12 +92,12 @@ class AdoptionRequest:
 
 SHRINKWRAP: Final = "npm-shrinkwrap.json"  # npm prefers this file to `package-lock.json`
 _HINT: Final = (
-    "do not write into it by hand: mcpfactory adopt overwrites it; for a project npm install --package-lock-only "
-    "there does, once the old one is removed"
+    "do not edit it: mcpfactory adopt writes it; for a project, remove it, then run npm install --package-lock-only "
+    "in its folder"
 )
 # Accepted versions of the `package-lock.json` format. Version 1 lacks paths, and integrity hashes of some packages.
 _VERSIONS: Final = (2, 3)
-_SHOWN: Final = 120  # characters of an entry that a message shows
+_SHOWN: Final = 120  # maximum characters of a lock entry in a message
 _PACKAGE: Final = re.compile(r"(?:(?:^|/)node_modules/(?:@[^/@\s]+/)?[^/@.\s][^/@\s]*)+")
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
 # One or several hashes in npm's format. npm compares only the strongest.
@@ -114,9 +114,9 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
 
     Args:
         lock: its content.
-        own: the package from the tarball next to it, the only one that may refer to a file.
-        addresses: True if packages may have an address (`resolved`, over HTTP): in the lock of a project, written by
-            npm.
+        own: the package whose tarball is next to the lock; only its entry may refer to a file.
+        addresses: True if entries may have an HTTP address (`resolved`), as in the locks of projects, which npm
+            writes.
         where: the name of the lock.
 
     Raises:
@@ -146,17 +146,17 @@ def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool
     if not _PACKAGE.fullmatch(path):
         return "is a folder and no package below node_modules, so its content is not pinned"
     if row.get("hasShrinkwrap"):
-        return "brings its own lock file, which npm would use without a check"
+        return "brings its own lock file, which npm would use unchecked"
     if not _VERSION.fullmatch(str(row.get("version", ""))):
         return f"has the version {str(row.get('version', ''))[:_SHOWN]!r}, which is not a version of a package"
     resolved = row.get("resolved")
     if resolved is not None and not _resolved_well(path, resolved, own=own, addresses=addresses):
-        return f"leads to another place ({str(resolved)[:_SHOWN]!r})"
+        return f"points to another place ({str(resolved)[:_SHOWN]!r})"
     if bundled and "integrity" not in row:
-        return "" if resolved is None else "is part of another package, and says where it is"
+        return "" if resolved is None else "is bundled in another package, but has an address"
     hashes = str(row.get("integrity", "")).split()
     if not hashes or not all(_INTEGRITY.fullmatch(one) for one in hashes):
-        return "has no integrity that can be compared, so that any bytes would be taken"
+        return "has no valid integrity, so npm would accept any bytes"
     return "" if any(not one.startswith("sha1-") for one in hashes) else "is pinned by SHA-1 alone, which can be forged"
 
 
@@ -174,9 +174,9 @@ def _parts(url: str) -> SplitResult:
 
 
 def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
-    """Return the entries whose files are in the tarball of the package above them, as npm counts: npm fetches none of them.
+    """Return the bundled entries, which npm does not fetch: the tarball of the package above contains their files.
 
-    It names them in `bundleDependencies`, or one that it names depends on them and finds them there.
+    That package names them in `bundleDependencies`, or a named package depends on them.
     """
     below: dict[str, list[str]] = {}
     for path in rows:
@@ -212,15 +212,15 @@ def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCKS["python"]) -> None:
-    """Look whether a `requirements.lock` is versions by hashes alone: uv obeys options in it, of where to look and whether to compare.
+    """Check that a `requirements.lock` has only versions with hashes: uv obeys options in it, such as other indexes.
 
     Args:
         lock: its content.
-        addresses: whether a line may be a wheel at an address (`NAME @ …/x.whl`) with its hash, as a project may depend on one.
-        where: what the lock is called.
+        addresses: True if a line may be a wheel at an address (`NAME @ …/x.whl`) with its hash, as in projects.
+        where: the name of the lock.
 
     Raises:
-        ConfigError: a line is something else; the line is named.
+        ConfigError: a line has another form; the message names the line.
     """
     try:
         text = lock.decode("utf-8")
@@ -232,7 +232,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each logical line, joined with its continuations, and its first number. Comments do not continue."""
+    """Yield the first number and the joined text of each logical line. Comments have no continuation."""
     begun, start = "", 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if line.lstrip().startswith("#") and not begun:
@@ -251,7 +251,7 @@ def _python_fault(line: str, *, addresses: bool) -> str:
     if _ODD.search(line):
         return "has a control character or a variable"
     if line.startswith("-"):
-        return "is an option, and no package"
+        return "is an option, not a package"
     head, *hashes = re.split(r"\s+--hash=", line)
     try:
         asked = Requirement(head)
@@ -260,9 +260,9 @@ def _python_fault(line: str, *, addresses: bool) -> str:
     if asked.url is not None:
         parts = _parts(asked.url)
         if not addresses or parts.scheme not in _WHEEL_SCHEMES or not parts.path.endswith(".whl"):
-            return "leads to another place"
+            return "points to another place"
     elif [one.operator for one in asked.specifier] != ["=="] or "*" in str(asked.specifier):
         return "does not pin one version of a package"
     if not hashes or not all(_HASH.fullmatch(one) for one in hashes):
-        return "has no hash that can be compared, so that any bytes would be taken"
+        return "has no valid hash, so uv would accept any bytes"
     return ""

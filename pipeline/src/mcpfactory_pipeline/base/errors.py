@@ -55,7 +55,7 @@ class PromotionError(PipelineError):
 
 
 class PublishError(PipelineError):
-    """Publication refused by us or by a target; the message gives the reason."""
+    """Publication refused by mcpfactory or by a target; the message gives the reason."""
 
     exit_code = Exit.NEGATIVE
 

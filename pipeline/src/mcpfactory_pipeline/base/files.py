@@ -28,7 +28,7 @@ def read_regular(file: Path, most: int) -> bytes:
     """Return the content of a regular file. Pipes, devices and files that are too large are refused without reading.
 
     Raises:
-        OSError: also if it is not a regular file, or has more than `most` bytes.
+        OSError: also for a file that is not regular, or has more than `most` bytes.
     """
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as stream:
@@ -59,7 +59,7 @@ def open_below(file: Path, root: Path) -> BinaryIO:
     """Open a file written below `root`, without following links below `root` and without blocking.
 
     Raises:
-        OSError: also if it is not a regular file, or is a link.
+        OSError: also for a link, or a file that is not regular.
     """
     for part in (file, *file.parents):
         if part == root:
@@ -91,7 +91,7 @@ def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
 
 
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Write a file so that a reader, and a machine that stops, sees the old content or the new, never a part.
+    """Write a file atomically and durably: readers see the old or the new content, even after a crash.
 
     Missing folders are created. With `mode` the file has these permissions from its first byte on. The caller holds a
     lock for the file.
@@ -105,7 +105,7 @@ def has_content(file: Path, data: bytes) -> bool:
 
 
 def update_file(file: Path, data: bytes) -> bool:
-    """Replace a file that has another content, and return True if it had."""
+    """Write the content of a file if it differs, and return True if it was written."""
     if has_content(file, data):
         return False
     replace_file(file, data)
@@ -167,4 +167,4 @@ def parse_error_reason(error: Exception) -> str:
         return (error.strerror or str(error)).lower()
     if isinstance(error, ValueError) and not str(error).startswith(_PYTHONS):
         return str(error)
-    return "a part of it has another form"
+    return "a part of it has an unexpected format"

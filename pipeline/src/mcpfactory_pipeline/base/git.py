@@ -36,7 +36,7 @@ _INSTALL: Final = "install OpenSSH 8.2 or newer"
 
 
 def sign(key: Path, namespace: str, data: bytes) -> str:
-    """Return the signature of some bytes by a private key, or by the agent's key that a public one names.
+    """Sign data with a private key, or, given a public key, with its private key in the SSH agent.
 
     Raises:
         ConfigError: the key cannot be used.
@@ -52,7 +52,7 @@ def sign(key: Path, namespace: str, data: bytes) -> str:
 
 
 def signature_fault(signers: Path, who: str, namespace: str, data: bytes, signature: str) -> str:
-    """Return why a signature of some bytes is not that of `who` by the file of allowed signers; "" when it is.
+    """Return why a signature is not a valid one of `who`, according to the file of allowed signers; "" if it is valid.
 
     Raises:
         ConfigError: ssh-keygen cannot be run.
@@ -66,7 +66,7 @@ def signature_fault(signers: Path, who: str, namespace: str, data: bytes, signat
     if done.returncode == 0:
         return ""
     words = (done.stderr + b"\n" + done.stdout).decode(errors="replace").strip().splitlines()
-    return words[-1] if words else "ssh-keygen says no"
+    return words[-1] if words else "ssh-keygen rejected it"
 
 
 def _keygen(*words: str, data: bytes) -> subprocess.CompletedProcess[bytes]:

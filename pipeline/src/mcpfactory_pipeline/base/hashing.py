@@ -1,6 +1,6 @@
 """Hash content: canonical JSON, files, folders and reproducible archives.
 
-With an indent the standard library writes piece by piece in Python; states are written, and compared as text, for every event.
+`canonical_text` replaces `json.dumps` with an indent, which is slow: states are serialized for every event.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def hash_bytes(data: bytes) -> str:
 
 
 def hash_file(file: str | Path) -> str:
-    """Return the hash of a file's content; `none` when there is no such file."""
+    """Return the hash of a file's content; `none` for a missing file."""
     try:
         with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 - a plan reads 1,000 servers; pathlib takes twice as long
             return hash_bytes(stream.read())
@@ -56,12 +56,12 @@ def hash_files(root: Path, files: Iterable[str]) -> str:
 
 
 def source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
-    """Return the paths of all source files below `root`, sorted, with `/` between parts; `without` names folders to leave out.
+    """Return the sorted POSIX paths of all source files below `root`; `without` names folders to leave out.
 
     Links to files inside `root` count as files.
 
     Raises:
-        StageError: for a link that leads out of `root`: what it points to could change unseen.
+        StageError: a link points outside `root`, so its target could change unnoticed.
     """
     found: list[str] = []
     _walk(str(root), "", _NOT_SOURCE_AT_TOP | set(without), found)
@@ -109,9 +109,9 @@ class ArchiveEntry:
 
 
 def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
-    """Return a zip with these files, sorted by path, all of them of 1980 and mode 0644.
+    """Return a zip with these files, sorted by path, dated 1980-01-01 and with mode 0644.
 
-    Without `compress` they are stored: the bytes then depend on no compression library, and wheels do not shrink anyway.
+    Without `compress`, entries are stored: then the bytes do not depend on the version of a compression library.
     """
     method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     buffer = io.BytesIO()
@@ -150,10 +150,10 @@ def _info(entry: ArchiveEntry) -> tarfile.TarInfo:
 
 
 def canonical_text(value: object) -> str:
-    """Return data as JSON: keys sorted, two spaces, one fact a line, without a line end; objects have texts for keys.
+    """Return data as JSON with sorted keys, an indent of two and no final line end; keys must be strings.
 
     Raises:
-        TypeError: for what JSON cannot say.
+        TypeError: a value cannot be written as JSON.
     """
     return _written(value, "\n")
 

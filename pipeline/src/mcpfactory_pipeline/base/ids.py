@@ -29,7 +29,7 @@ Clock = Callable[[], datetime]
 
 
 def new_id(after: str = "") -> str:
-    """Return 48 bits of milliseconds and 80 random bits as 26 characters; always greater than `after`."""
+    """Return a new ID greater than `after`: 48 bits of milliseconds and 80 random bits as 26 characters."""
     value = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
     if after:
         value = max(value, _read(after) + 1)
@@ -37,7 +37,7 @@ def new_id(after: str = "") -> str:
 
 
 def last_id(at: datetime) -> str:
-    """Return the largest id of a millisecond."""
+    """Return the largest possible ID of a millisecond."""
     return _write((int(at.timestamp() * 1000) + 1 << _RANDOM_BITS) - 1)
 
 
@@ -93,7 +93,7 @@ def acting_as(name: str, confirmed: str | None = None, source: str = "") -> Iter
 
     `source` describes the evidence of the identity, "" if it was not checked.
 
-    It holds for the thread or task that enters it, and for those that they start with a copy of their context.
+    The actor applies to the current thread or task, and to those started from it with a copy of its context.
     """
     token = _ACTING.set((name, confirmed, source))
     try:
@@ -119,7 +119,7 @@ def describe_actor() -> str:
     """Return a sentence with the actor's name and the evidence for it."""
     known = _ACTING.get()
     if known is None:
-        return "you are who MCPFACTORY_ACTOR names"
+        return "MCPFACTORY_ACTOR sets your name"
     name, _, source = known
     return f"you are {name}" + (f" by {source}" if source else "")
 

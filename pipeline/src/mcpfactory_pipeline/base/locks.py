@@ -1,7 +1,7 @@
 """Locks of the workspace. The operating system frees them when a process dies: leftover lock files do not block.
 
-Two kinds: a server's *run* lock is held while its stages run (one run per server; several servers run at once), its
-*state* lock only while history and state are written. A process that needs both takes the run lock first.
+Each server has two locks. The *run* lock is held while its stages run: a server has one run at a time. The *state*
+lock is held only while history and state are written. A process that needs both takes the run lock first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def file_lock(file: Path, *, timeout: float = _TIMEOUT) -> Iterator[None]:
     """Hold a lock for the block.
 
     Raises:
-        StateError: when another process keeps it for longer than `timeout` seconds.
+        StateError: another process holds the lock for longer than `timeout` seconds.
     """
     lock = FileLock(file)
     _acquire(lock, file, timeout)
@@ -61,7 +61,7 @@ def run_lock(
 ) -> Iterator[Callable[[Sequence[str]], None]]:
     """Hold the run lock of a server; return a function that records the running stages, for other processes.
 
-    Call it with the names of all running stages, in their order, whenever one begins or has ended; it raises
+    Call that function with the names of all running stages, in order, whenever a stage starts or ends; it raises
     `StateError` if it cannot write. While another process holds the lock, wait; `waiting` is called once with a
     description of the holder.
 
@@ -105,7 +105,7 @@ def run_lock(
 def read_holder(folder: Path, server: str) -> Holder:
     """Return the notes of a server's last run: `pid`, `run`, `stages`, `stage` (the first one or "") and `alive`.
 
-    Empty if it ended in order. Versions that ran one stage at a time wrote no `stages`.
+    Empty if the run ended normally. Older versions, which ran one stage at a time, wrote no `stages`.
     """
     try:
         note = json.loads(_holder_note(folder, server).read_text(encoding="utf-8"))

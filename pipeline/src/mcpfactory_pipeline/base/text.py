@@ -51,8 +51,8 @@ HIDDEN: Final = re.compile(
 )
 """Characters that a model reads and a person does not see."""
 INVISIBLE: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
-"""The same, and control characters beyond ASCII."""
-_LONGEST_TEXT: Final = 100_000  # maximum number of characters of a text that are searched
+"""`HIDDEN`, DEL, and the control characters beyond ASCII."""
+_LONGEST_TEXT: Final = 100_000  # maximum searched characters of a text
 _ESCAPED: Final = re.compile(f"{_CONTROL.pattern}|{HIDDEN.pattern}")
 _RARE: Final = re.compile("[^\n -~]")
 _PERHAPS: Final = re.compile(
@@ -77,9 +77,9 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def printable(text: str, *, colour: bool = False) -> str:
-    r"""Return the text with control and invisible characters, and signs that a CI takes as orders, written out (`\x1b`).
+    r"""Return the text with control characters, invisible characters and CI commands escaped (`\x1b`).
 
-    With `colour`, codes that only colour stay; without it they are left out.
+    With `colour`, color codes stay; without it they are removed.
     """
     text = text.replace("\r\n", "\n")
     if colour:
@@ -96,7 +96,7 @@ def printable_line(text: str) -> str:
 
 
 def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> str:
-    """Return the text with cursor controls, reordering and invisible characters escaped; line ends and tabs stay.
+    """Return the text with cursor controls, bidirectional and invisible characters escaped; line ends and tabs stay.
 
     `escape` returns the escaped form of one character; by default Python's.
     """
@@ -235,7 +235,7 @@ _BLANK_BRAILLE: Final = "\u2800"  # Unicode classifies it as a symbol, but it is
 
 
 class ReasonError(ConfigError):
-    """Invalid reason of a decision."""
+    """Error for a decision whose reason is invalid."""
 
     exit_code = Exit.USAGE
 
@@ -244,7 +244,7 @@ def checked_reason(text: str) -> str:
     """Return a reason as a single line, ready to be recorded.
 
     Raises:
-        ReasonError: it has more than `MAX_REASON_LENGTH` characters, or only invisible ones.
+        ReasonError: the reason has more than `MAX_REASON_LENGTH` characters, or only invisible ones.
     """
     if len(line := on_one_line(text)) > MAX_REASON_LENGTH:
         raise ReasonError(

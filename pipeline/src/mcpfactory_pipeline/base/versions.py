@@ -1,6 +1,6 @@
 """Versions of the tools in use, and semantic version steps.
 
-Below 1.0 a minor step may break, as a major one may from 1.0 on, and a patch may add.
+Below 1.0, a minor step may break callers, and a patch may add features.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _RELEASE: Final = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?")
 
 
 class Version(NamedTuple):
-    """The first three numbers of a version; the rest does not count."""
+    """The first three numbers of a version; the rest is ignored."""
 
     major: int
     minor: int
@@ -111,7 +111,7 @@ def step_between(before: str, after: str) -> Step:
 
 
 def permits(before: str, after: str, needed: Step) -> bool:
-    """Return True if the step from `before` to `after` is at least as large as `needed`."""
+    """Return True if the step from `before` to `after` is at least `needed`; below 1.0, it counts one size larger."""
     step = STEPS.index(step_between(before, after))
     allowed = min(step + 1, 3) if step and Version.read(before)[0] == 0 else step
     return allowed >= STEPS.index(needed)

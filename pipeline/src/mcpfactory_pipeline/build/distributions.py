@@ -195,10 +195,10 @@ def package_files(source: Path) -> list[str]:
 
 
 def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
-    """Return the files of the wheel of the distribution in `source`; with `log` uv's words go to the log of the stage.
+    """Build the wheel of the distribution in `source` and return its files; with `log`, log uv's output.
 
     Raises:
-        StageError: when it does not build.
+        StageError: the build fails.
     """
     with tempfile.TemporaryDirectory() as work:
         try:
@@ -208,12 +208,12 @@ def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
 
 
 def write_packages(source: Path, into: Path) -> dict[str, str]:
-    """Write the wheel and the source distribution of the sources in a folder into another; return name → hash.
+    """Build the source distribution and the wheel of `source` in the folder `into`; return name → hash.
 
-    The wheel is built from the source distribution. Other versions of them are taken away.
+    The wheel is built from the source distribution. Other versions in `into` are deleted.
 
     Raises:
-        StageError: when they do not build.
+        StageError: the build fails.
     """
     if not (source / "pyproject.toml").is_file():
         raise StageError(f"{source} has no pyproject.toml", hint="give the folder of a distribution")

@@ -32,7 +32,7 @@ _SHOWN: Final = 3
 
 
 class ChangedFilesError(StageError):
-    """Difference between installed files and package contents."""
+    """Error for installed files that differ from their packages."""
 
 
 def contents(folder: Path, *, without: str = "") -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""A build frontend (PEP 517) that keeps the backend apart: what it needs is fetched first, then it runs in a sandbox without a network's secrets.
+"""Build frontend (PEP 517) that first fetches the backend's requirements, then runs the backend in a sandbox.
 
-`uv build` would do both in one, and give the backend, which is code of the server, the variables and the cache of uv.
+`uv build` does both in one step: it would give uv's variables and cache to the backend, which is code of the server.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 _LEGACY: Final = {"requires": ["setuptools>=40.8.0"], "build-backend": "setuptools.build_meta:__legacy__"}
 _PATTERNS: Final = {"sdist": "*.tar.gz", "wheel": "*.whl"}
 _NAMES: Final = {"sdist": "source distribution", "wheel": "wheel"}
-_PATIENCE: Final = 3  # calls of a backend, which may ask for more requirements after each
+_PATIENCE: Final = 3  # maximum calls of one hook; after each, the backend may request more requirements
 
 
 def build_in_sandbox(

@@ -48,10 +48,10 @@ class ProgramRefusedError(Exception):
 def run_program(
     command: Sequence[str], *, cwd: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
 ) -> int:
-    """Run a program, in a sandbox where one is given, with its output in the log, and return its exit code.
+    """Run a program, in the sandbox if given; log its output, and return its exit code.
 
     Raises:
-        StageError: when it cannot be started.
+        StageError: the program cannot be started.
     """
     print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     try:
@@ -66,10 +66,10 @@ def run_program(
 def run_captured(
     command: Sequence[str], cwd: Path, environ: Mapping[str, str], sandbox: Sandbox, *, log: bool = True
 ) -> tuple[int, str]:
-    """Run a program in a sandbox and return its exit code and all that it printed, which goes to the log, if there is one.
+    """Run a program in a sandbox and return its exit code and output; with `log`, also log the output.
 
     Raises:
-        StageError: when it cannot be started.
+        StageError: the program cannot be started.
     """
     try:
         return _captured(command, sandbox.command(command), cwd, environ, log=log)

@@ -39,7 +39,7 @@ _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></h
 
 
 class FailingApi:
-    """HTTP server that fails according to its `failure`, or without one answers with the `response` of a case.
+    """HTTP server that fails as its `failure` specifies; without a failure, it returns the `response` of a case.
 
     Attributes:
         requests: the methods of the requests since `begin`.
@@ -245,7 +245,7 @@ def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
 FAILURES: Final[tuple[ApiFailure, ...]] = (
     ApiFailure("refused", "refuses the connection", None),
     ApiFailure("silence", "accepts the request and never answers", lambda _, writer: writer.wait_closed()),
-    ApiFailure("drip", "sends one byte after the other, for ever", _drip),
+    ApiFailure("drip", "sends one byte at a time, endlessly", _drip),
     ApiFailure("reset", "resets the connection midway", _reset),
     ApiFailure("401", "answers 401", _status(401, 'WWW-Authenticate: Bearer realm="api"'), status=401),
     ApiFailure("403", "answers 403", _status(403), status=403),
@@ -260,13 +260,13 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
     ApiFailure("gigabyte", "answers with a gigabyte", _gigabyte, error=False, heavy=True),
     ApiFailure("redirect", "redirects to another host", _redirect, status=302),
     ApiFailure("gzip-bomb", "answers with a gzip that unpacks to a gigabyte", _bomb("gzip"), error=False, heavy=True),
-    ApiFailure("deflate-bomb", "answers with a deflate likewise", _bomb("deflate"), error=False, heavy=True),
+    ApiFailure("deflate-bomb", "answers with a deflate that unpacks to a gigabyte", _bomb("deflate"), error=False, heavy=True),
 )
 
 
 _GRACE: Final = 4.0  # seconds added for servers with their own timeout
-_START: Final = 20.0  # seconds until a started process must answer
-_TRIES: Final = 4  # calls until one succeeds again; a busy machine needs more than one
+_START: Final = 20.0  # seconds; timeout of the first answer of a started process
+_TRIES: Final = 4  # maximum calls until one succeeds again; a busy machine needs more than one
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
 _AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # used if no tool has another method
@@ -280,14 +280,14 @@ async def observe_failures(
     *,
     seconds: float,
 ) -> None:
-    """Let the API fail in every way, and add what happened to the evidence, or why it is missing.
+    """Let the API fail in every way, and add the outcomes to the evidence, or the reason why they are missing.
 
     Args:
-        evidence: what is known of the server.
-        target: started by command, with cases.
-        plan: the calls of the cases, of which a reading and a writing one are taken.
-        environ: of the server; its base URL is replaced.
-        seconds: for all of it.
+        evidence: the observations so far.
+        target: a server started by command, with cases.
+        plan: the calls of the cases; one that reads and one that writes are made.
+        environ: the variables of the server; its base URL is replaced.
+        seconds: time limit of all failures together.
     """
     subjects = choose_subjects(plan)
     rows = evidence.failures
@@ -299,8 +299,8 @@ async def observe_failures(
         return
     rows.sort(key=lambda row: (FAILURES.index(row.failure), row.method in _ONCE))
     if not rows:
-        works = "no tool works even while its API is well"
-        evidence.missing["failures"] = works if subjects else "there is no case of a method that HTTP describes"
+        works = "no tool works even with a healthy API"
+        evidence.missing["failures"] = works if subjects else "no case uses a standard HTTP method"
 
 
 def choose_subjects(plan: Sequence[PlannedCall]) -> list[PlannedCall]:

@@ -1,7 +1,7 @@
 """Plan of tool calls and their arguments, and checks of the requests received by the stub upstream.
 
-With cases: every tool that has one, against the stub. Without: tools with `readOnlyHint`, and calls that a person
-gave or allowed.
+With cases, each tool that has a case is called against the stub. Without cases, tools with `readOnlyHint` are called,
+and the calls that a person gave or allowed are made.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from mcpfactory_runtime.upstream.secrets import SHARED, Settings, redirect_varia
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
-MAX_CALLS: Final = 50  # calls without cases; calls from cases have no limit
-MAX_VARIED: Final = 20  # tools that are also called with varied arguments
-MAX_WRONG: Final = 5  # tools that are called with arguments that break their schema
+MAX_CALLS: Final = 50  # maximum calls without cases; calls from cases have no limit
+MAX_VARIED: Final = 20  # maximum tools that are also called with varied arguments
+MAX_WRONG: Final = 5  # maximum tools that are called with arguments that break their schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class PlannedCall:
 
     @property
     def question(self) -> str:
-        """Return the request that only reads according to its document despite its method; "" for any other call."""
+        """Return the request if, by its document, it only reads despite its method; "" for any other call."""
         asks = self.case is not None and self.request is not None and self.case.get("reads") is True
         return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
 
@@ -57,9 +57,9 @@ def plan_calls(
     """Return the calls to make, in the order of the tools, and a reason for every tool that is not called.
 
     Args:
-        tools: (name, tool) of each.
+        tools: (name, tool) pairs.
         cases: calls of a generated server with the requests that they must make; None without a stub upstream.
-        examples: calls for any other server, used instead of guessed ones.
+        examples: calls for a server without cases, made instead of guessed calls.
         allow_calls: also call tools without `readOnlyHint`, with guessed arguments.
     """
     plan: list[PlannedCall] = []
@@ -100,16 +100,16 @@ def _by_search(
         for one in chosen if isinstance(chosen, list) else ():
             wrapped = {"name": meant, "arguments": one.arguments}
             plan.append(replace(one, arguments=wrapped, title=f"{meant}: {one.title}"))
-    return plan or "there is no case for what it calls"
+    return plan or "the tools that it calls have no cases"
 
 
 def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall] | str:
     safe = [case for case in own if "path" in case.get("request", {})]
     if not own:
-        return "there is no case for it"
+        return "it has no case"
     if not safe:
         # The call may use a server URL that is not redirected to the stub, and so reach the real API.
-        return "its case does not say the path, so it may not reach the stub upstream"
+        return "its case has no path, so the call may not reach the stub upstream"
     return [
         PlannedCall(
             name, case.get("arguments", {}), "case", str(case.get("title") or f"case {number}"), case["request"], case
@@ -148,7 +148,7 @@ def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: 
 
 
 def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls with other arguments, for tools that only read and whose arguments were made up."""
+    """Return calls with other arguments, for read-only tools whose arguments were guessed."""
     counts = Counter(name for name, _ in tools)  # if names are duplicate, it is unknown which tool answers
     reading = [(name, tool) for name, tool in tools if hint(tool, "readOnlyHint") is True and counts[name] == 1]
     schemas = {name: tool.get("inputSchema") for name, tool in reading}
@@ -161,7 +161,7 @@ def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) 
 
 
 def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls that break the inputSchema of tools that only read: one argument missing, or of a wrong type."""
+    """Return calls that break the inputSchema of read-only tools: one argument is missing or has a wrong type."""
     counts = Counter(name for name, _ in tools)
     reading = {
         name: tool
@@ -236,7 +236,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
 
 
 def read_examples(path: Path) -> list[dict[str, Any]]:
-    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with it as `cases`.
+    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with it in `cases`.
 
     Raises:
         ExamineError: the file is invalid.
@@ -260,7 +260,7 @@ def _no_examples(path: Path, why: str) -> ValidationTargetError:
 def required_variables(start: Path | None) -> dict[str, bool]:
     """Return the environment variables of a generated server (name → True if secret), except its API address.
 
-    They are read from the report in the folder `start` or its parent; {} if missing.
+    The variables are read from the report in the folder `start` or its parent; {} if there is no report.
 
     Raises:
         ExamineError: the report cannot be read.
@@ -276,9 +276,10 @@ def required_variables(start: Path | None) -> dict[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class ApiVariables:
-    """Environment variables that set the addresses of a server's API, and the addresses in its document.
+    """Environment variables for the addresses of a server's API, and the addresses in the API document.
 
-    `prefix` is their common prefix; `base_url` is that of the root, `servers` are the additional ones, by name.
+    `prefix` is the common prefix of the variables. `base_url` is the address of the root; `servers` maps the names of
+    additional servers to their addresses.
     """
 
     prefix: str = SHARED
@@ -293,7 +294,7 @@ class ApiVariables:
     def all_at(self, url: str, root: str = "") -> dict[str, str]:
         """Return the variables that point the whole API to one address.
 
-        Each additional server is a folder of its name there. `root` is the address of the root, if it differs.
+        Each additional server is a folder of its name at `url`. `root` is the address of the root, if it differs.
         """
         return {
             **dict.fromkeys(self._of("BASE_URL"), root or url),
@@ -320,10 +321,10 @@ class ApiVariables:
 
 
 def api_variables(start: Path | None) -> ApiVariables:
-    """Return the variables that a server's report names; those of all servers when it names none.
+    """Return the variables that a server's report names, by default those that all servers share.
 
     Raises:
-        ExamineError: for a report that cannot be read.
+        ExamineError: the report cannot be read.
     """
     file, report = _report(start)
     try:

@@ -1,9 +1,9 @@
 """Canary arguments: values that a careless tool treats as a file, a command or an address on this machine.
 
 All canaries are harmless: a file with known words, a listener on loopback that records visits, and commands that
-print the product of two numbers. A tool that reads the canary file is also given a file of the Python installation: a
-server that is meant to read the temporary folder reads only the first. Only servers started here are tested, and only
-tools that are called anyway.
+print the product of two numbers. A tool that reads the canary file also gets a file of the Python installation,
+because some servers are meant to read the temporary folder, but no other file. Only servers started here are tested,
+and only tools that are called anyway.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _RUNS_COMMANDS: Final = re.compile(
     re.IGNORECASE,
 )
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
-_MOST_TOOLS: Final = 5  # tools that get canaries of one kind
-_MOST_ARGUMENTS: Final = 2  # arguments of one tool that get canaries
+_MOST_TOOLS: Final = 5  # maximum tools that get canaries of one kind
+_MOST_ARGUMENTS: Final = 2  # maximum arguments per tool that get canaries
 _VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # variables of a URI template (RFC 6570)
 _DEEP: Final = "../" * 16
 
@@ -50,8 +50,7 @@ _DEEP: Final = "../" * 16
 class CanaryProbe:
     """Tool call or resource read with a canary as one of its values; `target` is the tool or the URI template.
 
-    A probe that `confirms` is sent only after another canary of the kind was taken: its file is far from the first
-    one.
+    A probe with `confirms` is sent only after another canary of its kind was taken; it names a file in another place.
     """
 
     kind: CanaryKind
@@ -131,11 +130,11 @@ class Canaries:
 def tool_probes(
     tools: Sequence[tuple[str, Json]], made: Mapping[str, Mapping[str, Any]], canaries: Canaries
 ) -> Iterator[CanaryProbe]:
-    """Yield calls of tools that answered before, each with one canary.
+    """Yield calls of tools that have answered already, each with one canary.
 
     Args:
-        tools: (name, tool) of each tool that may be called.
-        made: tool → arguments that it answered to.
+        tools: (name, tool) pairs of the tools that may be called.
+        made: tool → arguments of a call that it answered.
         canaries: the file and the listener.
     """
     kinds: tuple[tuple[CanaryKind, bool, tuple[str, ...]], ...] = (

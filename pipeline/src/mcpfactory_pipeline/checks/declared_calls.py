@@ -1,8 +1,8 @@
 """Run the expected calls of a server's evaluation cases and check their results.
 
-Each case gets its own server process and its own model of the API. A correct answer proves that a tool works only
-if the answer depends on the API. It is therefore compared with the answer to the same call from an API without data.
-A model that answers every request proves nothing. This module does not evaluate the results.
+Each case gets a separate server process and a separate simulated API. A correct answer proves that a tool works only
+if the answer depends on the API. Therefore the call is repeated with an API without data, and both answers are
+compared. A simulated API that answers every request proves nothing. This module does not evaluate the results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, Expect
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
 
-_SHOWN: Final = 200  # characters of an answer that a message shows
+_SHOWN: Final = 200  # maximum characters of an answer in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class CallOutcome:
 
 
 def call_mismatches(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) -> list[str]:
-    """Return why the call cannot be made: no such tool, or arguments that its schema does not take.
+    """Return why the call cannot be made: the tool is unknown, or the arguments do not match its schema.
 
     Args:
         known: the tools of the server in mode full, by name.
-        call: of a case.
+        call: a call of a case.
     """
     if call.tool not in known:
         return [f"the server has no tool {call.tool}"]
     if missing := set(call.free) - set(call.arguments):
-        return [f"{call.tool}: {', '.join(sorted(missing))} is free and not among the arguments"]
+        return [f"{call.tool}: {', '.join(sorted(missing))} in `free` is not among the arguments"]
     if error := instance_error(dict(call.arguments), known[call.tool].get("inputSchema", {})):
         return [f"{call.tool} does not take the arguments: {error}"]
     return []
@@ -60,10 +60,10 @@ async def make_call(client: Client, call: ExpectedCall, person: Person, *, throu
     """Make the call and compare the result with the case.
 
     Args:
-        client: of the running server; `person` is its `elicitation`, if the case has one.
+        client: a client of the running server; its `elicitation` is `person`, if the case has a person.
         call: the call and its expected result.
         person: answers the tool's questions.
-        through: the tool that calls others, for a tool that the server does not list.
+        through: the call tool of search mode, for a tool that the server does not list.
 
     Raises:
         ConnectionLostError, TimeoutError: the server ended, or did not answer.
@@ -99,14 +99,14 @@ def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
     if call.person is not None and not asked:
         return [f"{call.tool} did it without asking a person"]
     if call.person is None and asked:
-        return [f"{call.tool} asked a person {asked[0][:_SHOWN]!r}, and the case does not say what they answer"]
+        return [f"{call.tool} asked a person {asked[0][:_SHOWN]!r}, but the case defines no answer"]
     return []
 
 
-_AT_ONCE: Final = 2  # cases run in parallel; each needs two processes
-_ANSWER: Final = 30.0  # seconds for one answer
-_REFUSED: Final = 300  # lowest HTTP status that does not return data
-_PROBE: Final = 10.0  # seconds until a model of the API must reject an unknown request
+_AT_ONCE: Final = 2  # maximum parallel cases; each needs two processes
+_ANSWER: Final = 30.0  # seconds; timeout of one answer
+_REFUSED: Final = 300  # from this HTTP status on, a response has no data
+_PROBE: Final = 10.0  # seconds; timeout of an unknown request, which a simulated API must reject
 _LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")
 _NOTHING: Final = {
     "status": 404,
@@ -115,9 +115,9 @@ _NOTHING: Final = {
 }
 _LOST: Final = (ConnectionLostError, ProtocolError, McpError, TimeoutError)
 _SAYS_NOTHING: Final = "its evaluation case does not say what the answer contains"
-_ECHOED: Final = "what its evaluation case says of the answer stands in the arguments or in the list of tools"
-_CONSTANT: Final = "the answer that its evaluation case wants is the same without its API"
-_LENIENT: Final = "the model of its API answers every request, so an evaluation case proves nothing"
+_ECHOED: Final = "the answer that its evaluation case expects is already in the arguments or in the list of tools"
+_CONSTANT: Final = "the answer that its evaluation case expects is the same without its API"
+_LENIENT: Final = "its simulated API answers every request, so an evaluation case proves nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,9 @@ class Evaluations:
 
     Attributes:
         cases: the cases in `evals/`.
-        model: starts a new model of the API each time; None if the server has no model. Then only tools that read are
+        model: starts a new simulated API at each call; None if the server has none. Then only read-only tools are
             called.
-        environ: returns variables for one process of the server, such as a separate home.
+        environ: returns the variables for one server process, such as a separate home.
     """
 
     cases: Sequence[EvaluationCase]
@@ -147,8 +147,8 @@ async def observe_evaluation_cases(
     """Make the calls and add their results to the evidence, or the reason why some were skipped.
 
     Args:
-        target: started by command.
-        environ: of the server, without an address of its API.
+        target: a server started by command.
+        environ: the variables of the server, without the address of its API.
         evaluations: the cases.
         evidence: earlier observations of the server, including the tools not yet shown to work.
         seconds: total time limit.
@@ -198,7 +198,7 @@ class _EvaluationRun:
                 group.create_task(one(case))
 
     def _may_be_called(self, case: EvaluationCase) -> bool:
-        """Return True if a case may be run: with a model of the API, or if all its tools are read-only."""
+        """Return True if a case may be run: with a simulated API, or if all its tools are read-only."""
         reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
         return self._evaluations.model is not None or all(reads)
 
@@ -265,7 +265,7 @@ class _EvaluationRun:
             yield client
 
     async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
-        """Make the calls up to one that asks a person, who declines: the tool must not answer as if they had agreed."""
+        """Make the calls up to one whose person declines: the tool must not answer as if the person had agreed."""
         person = Person()
         async with self._api() as api, self._client(api, person) as client:
             *before, last = case.filled(api.values).right[number][: place + 1]
@@ -279,7 +279,7 @@ class _EvaluationRun:
         return (f"{last.tool} answered as if the person had agreed, who declined",)
 
     async def _why_nothing(self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ApiModel) -> str:
-        """Return why a correct answer does not prove that the tool works; "" if it does, or if this is known."""
+        """Return why a correct answer does not prove that the tool works; "" if it does, or if that is known."""
         if call.tool not in self._unshown:
             return ""
         if not call.says:
@@ -341,7 +341,7 @@ def _ports(api: ApiModel) -> list[str]:
 
 
 def _moved(api: ApiModel, port: int) -> ApiModel:
-    """Return the model with each loopback address changed to another port."""
+    """Return the simulated API with each loopback address changed to another port."""
     ports = _ports(api)
 
     def moved(texts: Mapping[str, str]) -> dict[str, str]:
@@ -352,7 +352,7 @@ def _moved(api: ApiModel, port: int) -> ApiModel:
 
 
 def _answers_anything(api: ApiModel) -> bool:
-    """Return True if the model even answers a random path, which real APIs do not have."""
+    """Return True if the simulated API even answers a random path, which no real API has."""
     found = (match for text in api.environment.values() for match in _LOOPBACK.finditer(text))
     places = dict.fromkeys((match[2].strip("[]"), int(match[3]), match[4].rstrip("/")) for match in found)
     return any(_has(host, port, f"{base}/mcpfactory-{secrets.token_hex(8)}") for host, port, base in places)

@@ -1,6 +1,6 @@
-"""Declared tests, written in YAML next to a server: tool, arguments, and expected result; reading, checking and running them.
+"""Read, check and run declared tests, which name a tool, arguments and the expected result in YAML next to a server.
 
-The tests of a file share a process of the server and an API to ask: a stub, a recorder, or the real one.
+The tests of a file share one server process and one API: a stub, a recording proxy, or the real API.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def read_tests(folder: Path) -> tuple[DeclaredTest, ...]:
     """Return the tests in `tests/*.yaml` below the server's `folder`.
 
     Raises:
-        ConfigError: for what cannot be read as meant.
+        ConfigError: a file or a test is invalid.
     """
     found: list[DeclaredTest] = []
     for file in sorted([*(folder / "tests").glob("*.yaml"), *(folder / "tests").glob("*.yml")]):
@@ -143,7 +143,7 @@ def _refuse_unknown(where: str, one: Mapping[str, Any], fields: tuple[str, ...])
         raise ConfigError(*found)
 
 
-_SHOWN: Final = 200  # characters of a value that a message shows
+_SHOWN: Final = 200  # maximum characters of a value in a message
 
 
 def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
@@ -154,7 +154,7 @@ def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | 
     text, failed = result_text(result), result.get("isError") is True
     found = []
     if failed != (test.status == "error"):
-        words = "answered an error" if failed else "was answered, and an error was expected"
+        words = "returned an error" if failed else "succeeded, but an error was expected"
         found.append(f"the call {words}: {text[:_SHOWN]!r}")
     if test.contains and test.contains not in text:
         found.append(f"the answer does not contain {test.contains!r}: {text[:_SHOWN]!r}")
@@ -162,7 +162,7 @@ def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | 
     for expected in test.expect:
         found += [f"{expected['path']}: {words}" for words in _faults(expected, data)]
     if snapshot is not None and snapshot != snapshot_text(result):
-        found.append("the answer is not the one that was kept; mcpfactory test NAME --update keeps the new one")
+        found.append("the answer differs from the snapshot; mcpfactory test NAME --update stores the new answer")
     return found
 
 
@@ -190,12 +190,12 @@ def _faults(expected: Mapping[str, Any], data: Any) -> Iterator[str]:
         yield f"{error}; {error.hint}"
         return
     if "exists" in expected and bool(values) != expected["exists"]:
-        yield "it is there" if values else "it is not there"
+        yield "the value exists" if values else "the value is missing"
     if "count" in expected and len(values) != expected["count"]:
         yield f"found {len(values)}, not {expected['count']}"
     rest = [check for check in ("equals", "matches", "schema") if check in expected]
     if rest and not values:
-        yield "it is not there"
+        yield "the value is missing"
     for value in values if rest else ():
         yield from _value_faults(expected, value)
 
@@ -223,8 +223,8 @@ Mode = Literal["replay", "record", "live"]
 class ServerSetup:
     """Settings to start a server for its tests.
 
-    `secrets` (variable → value) must not be in recordings or snapshots. `api` are the variables with its API's
-    address.
+    `secrets` (variable → value) must not be in recordings or snapshots. `api` are the variables for the address of
+    its API.
     """
 
     command: Sequence[str]
@@ -345,7 +345,7 @@ class _TestFile:
             return DeclaredOutcome(test, (f"the call was answered with a protocol error: {error}",))
         result = mask(result, self.setup.secrets)
         faults = check_result(test, result, self._snapshot(test, result))
-        faults += [f"the API was asked otherwise: {told}" for told in (stub.mismatches[seen:] if stub else ())]
+        faults += [f"unexpected API request: {told}" for told in (stub.mismatches[seen:] if stub else ())]
         return DeclaredOutcome(test, tuple(faults))
 
     def _snapshot(self, test: DeclaredTest, result: Mapping[str, Any]) -> str | None:
@@ -364,5 +364,5 @@ class _TestFile:
             known[test.name] = text = json.loads(snapshot_text(result))
             replace_file(place, (json.dumps(known, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode())
         if text is None:
-            return "nothing was kept"
+            return "no answer was stored"
         return json.dumps(text, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

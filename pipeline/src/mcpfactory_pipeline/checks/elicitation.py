@@ -1,7 +1,7 @@
 """Answer the elicitations of a server, and repeat calls of tools that ask for consent.
 
-The stub upstream records the requests sent if the client cannot ask a person, if the person agrees, and if they
-decline. This module does not evaluate the results.
+The stub upstream records the requests of three calls: the client cannot ask a person, the person agrees, and the
+person declines. This module does not evaluate the results.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Person:
         schema = params.get("requestedSchema")
         if self.answer == "declines" or not isinstance(
             schema, dict
-        ):  # without a schema it is a URL to open, which a test cannot do
+        ):  # an elicitation without a schema asks to open a URL, which a test cannot do
             return dict(_DECLINES)
         content = dict(agreeing_values(schema) if self.answer == "agrees" else self.answer)
         if error := instance_error(content, schema):
@@ -63,7 +63,7 @@ def agreeing_values(schema: Mapping[str, Any]) -> Json:
     }
 
 
-_ANSWER: Final = 10.0  # seconds for one answer
+_ANSWER: Final = 10.0  # seconds; timeout of one answer
 _LOST: Final = (ConnectionLostError, ProtocolError, TimeoutError)
 
 
@@ -76,9 +76,9 @@ async def observe_elicitations(
     *,
     seconds: float,
 ) -> None:
-    """Add the results of tools that ask a person, after their calls failed without one.
+    """Repeat the failed calls of tools that ask a person, with a simulated person, and add the results.
 
-    A call to which the person agrees replaces the failed one. Tools that already passed their case are not called
+    A call to which the person agrees replaces the failed call. Tools that already passed their case are not called
     again.
     """
     refused = _refused(evidence, cases)
@@ -131,15 +131,15 @@ async def _call(
 
 
 def call_message(name: str, arguments: Mapping[str, Any]) -> Json:
-    """Return the request of a tool call in the form of reports."""
+    """Return a tool call's request as reports show it."""
     return {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
 
 
 async def call_tool(client: Client, name: str, arguments: Mapping[str, Any]) -> WireExchange:
-    """Call a tool through a client; a protocol error is the answer of the exchange.
+    """Call a tool through a client; a protocol error is stored as the answer.
 
     Raises:
-        ProtocolError, ConnectionLostError, TimeoutError: there is no answer.
+        ProtocolError, ConnectionLostError, TimeoutError: no answer arrived.
     """
     received: Json
     try:

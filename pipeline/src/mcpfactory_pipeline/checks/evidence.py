@@ -1,7 +1,7 @@
-"""Observations of one server, which the rules check. Data only: `validation.observe` and what it calls fill it.
+"""Observations of one server, which the rules check. Data only; `validation.observe` and its helpers fill it.
 
-A rule never talks to a server. What could not be observed is absent and has its reason in `missing`, so that a rule can
-tell "not applicable" from "not checked".
+A rule never talks to a server. A missing observation has its reason in `missing`, so that a rule can distinguish "not
+applicable" from "not checked".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Lifecycle = Literal["legacy", "modern"]
 
 @dataclass(slots=True)
 class ServerMessage:
-    """Notification or request sent by the server. `during` is the request that it was serving, or None."""
+    """Notification or request sent by the server. `during` is the client request then served, or None."""
 
     message: Json
     during: Json | None = None
@@ -52,7 +52,7 @@ class Session:
     purpose: str
     answered: bool = False  # the server sent at least one JSON-RPC message
     milliseconds: int = 0  # milliseconds until the first answer
-    problem: str = ""  # why it did not start or ended early
+    problem: str = ""  # why the session did not start, or ended early
     pollution: list[str] = field(default_factory=list)  # lines on stdout that are not JSON-RPC messages
     pollution_causes: dict[str, None] = field(default_factory=dict)  # kinds of pollution, as an ordered set
     notifications: list[str] = field(default_factory=list)  # raw lines of notifications
@@ -67,10 +67,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class NotificationStream:
-    """A stream of notifications that a client opened: the messages on it, in order, and the answer that ended it.
+    """A notification stream that a client opened: its messages, in order, and the answer that ended it.
 
-    On stdio all streams share one channel: a message that names no open stream counts for the oldest that was not
-    acknowledged, or for the first.
+    On stdio all streams share one channel. A message that names no open stream counts for the oldest unacknowledged
+    stream, or for the first stream.
     """
 
     request: Json
@@ -79,7 +79,7 @@ class NotificationStream:
     ended: bool = False  # True if the stream ended without an answer
 
     def to_proof(self) -> dict[str, str]:
-        """Return the sent and received messages as a finding shows them."""
+        """Return the sent and received messages in the form of findings."""
         heard = [*self.heard, *([] if self.answer is None else [self.answer])]
         return {
             "request": json.dumps(self.request),
@@ -100,7 +100,8 @@ class EventStream:
 class HttpAnswer:
     """Answer to one HTTP probe. Names of `headers` are lowercase; `message` is {} if the body has no JSON object.
 
-    `probe` is its name, and `what` describes the request: "a request without session id". `stream` is None if the answer is one body.
+    `probe` is the probe's name; `what` describes the request ("a request without session id"). `stream` is None if
+    the answer is a single body.
     """
 
     probe: str
@@ -121,7 +122,7 @@ class HttpAnswer:
         return error.get("code") if isinstance(error, dict) else None
 
     def to_proof(self) -> dict[str, str]:
-        """Return the exchange as a finding shows it."""
+        """Return the exchange in the form of findings."""
         return {
             "request": f"{self.verb} {json.dumps(dict(self.sent_headers))} {json.dumps(self.sent)}",
             "response": f"{self.status} {self.headers.get('content-type', '')} {json.dumps(self.message)}",
@@ -130,7 +131,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All pages of one list (`tools/list` and its like)."""
+    """All pages of one list, such as `tools/list`."""
 
     method: str
     items: tuple[Any, ...] = ()
@@ -140,7 +141,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One tool call. `origin` is the source of the arguments, `requests` are those that the stub received."""
+    """One tool call. `origin` is the source of the arguments."""
 
     tool: str
     exchange: WireExchange
@@ -159,18 +160,18 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedCall:
-    """A correct call of an evaluation case, made with the model of the API."""
+    """A correct call of an evaluation case, made against the simulated API."""
 
     case: str
     call: RecordedCall
     faults: tuple[str, ...] = ()  # differences from the case
     shows_nothing: str = ""  # why a correct answer does not prove that the tool works; "" if it does
-    slow: bool = False  # no answer came in time, which may be the machine's fault
+    slow: bool = False  # no answer came in time, possibly because the machine is busy
 
 
 @dataclass(frozen=True, slots=True)
 class ElicitationOutcome:
-    """Calls of a case whose tool asks a person: without a person, with agreement, and with refusal."""
+    """Three calls of a case whose tool asks a person: nobody can be asked, the person agrees, the person declines."""
 
     question: str
     unasked: RecordedCall
@@ -180,9 +181,9 @@ class ElicitationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ApiFailure:
-    """One way in which the API fails. `error`: the tool must return an error; `status`: the HTTP status to report.
+    """One way in which the API fails. `error`: the tool must return an error; `status`: HTTP status in its error text.
 
-    `answer` sends the response; if it is None, the port is closed. `heavy`: memory is measured.
+    `answer` sends the response; if `answer` is None, the port is closed. `heavy`: memory is measured.
     """
 
     id: str
@@ -217,7 +218,7 @@ class FailureOutcome:
         return answer_text(self.exchange)
 
     def to_json(self) -> Json:
-        """Return the row of the report's matrix, in a form that does not depend on the machine."""
+        """Return the row of the report's matrix, independent of the machine."""
         first = next((line.strip() for line in self.said.splitlines() if line.strip()), "nothing")[:200]
         return {
             "failure": self.failure.id,
@@ -232,7 +233,7 @@ class FailureOutcome:
 
 
 def answer_text(exchange: WireExchange) -> str:
-    """Return the text that a model receives: the result, the protocol error, or the reason for neither."""
+    """Return the text that a model receives: the result, the protocol error, or why both are missing."""
     if exchange.error is not None:
         return str(exchange.error.get("message", ""))
     content = (exchange.result or {}).get("content")
@@ -263,7 +264,7 @@ def _named_call(sent: Any) -> Json:
 
 
 def calls_others(tool: Json) -> bool:
-    """Return True if a listed tool is the one that calls others by name, in search mode."""
+    """Return True if a listed tool is the call tool of search mode, which calls other tools by name."""
     meta = tool.get("_meta")
     return isinstance(meta, dict) and meta.get(CALLS) is True
 
@@ -288,22 +289,22 @@ class Evidence:
     later_reads: list[WireExchange] = field(default_factory=list)  # prompts and resources after the first
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
-    wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` says how
+    wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
     streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
     older: list[RecordedCall] = field(default_factory=list)  # calls in older revisions; `title` is the revision
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
-    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the confirmed calls
+    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the agreed calls
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace
-    missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * means all others
+    missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it is missing; * means all others
     http: dict[str, HttpAnswer] = field(default_factory=dict)  # by name of the probe; only for servers at a URL
     canaries: list[CanaryResult] = field(default_factory=list)  # empty if there is a stub upstream
     failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
-    drift: tuple[str, ...] | None = None  # differences from the adopted server; None if this was not checked
+    drift: tuple[str, ...] | None = None  # differences from the adopted server; None if unchecked
     drift_offer: str = ""  # the hash of the current offer
     limits: Mapping[str, float] = field(default_factory=dict)  # limits of the policy, by the names in `gates.COSTS`
 
@@ -337,7 +338,7 @@ class Evidence:
 
     @property
     def answers(self) -> tuple[RecordedCall, ...]:
-        """Return the calls from cases and made-up arguments, and those of evaluation cases."""
+        """Return the calls with arguments of cases, guessed arguments, and arguments of evaluation cases."""
         evaluated = (one.call for one in self.evaluated)
         return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
 
@@ -352,10 +353,10 @@ class Evidence:
 
     @property
     def untried(self) -> dict[str, str]:
-        """Return tool → why nothing proves that it works: not called, or its evaluation case proves nothing."""
+        """Return tool → why it is not proven to work: it was not called, or its evaluation case proves nothing."""
         shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}
         reasons = {
-            one.call.tool: one.shows_nothing or "its evaluation case was not answered rightly" for one in self.evaluated
+            one.call.tool: one.shows_nothing or "its evaluation case did not pass" for one in self.evaluated
         }
         return {tool: reasons.get(tool, why) for tool, why in self.uncalled.items() if tool not in shown}
 
@@ -371,10 +372,10 @@ class Evidence:
 
 
 def measure(evidence: Evidence) -> dict[str, int]:
-    """Return the figures that could be taken.
+    """Return the available measurements.
 
-    `start_ms`: to the first answer, of the fastest start; `list_ms`: all pages of the tool list; `call_ms`: the median of the
-    calls that were answered; `memory_mb`: the peak of the largest process (stdio, Linux).
+    `start_ms`: fastest time from start to first answer; `list_ms`: time for all pages of the tool list; `call_ms`:
+    median time of the answered calls; `memory_mb`: peak memory of the largest process (stdio, Linux).
     """
     found: dict[str, int] = {}
     if starts := [session.milliseconds for session in evidence.sessions if session.answered]:

@@ -38,15 +38,15 @@ class ValidationTarget:
     environment of every validated server; the caller's own environment is not passed on, because the server is not
     trusted yet.
 
-    `cases` is a generated `cases.json`: with it, every tool is called against a stub upstream instead of the real
-    API, and the API is made to fail; `api_timeout` is the API timeout in seconds given to the server meanwhile.
-    `package` is the folder of its sources, if we may read them; `wheel` was built from them, and a second build is
-    compared with it. `isolation` are the stage settings that isolate that build.
+    `cases` is a generated `cases.json`. With it, every tool is called against a stub upstream instead of the real
+    API, and the stub is made to fail; `api_timeout` is the server's API timeout in seconds during the failures.
+    `package` is the folder of the sources, if they may be read; `wheel` was built from them, and a second build is
+    compared with `wheel`. `isolation` are the stage settings that isolate that build.
 
     `limits` are the resource limits from policy, by the names of `gates.COSTS`; empty means unlimited. `examples` is
-    a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]); `allow_calls` also calls tools without
-    `readOnlyHint`, with made-up arguments. `drift` lists the differences from the adopted server and is None for
-    others; `drift_offer` is the hash of the current offer.
+    a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools without
+    `readOnlyHint` are also called, with guessed arguments. `drift` lists the differences from the adopted server; it
+    is None if the server was not adopted. `drift_offer` is the hash of the current offer.
     """
 
     command: tuple[str, ...] | None = None
@@ -106,9 +106,9 @@ CAPABILITIES: Final = META + "clientCapabilities"
 
 
 def has_member(name: str, revisions: Sequence[str]) -> bool:
-    """Return True if a list entry's member is defined in the newest of these revisions.
+    """Return True if the newest of these revisions defines this member of a list entry.
 
-    In other revisions, any value is valid.
+    If the revision does not define the member, any value is valid.
     """
     return max(revisions, default=LATEST_MODERN) >= _MEMBERS.get(name, "")
 
@@ -124,8 +124,8 @@ def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
 
-TRIM: Final = 2_000  # characters of a message that a report shows; tool lists would make reports unreadable
-MAX_DEPTH: Final = 200  # messages nested deeper are rejected, so that code that reads evidence can recurse
+TRIM: Final = 2_000  # maximum characters of a message in a report; tool lists would make reports unreadable
+MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that code that reads evidence can recurse
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class WireExchange:
 
     `sent` is a JSON-RPC message, or raw text for an intentionally invalid one. `received` is the complete JSON-RPC
     answer, or None with the reason in `problem` ("no answer within 5 s", "the server ended"). `status` is the HTTP
-    status, 0 on stdio. `more` are further answers to the same text, as to a batch; `separate` is true if they came one
+    status, 0 on stdio. `more` are further answers, if `sent` was a batch; `separate` is true if the answers came one
     by one.
     """
 
@@ -182,14 +182,14 @@ class WireExchange:
 
     @property
     def id_echoed(self) -> bool:
-        """Return True if the answer has the id of the request, with its type."""
+        """Return True if the id of the answer equals the id of the request, including its type."""
         if self.received is None or isinstance(self.sent, str):
             return True
         sent, back = self.sent.get("id"), self.received.get("id")
         return type(sent) is type(back) and sent == back
 
     def to_json(self, secrets: Mapping[str, str]) -> Json:
-        """Return the exchange as a report shows it: trimmed, with the values of `secrets` (name → value) masked."""
+        """Return the exchange in the form of reports: trimmed, with the values of `secrets` (name → value) masked."""
         shown: Json = {"request": trim(mask(self.sent, secrets))}
         if self.received is not None:
             shown["response"] = trim(mask([self.received, *self.more] if self.more else self.received, secrets))
@@ -224,7 +224,7 @@ def _children(value: Any) -> list[Any]:
 
 
 def mask(value: Any, secrets: Mapping[str, str]) -> Any:
-    """Return `value` with each secret's value replaced by its name, in strings at any depth, including keys."""
+    """Return `value` with each secret replaced by the secret's name, in strings at any depth, including keys."""
     if isinstance(value, str):
         for name, secret in secrets.items():
             value = value.replace(secret, f"[{name}]")
@@ -237,7 +237,7 @@ def mask(value: Any, secrets: Mapping[str, str]) -> Any:
 
 
 def trim(message: Any) -> Any:
-    """Return a short `message` unchanged; of a long one, the start as text and the length of the rest."""
+    """Return a short `message` unchanged; for a long message, return its start as text, and the length of the rest."""
     text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     if len(text) <= TRIM:
         return message

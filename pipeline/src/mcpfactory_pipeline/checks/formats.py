@@ -1,13 +1,13 @@
 """Formats of a report: text, JSON, JUnit, SARIF, Markdown, HTML, badge.
 
-What a server said is printable in all of them: it acts on no terminal, no CI and no reader.
+Every format escapes texts of the server, so that they cannot control a terminal, a CI system or a reader.
 
-JUnit XML: the rules are the test cases. A rule with findings is a failure (its type says `gate` or the severity), one that
-could not be checked is an error, one that is waived or does not apply is skipped, with the reason. Findings of severity 1
-recommend: their rule passes, and its output has them.
+JUnit XML: each rule is a test case. A rule with findings is a failure (its type is `gate` or the severity). A rule that
+could not be checked is an error. A rule that is waived or does not apply is skipped, with the reason. A rule whose
+findings all have severity 1 passes; its output contains the findings.
 
-SARIF 2.1.0 (OASIS): sections are those of the standard. What a finding is about is a logical location (§3.33: the tool of the
-server); in a workspace it also has a physical one (§3.29): the line where the tool is declared.
+SARIF 2.1.0 (OASIS): § numbers refer to the standard. The subject of a finding is a logical location (§3.33: the tool of
+the server). In a workspace, it also has a physical location (§3.29): the line where the tool is declared.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ table{border-collapse:collapse}td,th{text-align:left;padding:.2rem .8rem .2rem 0
 
 
 def to_html(report: Report) -> str:
-    """Return the report as an HTML page. Server texts are escaped, and the page's policy allows only its style."""
+    """Return the report as an HTML page. Server texts are escaped; the content security policy allows only styles."""
     title = _escape_html(f"{report.server.get('name') or report.target}: {report.score}/100")
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     return (
@@ -86,10 +86,10 @@ def _html_body(report: Report) -> Iterator[str]:
     yield from (_html_finding(alike) for alike in groups)
     if report.not_checked:
         rows = ((f"{one.rule}{' (gate)' if one.gate else ''}", one.reason) for one in report.not_checked)
-        yield "<h2>Not checked</h2><p>What applies and could not be checked counts as not passed.</p>"
+        yield "<h2>Not checked</h2><p>These rules apply, but could not be checked: they count as not passed.</p>"
         yield _html_table(("rule", "reason"), rows)
     if report.uncalled:
-        yield "<h2>Tools that were not called, or given up</h2>" + _html_table(
+        yield "<h2>Tools not called, or given up</h2>" + _html_table(
             ("tool", "reason"), report.uncalled.items()
         )
     if report.waivers:
@@ -97,14 +97,14 @@ def _html_body(report: Report) -> Iterator[str]:
         yield "<h2>Waivers</h2>" + _html_table(("rule", "tool", "state", "person", "until", "reason"), cells)
     if report.waivers and report.waived:
         waived = ((one.rule, one.where, one.message) for one in report.waived)
-        yield "<h3>What was waived</h3>" + _html_table(("rule", "where", "what"), waived)
+        yield "<h3>Waived findings</h3>" + _html_table(("rule", "location", "finding"), waived)
     yield (
-        "<h2>Rules that were kept</h2><p>"
+        "<h2>Passed rules</h2><p>"
         + ", ".join(f"<code>{_escape_html(rule)}</code>" for rule in _kept(report))
         + "</p>"
     )
     if report.not_applicable:
-        yield "<h2>Rules that do not apply</h2>" + _html_table(("rule", "reason"), report.not_applicable.items())
+        yield "<h2>Not applicable</h2>" + _html_table(("rule", "reason"), report.not_applicable.items())
 
 
 def _kept(report: Report) -> list[str]:
@@ -300,7 +300,7 @@ def _suppressed(
 ) -> dict[str, Any]:
     """§3.35 suppression: a waiver of a person.
 
-    Without `status`, which means accepted: the schemas that are in use call it `status` or `state`.
+    It omits the member for acceptance, because the schemas in use disagree on its name (`status` or `state`).
     """
     waiver = one.waiver
     words = f"{waiver.person}, until {waiver.until}: {waiver.reason}"
@@ -324,7 +324,7 @@ def _about(report: Report, index: Mapping[str, int], rule: str, where: str) -> d
 
 
 def _number_alike(results: Iterable[dict[str, Any]]) -> None:
-    """Make fingerprints of a rule's repeated results at one place distinct, because viewers merge equal ones."""
+    """Make equal fingerprints distinct (repeated results of a rule at one place), because viewers merge them."""
     seen: Counter[str] = Counter()
     for result in results:
         prints = result["partialFingerprints"]
@@ -377,8 +377,8 @@ def to_badge(report: Report) -> str:
     )
 
 
-_MOST: Final = 20  # findings that a summary shows; the other formats have all
-_PROOF: Final = 1_500  # characters of one proof
+_MOST: Final = 20  # maximum findings in the Markdown summary; the other formats have all
+_PROOF: Final = 1_500  # maximum characters of one proof
 _SIGNS: Final = re.compile(r"([\\`*_{}\[\]<>|#@!~])")
 
 
@@ -399,7 +399,7 @@ def _markdown_lines(report: Report) -> Iterator[str]:
     )
     groups = group_findings(report.findings)
     if groups:
-        yield from ("", "| rule | grade | what | where | what to do |", "|---|---|---|---|---|")
+        yield from ("", "| rule | grade | finding | location | hint |", "|---|---|---|---|---|")
     for alike in groups[:_MOST]:
         one = alike[0]
         where = _escape_markdown(join_locations([finding.where for finding in alike]))
@@ -413,7 +413,7 @@ def _markdown_lines(report: Report) -> Iterator[str]:
         )
         yield f"\n<details><summary>Proof: {alike[0].rule}</summary>\n\n```json\n{proof}\n```\n</details>"
     if report.not_checked:
-        yield from ("", "Not checked, which counts as not passed:", "")
+        yield from ("", "Not checked (counts as not passed):", "")
         yield from (f"- `{one.rule}`: {_escape_markdown(one.reason)}" for one in report.not_checked)
     if report.waivers:
         yield from ("", "| waiver | state | person | until | reason |", "|---|---|---|---|---|")

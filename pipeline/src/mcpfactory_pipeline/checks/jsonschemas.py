@@ -1,7 +1,7 @@
 """JSON Schema by library: the only module that imports `jsonschema` and `referencing`.
 
-Schemas come from untrusted servers, so their depth is bounded before anything recursive reads them,
-and nothing is ever fetched: a reference that the document itself does not satisfy is reported, not followed.
+Schemas come from untrusted servers. Their depth is limited before recursive code reads them, and nothing is ever
+fetched: a reference to another document is reported, not followed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema n
 
 _UNKNOWN: Final[Any] = None  # returned by the library for an unknown dialect, despite its stubs
 
-_TEXTS: Final = frozenset({"description", "title"})  # blanked before caching, because they do not affect validity
+_TEXTS: Final = frozenset({"description", "title"})  # emptied before caching, because they do not affect validity
 
 
 def known_dialect(schema: Mapping[str, Any]) -> bool:
@@ -82,14 +82,14 @@ def instance_error(instance: Any, schema: Any) -> str:
         for error in _dialect(schema)(schema, registry=Registry()).iter_errors(instance):
             return _sentence(_place(error), error.message)
     except Unresolvable as error:
-        return f"the schema has a reference that leads nowhere: {error.ref}"
+        return f"the schema has an unresolvable reference: {error.ref}"
     return ""
 
 
 def broken_references(schema: Any) -> Iterator[tuple[str, str, bool]]:
-    """(place, reference, remote) of every `$ref` and `$dynamicRef` that the schema itself does not satisfy.
+    """Yield (place, reference, remote) of every `$ref` and `$dynamicRef` that the schema itself cannot resolve.
 
-    `place` is a JSON pointer; `remote` says that the reference names another document.
+    `place` is a JSON pointer; `remote` is True if the reference names another document.
     """
     if is_nested_deeper(schema, MAX_DEPTH):
         return

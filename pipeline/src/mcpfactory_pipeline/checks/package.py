@@ -22,11 +22,11 @@ _LARGEST_README: Final = 1_000_000  # maximum size in bytes of a README or modul
 
 @dataclass(frozen=True, slots=True)
 class PackageFacts:
-    """Observations of one package. `project` is the table of pyproject.toml; `problem` is the reason if missing.
+    """Observations of one package. `project` is the table of pyproject.toml; `problem` is why the table is missing.
 
-    `scripts` maps the programs to their problems ("" for none). `rebuilt` is true if a second build gave the bytes of
-    the candidate, and None without a candidate to compare with. `unwritten` are the hand-written tools without a
-    body: (name of the function, "file:line").
+    `scripts` maps the programs to their problems ("" for none). `rebuilt` is True if a second build gave the same
+    bytes as the candidate, None without a candidate. `unwritten` are the hand-written tools without a body: (name of
+    the function, "file:line").
     """
 
     project: Mapping[str, Any] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class PackageFacts:
 def inspect_package(
     folder: Path, wheel: Path | None = None, isolation: Mapping[str, object] | None = None
 ) -> PackageFacts:
-    """Look at the package in `folder`; with `wheel`, the candidate made of it, it is built a second time. Never raises.
+    """Inspect the package in `folder`; with `wheel`, its candidate, compare that with a second build. Never raises.
 
-    `isolation` are the settings that say how its build is kept apart.
+    `isolation` are the settings that isolate the build.
     """
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project")
@@ -153,5 +153,5 @@ def _rebuild(folder: Path, wheel: Path, isolation: Mapping[str, object]) -> tupl
                 folder, Path(work), backend=backend_of(wheel), settings=isolation, version=wheel_version(wheel.name)
             )
         except (ProgramRefusedError, ReleaseError) as error:
-            return None, f"it does not build again: {error}"
+            return None, f"the second build failed: {error}"
         return made.files.get(wheel.name) == hash_file(wheel), ""

@@ -1,9 +1,9 @@
 """Order of the probes sent to a server, and their sessions. Answers go into `Evidence`; nothing is evaluated here.
 
 Sessions, each in a separate process on stdio:
-1. the newest handshake revision: lists, probes, tool calls; restarted once if the server does not answer;
-2. every older handshake revision: only `initialize`, and what that revision has alone;
-3. the per-request revision: discover, its probes, and all of 1 if the server supports no handshake;
+1. the newest handshake revision: lists, probes, tool calls; repeated once if the server does not answer;
+2. every older handshake revision: only `initialize`, and probes that only this revision has;
+3. the per-request revision: discover and its probes; without a handshake revision also the steps of session 1;
 4. an unknown revision, then messages that no client sends;
 5. requests before the handshake, when only ping is allowed;
 6. half a message, after which the server must still answer.
@@ -62,12 +62,12 @@ from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-_ANSWER: Final = 10.0  # seconds for one answer
-_SLOWER: Final = 10  # multiple of the first answer's duration that an answer may take, if that is longer
-_STARTS: Final = 10  # multiple of the first answer's duration that is added to the time limit
-_TIRED: Final = 2.0  # seconds for one answer after three requests without one
-_CANARY: Final = 3.0  # seconds for the answer to a canary
-_OVER: Final = "the time for the examination was over"
+_ANSWER: Final = 10.0  # seconds; timeout of one answer
+_SLOWER: Final = 10  # times the duration of the first answer; minimum timeout of every other answer
+_STARTS: Final = 10  # times the duration of the first answer; extension of the total time limit
+_TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
+_CANARY: Final = 3.0  # seconds; timeout of the answer to a canary
+_OVER: Final = "the time limit of the validation was reached"
 
 
 Connect = Callable[[ValidationTarget, Mapping[str, str], str], Awaitable[Conversation | Session]]
@@ -301,7 +301,7 @@ class ServerProber:
             self.evidence.probes[name] = await self._ask(conversation, message)
 
     async def _send_all(self, conversation: Conversation, session: ProbeSession) -> None:
-        """Send the raw messages of a session until the server ends, or does not answer the first batch."""
+        """Send the raw messages of a session; stop if the server ends, or does not answer the first batch."""
         for probe in PROBES.values():
             if probe.session != session:
                 continue
@@ -313,7 +313,7 @@ class ServerProber:
                 return
 
     async def _send(self, conversation: Conversation, probe: Probe) -> bool:
-        """Send a raw message and another request; return True if the server answers that."""
+        """Send a raw message, then a valid request; return True if the server answers the request."""
         after = self._message("ping" if self._speaks == "legacy" else "server/discover")
         patience = max(min(_ANSWER, self._seconds_left()), 0.5)
         text = probe.raw if isinstance(probe.raw, str) else json.dumps(probe.raw)
@@ -326,7 +326,7 @@ class ServerProber:
         return alive.received is not None
 
     async def _send_canaries(self, canaries: Canaries, conversation: Conversation) -> None:
-        """Call tools that answered before, and read resources, with canaries as values."""
+        """Call tools that have answered already, and read resources, with canaries as values."""
         evidence = self.evidence
         made = {call.tool: sent_arguments(call) for call in evidence.calls if not call.failed}
         named = evidence.named_tools
@@ -347,7 +347,7 @@ class ServerProber:
                 return
 
     def _was_taken(self, probe: CanaryProbe) -> bool:
-        """Return True if the same argument took a canary of this kind before."""
+        """Return True if the same argument has already taken a canary of this kind."""
         about = (probe.kind, probe.place)
         return any(one.taken and (one.probe.kind, one.probe.place) == about for one in self.evidence.canaries)
 
@@ -367,7 +367,7 @@ class ServerProber:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
-        unshown: list[PlannedCall] = []  # repeats of calls whose answers showed nothing of the API's response
+        unshown: list[PlannedCall] = []  # repeats of calls whose results showed nothing of the API's response
         for planned in plan:
             last = evidence.calls[-1].exchange if evidence.calls else None
             if last is not None and last.problem.startswith("the server"):
@@ -381,7 +381,7 @@ class ServerProber:
             evidence.calls.append(call)
             self._planned.append((planned, call))
             if planned.origin != "case" and call.exchange.problem.startswith("no answer"):
-                evidence.uncalled[planned.tool] = f"given up, {call.exchange.problem}: it may be slow by design"
+                evidence.uncalled[planned.tool] = f"given up: {call.exchange.problem}; the tool may be slow by design"
             if not call.failed and not call.mismatches and tells_value(call) and compare_values(call).nothing:
                 unshown += plan_changed(planned)
         more = ((unshown, evidence.changed), (plan_others(tools, plan), evidence.others))
@@ -391,14 +391,14 @@ class ServerProber:
                     calls.append(await self._call(conversation, planned))
 
     def _may_call_again(self, tool: str) -> bool:
-        """Return True if the tool answered before, the server lives, and there is time."""
+        """Return True if the tool has answered already, the server is running, and time is left."""
         evidence = self.evidence
         made = [*evidence.calls, *evidence.changed, *evidence.others, *evidence.wrong]
         answered = any(call.tool == tool and not call.failed for call in made)
         return answered and not made[-1].exchange.problem and self._seconds_left() > 0
 
     async def _call_older(self, conversation: Conversation, revision: str) -> None:
-        """Repeat calls that returned kinds of content that the revision does not have."""
+        """Repeat the calls whose results contained kinds of content that the older revision does not have."""
         for planned, call in self._planned:
             if foreign_kinds(call.exchange, revision) and self._seconds_left() > 0:
                 made = await self._call(conversation, planned)
@@ -435,9 +435,9 @@ class ServerProber:
     async def _session(
         self, purpose: str, lifecycle: Lifecycle = "legacy", *, terminate: bool = False
     ) -> AsyncIterator[Conversation | None]:
-        """Yield a conversation in a lifecycle, or None if it cannot be opened; its session becomes evidence at the end.
+        """Yield a conversation in a lifecycle, None if it cannot be opened; finally store its session as evidence.
 
-        With `terminate`, the session is ended by a signal.
+        With `terminate`, a signal ends the session.
         """
         self._speaks = lifecycle
         if self._seconds_left() <= 0:

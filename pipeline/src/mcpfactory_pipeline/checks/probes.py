@@ -1,4 +1,4 @@
-"""Probes: messages to a server, each with the answer that it must get. One row is one probe.
+"""Table of probes: each row is a message to a server and the expected answer.
 
 Tool calls are planned in `call_plan`, and probes of HTTP headers are rows of `transport.http_probes`.
 """
@@ -28,8 +28,8 @@ NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt of this 
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
 # A future revision, because servers may treat all versions before `MODERNS` as legacy clients.
 LATER_REVISION: Final = "2999-01-01"
-NOTHING_TO_ASK: Final = "the server lists nothing that it could be asked about"
-_FURTHER_READS: Final = 30  # prompts, and as many resources, to read after the first ones
+NOTHING_TO_ASK: Final = "the server lists no entry that the probe could use"
+_FURTHER_READS: Final = 30  # maximum prompts to read after the first one; the same for resources
 
 Expectation = Callable[[WireExchange, str], Iterator[Fault]]
 """Function that yields the faults of an answer; the text describes the probe."""
@@ -51,14 +51,14 @@ ProbeSession = Literal[
 class Probe:
     """One message to a server, the session in which it is sent, and the expected answer.
 
-    `params` can be a function of the earlier evidence, which returns None if there is nothing to ask. `what` describes
-    the probe in findings. `lifecycle` "" means both. The server must declare `capability` (with a leading `!`: must not
-    declare it); a raw message is always sent, but only judged if the server does. `meta` replaces members of the
-    per-request metadata; None removes one.
+    `params` can be a function of the earlier evidence; if it returns None, the probe is skipped. `what` describes the
+    probe in findings. `lifecycle` "" means both. The server must declare `capability`, or, with a leading `!`, must not
+    declare it; a raw message is sent in any case, but judged only under this condition. `meta` replaces members of the
+    per-request metadata; None removes a member.
 
     A `raw` message (a JSON value, or text with surrogates for bytes that are not UTF-8) is sent unchanged. Except in the
-    session `handshake`, a valid request follows, whose exchange is stored as `after`. With `answered`, wait for the
-    answers to both.
+    session `handshake`, a valid request follows; its exchange is stored as `after`. With `answered`, wait for the
+    answers to both messages.
     """
 
     name: str
@@ -99,10 +99,10 @@ def describe_answer(exchange: WireExchange) -> str:
 
 
 def error(*codes: int, tolerates: Literal["error", "failure", "result", "no result", ""] = "") -> Expectation:
-    """Expect an error with one of these codes; a tolerated other answer weighs 1.
+    """Expect an error with one of these codes; another answer that `tolerates` allows has severity 1.
 
-    `failure` tolerates every error with a code, and a result with isError: the specification has the code only in an
-    example.
+    `failure` tolerates every error with a code, and a result with isError, because the specification gives the code
+    only in an example.
     """
 
     def expect(exchange: WireExchange, what: str) -> Iterator[Fault]:
@@ -131,7 +131,7 @@ def result(request: str) -> Expectation:
 
 
 def silence(exchange: WireExchange, what: str) -> Iterator[Fault]:
-    """Expect no answer; on stdio, an error without an id weighs 1."""
+    """Expect no answer; on stdio, an error without an id has severity 1."""
     if exchange.received is not None and (exchange.received.get("id") is not None or exchange.result is not None):
         yield Fault(f"{what} got an answer", what, exchange)
     elif exchange.received is not None and exchange.status == 0:
@@ -185,9 +185,9 @@ def _first_prompt_params(evidence: Evidence) -> Json | None:
 
 
 def further_reads(evidence: Evidence) -> list[tuple[str, Json]]:
-    """Return (method, params) for the prompts and resources after the first ones, which have separate probes.
+    """Return (method, params) to read prompts and resources except the first ones, which have separate probes.
 
-    They serve rules about texts shown to a model; each kind is limited to `_FURTHER_READS`.
+    The contents are for rules about texts shown to a model; each kind is limited to `_FURTHER_READS`.
     """
     prompts = [
         ("prompts/get", _prompt_params(one["name"], _arguments(one)))
@@ -349,7 +349,7 @@ LISTS: Final[Mapping[str, str]] = {
     "resources/templates/list": "resourceTemplates",
     "prompts/list": "prompts",
 }
-"""The methods that list something, with the member of the result that holds it."""
+"""List method → result member with the entries."""
 
 _MAX_PAGES: Final = 100
 

@@ -28,9 +28,9 @@ _DROPPED: Final = frozenset(
 )
 _TELLING: Final = ("key", "token", "secret", "password", "signature", "credential", "auth")
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
-_LARGEST: Final = 5_000_000  # maximum size of a body in bytes
-_SHORTEST: Final = 4  # characters; shorter values also occur in ordinary text, so they are not treated as secrets
-_PATIENCE: Final = 60.0  # seconds for a request to the API
+_LARGEST: Final = 5_000_000  # bytes; maximum size of a body
+_SHORTEST: Final = 4  # characters; shorter values are not treated as secrets, because ordinary text contains them
+_PATIENCE: Final = 60.0  # seconds; timeout of one request to the API
 
 
 def recording_path(file: Path) -> Path:
@@ -48,10 +48,10 @@ def _split(url: str) -> SplitResult:
 class RequestRecorder:
     """Proxy that forwards requests to `upstream` and records them; use it with `with`.
 
-    `secrets` (name → value) must not be recorded. `servers` (name → URL) are the API's additional servers: requests
-    to a folder of that name below `servers_url` are forwarded there. That URL has a separate port, because the
-    upstream may have a path of the same name, and its credentials must not reach the other host. `cases` are the
-    recordings so far, as stub cases. Raises ConfigError if the upstream is not an http or https URL.
+    `secrets` (name → value) must not be recorded. `servers` (name → URL) are the API's additional servers: a request
+    to the folder NAME below `servers_url` is forwarded to the server NAME. `servers_url` has a separate port, because
+    the upstream may have a path with the same name, and the upstream's credentials must not reach another host.
+    `cases` are the recordings so far, as stub cases. Raises ConfigError if the upstream is not an http or https URL.
     """
 
     def __init__(self, upstream: str, secrets: Mapping[str, str], servers: Mapping[str, str] = _NONE) -> None:
@@ -118,7 +118,7 @@ class RequestRecorder:
         return status, kind, content
 
     def _root(self, target: str) -> tuple[SplitResult, str, str]:
-        """Return the upstream, the target there, and the path for cases."""
+        """Return the upstream, the request target for it, and the path for cases."""
         path = target.partition("?")[0]
         return self._upstream, target, path.removeprefix(self._upstream.path.rstrip("/"))
 

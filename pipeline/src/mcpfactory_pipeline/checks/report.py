@@ -13,15 +13,15 @@ from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
 
 _EVIDENCE_LINES: Final = 12
-_FOLLOWS: Final = 5  # consequences of a finding that the report lists
-_NAMED: Final = 12  # rules that do not apply and are named; more are counted
-_LINE: Final = 400  # characters of one line of evidence
+_FOLLOWS: Final = 5  # maximum effects of a finding that the report lists
+_NAMED: Final = 12  # maximum rules that the report names as not applicable; if there are more, it gives their number
+_LINE: Final = 400  # maximum characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
     "calls of tools without readOnlyHint (--allow-calls)"
 )
-PLACES_SHOWN: Final = 3  # places of a finding that are listed before "and n more"
-# Increase this if a rule is added or removed, or its weight, gate or applicability changes. A test enforces it.
+PLACES_SHOWN: Final = 3  # maximum places of a finding before "and n more"
+# Increase this version for an added or removed rule, and for a changed weight, gate or applicability (tested).
 RULES_VERSION: Final = 15
 
 Verdict = Literal["passed", "not shown", "refused"]
@@ -31,7 +31,8 @@ Verdict = Literal["passed", "not shown", "refused"]
 class Finding(JsonRecord):
     """One deviation: the rule, what is wrong and where, the exchange that shows it, and what to do.
 
-    `follows` are other findings that come of this one, and how many rules cannot be judged because of it, each as a line.
+    `follows` has one line for each finding that this finding causes, and one with the number of rules that cannot be
+    judged because of it.
     """
 
     rule: str
@@ -71,9 +72,9 @@ class WaivedFinding:
 
 @dataclass(frozen=True, slots=True)
 class WaiverState:
-    """A waiver of the server, and whether it was used: an expired one is not, and one that nothing needs may go.
+    """A waiver of the server, and its state.
 
-    `reason` says why the policy of the workspace does not allow it.
+    `reason` explains why the policy of the workspace does not allow the waiver.
     """
 
     waiver: Waiver
@@ -88,7 +89,7 @@ class Report:
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked`
     are the ids of the applied rules, and `not_applicable` maps the others to the reason. `called` are the calls that
     were made, `uncalled` the tools that were not called, `measured` the resources used (`checks.evidence.measure`),
-    `api_failures` the behavior while the API failed. `listed` are the tools as received, for callers that keep the contract.
+    `api_failures` the behavior while the API failed. `listed` are the tools as received, for callers that store them.
 
     `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to that
     of the server; it is empty for servers outside a workspace. `measured`, `listed` and `locations` are not in
@@ -126,7 +127,7 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict: all gates open, one closed by a finding, or closed ones only unchecked."""
+        """Return `passed` if all gates are open, `refused` if a finding closes a gate, else `not shown`."""
         if self.passed:
             return "passed"
         return "refused" if any(finding.gate for finding in self.findings) or not self.not_checked else "not shown"
@@ -194,7 +195,7 @@ class Report:
         if self.called:
             lines += ["", "calls made:", *(_call_line(call) for call in self.called)]
         if self.uncalled:
-            lines += ["", "tools that were not called, or given up:", *_by_reason(self.uncalled)]
+            lines += ["", "tools not called, or given up:", *_by_reason(self.uncalled)]
         if self.waivers:
             lines += ["", "waivers:", *(_waiver_line(one) for one in self.waivers)]
         if self.not_applicable:
@@ -208,7 +209,7 @@ class Report:
             return f"PASSED  {self.target}"
         gates = ", ".join(self.failed_gates)
         if self.verdict == "not shown":
-            return f"NOT SHOWN  {self.target}\nno gate was found closed, but these could not be looked at: {gates}\nwould show it: {_SHOWN_BY}"
+            return f"NOT SHOWN  {self.target}\nno gate failed, but some could not be checked: {gates}\nto check them: {_SHOWN_BY}"
         return f"NOT PROMOTABLE  {self.target}\nclosed gates: {gates}"
 
 
@@ -251,7 +252,7 @@ def _waiver_line(one: WaiverState) -> str:
 
 
 def finding_lines(alike: list[Finding]) -> list[str]:
-    """Return the lines of one group of findings for a person: at most 12 lines of each part of the evidence."""
+    """Return the terminal lines of one group of findings, with at most 12 lines of each part of the evidence."""
     finding = alike[0]
     lines = [
         f"{finding.rule} [{finding.grade}]{f' at {printable_line(where)}' if (where := join_locations([one.where for one in alike])) else ''}",
@@ -266,7 +267,7 @@ def finding_lines(alike: list[Finding]) -> list[str]:
 
 
 def following(alike: Iterable[Finding]) -> list[str]:
-    """Return the effects of findings that are reported together, in at most six lines."""
+    """Return the effects of a group of findings, in at most six lines."""
     lines = list(dict.fromkeys(line for finding in alike for line in finding.follows))
     more = [f"and {len(lines) - _FOLLOWS} more"] if len(lines) > _FOLLOWS else []
     return [_cut(line) for line in lines[:_FOLLOWS]] + more

@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One problem found by a rule.
+    """One problem that a rule found.
 
-    `where` names the tool and field, or the message. `exchange` is the evidence, or `proof` if there was no exchange
-    (such as text on stdout). `lesser` replaces the rule's severity for a tolerated deviation: it costs fewer points
-    and never closes a gate. `hint` replaces the rule's hint.
+    `where` names the tool and field, or the message. `exchange` is the evidence; without an exchange, `proof` is (such
+    as text on stdout). `lesser` replaces the rule's severity for a tolerated deviation, which costs fewer points and
+    never closes a gate. `hint` replaces the rule's hint.
     """
 
     message: str
@@ -39,7 +39,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class RuleOutcome:
-    """Result of a check: faults over a number of subjects, or the reason for having no result.
+    """Result of a check: the faults and the number of subjects, or the reason for a missing result.
 
     `inapplicable` excludes the rule from the score; `unknown` counts it as not passed.
     """
@@ -52,9 +52,9 @@ class RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RuleSubjects(Generic[T]):
-    """Things that a rule checks one by one. Its points are divided by `count` [default: the number of items].
+    """Items that a rule checks one by one. The rule's points are divided by `count` (default: the number of items).
 
-    With `once`, only the first fault of each place counts: twenty results without resultType are one finding.
+    With `once`, only the first fault at each place counts: twenty results without resultType are one finding.
     """
 
     items: Sequence[T]
@@ -92,10 +92,10 @@ class Rule:
     """One requirement, its source, and its check.
 
     `severity` is its weight (5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model, 1 a
-    recommendation); a failed `gate` makes the server not promotable at any score. `since` and `until` are revisions
-    (both included, "" is open): the rule applies if the server speaks one of them. `ceiling` is the maximum score if
-    all subjects of a server break the rule: a good description must not raise the score of a server that does not
-    start or work.
+    recommendation); a failed `gate` makes the server not promotable at any score. The rule applies if the server
+    speaks a revision from `since` to `until` (both included, "" is open). `ceiling` is the maximum score if all
+    subjects of a server break the rule: good descriptions must not raise the score of a server that does not start or
+    work.
     """
 
     id: str
@@ -180,7 +180,7 @@ def _each(scope: Scope[Any], find: Callable[..., Iterator[Fault]]) -> Check:
 def rule_outcome(subjects: int, faults: Iterable[Fault]) -> RuleOutcome:
     """Return the outcome for a number of subjects; with 0, the rule does not apply."""
     if subjects == 0:
-        return not_applicable("there is nothing to look at")
+        return not_applicable("there is nothing to check")
     return RuleOutcome(tuple(faults), subjects)
 
 

@@ -1,9 +1,9 @@
-"""Evidence and rules in, report out. Pure: the same observations always give the same score.
+"""Evaluate the rules on the evidence. Pure: the same observations always give the same report.
 
-Score: every rule that applies may earn its severity. A rule over several subjects (tools, say) earns the share of them
-that keep it, so that one bad tool of a hundred is not as dear as a hundred. What could not be checked earns nothing.
-What a person has waived costs nothing and closes no gate, and the report says so. A rule of which nothing is kept may set a
-ceiling: a server that does not start, or whose tools do nothing, has no high score for its descriptions.
+Score: every applicable rule can earn points up to its severity. A rule over several subjects, such as tools, earns the
+share of the subjects that pass, so that one bad tool of a hundred costs little. A rule that could not be checked earns
+nothing. A waived finding costs nothing and closes no gate, and the report lists it. A rule that all subjects break may
+set a ceiling: good descriptions do not give a high score to a server that does not start, or whose tools do nothing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
 
 @dataclass(frozen=True, slots=True)
 class RootCause:
-    """Rule for the effects of a finding of the rule `cause`.
+    """Effects of a finding of the rule `cause`.
 
-    The effects are findings of `effects` (rules, or prefixes such as `legacy.`) that `match` it. `tool`: about the
-    same tool. `exchange`: with the same exchange as evidence. `unanswered`: findings whose request got no answer, and
-    rules that could not be checked for that reason. `anywhere`: all of them. `unchecked`: only rules that could not
-    be checked.
+    The effects are findings of the rules `effects` (ids, or prefixes such as `legacy.`) that match the cause. `match`
+    is one of: `tool` (about the same tool), `exchange` (same exchange as evidence), `unanswered` (findings whose
+    request got no answer, and rules unchecked for that reason), `anywhere` (all findings), or `unchecked` (only rules
+    that could not be checked).
     """
 
     cause: str
@@ -70,7 +70,7 @@ ROOT_CAUSES: Final[tuple[RootCause, ...]] = (
 
 
 def find_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int]:
-    """Return for each finding that follows from another (by its index) the index of the first cause.
+    """Return effect → root cause, both as indexes of `found`.
 
     Args:
         found: the faults that count, each with its rule.
@@ -105,16 +105,17 @@ def unchecked_cause(rule: Rule, reason: str, found: Sequence[Found]) -> int | No
 
 
 def tool_of(where: str, tools: Collection[str]) -> str:
-    """Return the longest tool name that starts a place (`search inputSchema/…`, `search.word`, `search/silence`), or ""."""
+    """Return the longest tool name that begins a place (`search inputSchema/…`, `search.word`); "" for none."""
     lengths = sorted({len(name) for name in tools if 0 < len(name) <= len(where)}, reverse=True)
     ends = (at for at in lengths if where[at : at + 1] in ("", " ", ".", "/"))
     return next((where[:at] for at in ends if where[:at] in tools), "")
 
 
 def subject_of(where: str, tools: Collection[str]) -> str:
-    """Return the subject that a rule counts: the tool (`search`, `search inputSchema/…`), or the place.
+    """Return the subject that a rule counts.
 
-    It is the place for an argument, and outside of tools.
+    It is the tool for places such as `search` and `search inputSchema/…`; for an argument, and outside of tools, it
+    is the place.
     """
     tool = tool_of(where, tools)
     return tool if tool and where[len(tool) : len(tool) + 1] in ("", " ") else where
@@ -149,7 +150,7 @@ def _root(at: int, parents: Mapping[int, int]) -> int:
     return at
 
 
-_NAMED: Final = 5  # rules without a result that a finding names; of more it gives only the number
+_NAMED: Final = 5  # maximum unjudged rules that a finding names; if there are more, it gives only their number
 
 
 def evaluate_rules(
@@ -162,9 +163,9 @@ def evaluate_rules(
     policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - frozen, so safe as a default
     today: date = date.min,
 ) -> Report:
-    """Apply `rules` to `evidence`. `secrets` (name → value) are masked wherever the report shows an exchange.
+    """Apply `rules` to `evidence`. `secrets` (name → value) are masked in all exchanges of the report.
 
-    `waivers` that have not expired `today` and that their `policy` allows are taken into account; the others are only listed.
+    A waiver counts if it has not expired on the day `today` and the `policy` allows it; other waivers are only listed.
     """
     secrets, table = secrets or {}, tuple(rules)
     refused = refused_waivers(waivers, policy, today, offer=evidence.drift_offer)
@@ -208,7 +209,7 @@ def evaluate_rules(
 
 @dataclass(frozen=True, slots=True)
 class _RuleResult:
-    """Result of a rule: faults that count, waived faults, or the reason for having no result.
+    """Result of a rule: faults that count, waived faults, or the reason for a missing result.
 
     If `subjects` is 0, an unchecked rule is waived.
     """
@@ -232,7 +233,7 @@ class _ScoreSums:
 
 
 def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Collection[str]) -> _ScoreSums:
-    """Return the points of the rules that were judged, and the reasons for the others."""
+    """Return the points of the judged rules, and the reasons for the unjudged ones."""
     sums = _ScoreSums()
     for one in (one for one in judged if one.subjects):
         rule, kept = one.rule, follows.without_effects(one.kept)
@@ -270,7 +271,7 @@ def _judge(rule: Rule, evidence: Evidence, valid: Sequence[Waiver], tools: Colle
 
 
 class _FindingEffects:
-    """Findings by the finding that causes them, and the lines reported under each cause."""
+    """Effects by the finding that causes them, and the lines reported under each cause."""
 
     def __init__(self, found: Sequence[tuple[Rule, Fault]], tools: Collection[str]) -> None:
         self.causes = find_causes(found, tools)
@@ -287,7 +288,7 @@ class _FindingEffects:
         return [fault for fault in faults if id(fault) not in self._effects]
 
     def why_not(self, one: _RuleResult, kept: Sequence[Fault]) -> str:
-        """Return why a rule cannot be judged; "" if it can, or if no finding is the reason."""
+        """Return why a rule cannot be judged; "" if it can be judged, or if no finding is the reason."""
         cause = unchecked_cause(one.rule, one.unknown, self._found) if one.unknown else None
         cause = self.causes.get(cause, cause) if cause is not None else None
         if one.kept and not kept:

@@ -15,16 +15,16 @@ from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 
 Origin = Literal["example", "no arguments", "guess"]
 
-_MAX_DEPTH: Final = 60  # maximum depth of schemas that values are generated for
+_MAX_DEPTH: Final = 60  # maximum depth of a schema for which values are generated
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
 _PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 
 
 def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
-    """Arguments for a tool with this inputSchema, and where they come from.
+    """Return arguments for a tool with this inputSchema, and their origin.
 
-    "no arguments" when none are required, "example" when the schema itself names a value for each, else "guess".
+    The origin is "no arguments" if none are required, "example" if the schema has a value for each, else "guess".
     """
     if not isinstance(schema, dict) or is_nested_deeper(schema, _MAX_DEPTH):
         return {}, "guess"
@@ -40,7 +40,7 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
 
 
 def other_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return two more sets of arguments with other free texts and numbers, or [] if the schema has neither."""
+    """Return two more sets of arguments with other texts and numbers; [] if the schema has no free text or number."""
     declared = properties_of(schema)
     free = {key: _others(declared.get(key), value) for key, value in made.items()}
     changed = {key: values for key, values in free.items() if values}
@@ -74,7 +74,7 @@ def other_values(value: Any, *, turn: int) -> Any:
 
 
 def _others(schema: Any, value: Any) -> tuple[Any, ...]:
-    """Return two more values for a property whose schema gives only a type; otherwise ()."""
+    """Return two more values for a property whose schema has only a type; otherwise ()."""
     if not isinstance(schema, dict) or schema.keys() - _FREE:
         return ()
     if schema.get("type") == "string" and isinstance(value, str):
@@ -92,7 +92,7 @@ def guess(schema: Any, root: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ArrivedValues:
-    """Number of values in the API's answer, paths of those missing in the result, and paths with another value."""
+    """Number of values in the API's answer, paths of the values missing in the result, and paths of changed values."""
 
     values: int = 0
     lost: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class ArrivedValues:
 
     @property
     def nothing(self) -> bool:
-        """Return True if none of the values arrives unchanged."""
+        """Return True if no value arrives unchanged."""
         return bool(self.lost) and len(self.lost) == self.values
 
 
@@ -113,7 +113,7 @@ def answered_value(call: RecordedCall) -> Any:
 
 
 def tells_value(call: RecordedCall) -> bool:
-    """Return True if the API answered at least one value; nothing can be lost from an empty object."""
+    """Return True if the API's answer has at least one value, because nothing can be lost from an empty object."""
     return any(text != "null" for _, text in _leaves(answered_value(call)))
 
 
@@ -135,7 +135,7 @@ def compare_values(call: RecordedCall) -> ArrivedValues:
 
 
 def is_beside(call: RecordedCall) -> bool:
-    """Return True if the text contains the API's answer, and the structured content none of its values."""
+    """Return True if the text contains the API's answer, but the structured content none of its values."""
     body, result = answered_value(call), call.exchange.result or {}
     structured, wanted = result.get("structuredContent"), {text for _, text in _leaves(body) if text != "null"}
     if not isinstance(structured, dict) or not wanted or _as_json(answer_text(call.exchange)) != body:

@@ -37,10 +37,11 @@ _FILES: Final[Mapping[str, str]] = {
 
 
 def source_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, Place]:
-    """Return the places of the tools of the server in `folder`, and of what findings name that are about none.
+    """Return the places of the server's tools, and of the other subjects of findings, for the server in `folder`.
 
-    A tool is where it is registered as such, by decorator or by call and under the name that clients see; else on its line of a manifest; else at a
-    function of its name. What is in none of these is left out. "" is the server: the line that makes it, or else its `mcpfactory.toml`.
+    The place of a tool is its registration under its listed name (decorator or call), else its line in a manifest,
+    else a function with its name. Tools without a place are omitted. The key "" is the server: the line that creates
+    it, else its `mcpfactory.toml`.
     """
     modules = [(file, tree) for file in sorted((folder / "src").rglob("*.py")) if (tree := _parsed(file)) is not None]
     found: dict[str, Place] = {}
@@ -120,8 +121,8 @@ def _given_name(call: ast.Call) -> str:
     return next((one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)), "")
 
 
-# All tools in the standard dialect, because each has cases. Servers from templates return their example data,
-# because the real data is not available here.
+# All tools in the standard dialect, because each has cases; servers from templates return their example data, because
+# the real data is not available here.
 FULL_TOOL_SET: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard", "MCPFACTORY_DEMO": "1"}
 
 
@@ -162,7 +163,7 @@ async def _own_target(server: WorkspaceServer) -> ValidationTarget:
 
 
 async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> ValidationTarget:
-    """Return an adopted server's target: calls that a person gave, without checks of its package."""
+    """Return the target for an adopted server: with the calls that a person gave, without package checks."""
     calls = server.folder / CALLS
     examples = calls if calls.is_file() else None
     try:

@@ -32,10 +32,10 @@ from mcpfactory_pipeline.workspace.waivers import Waiver
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # constant, so that equal servers give equal reports
-_SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
-_A_CASE: Final = 2.0  # seconds for one evaluation case and its processes
-_ITS_STARTS: Final = 12  # multiple of the first answer's duration that a case gets on a slow machine
-_A_CALL: Final = 0.03  # seconds for each case, so that a server with 10,000 tools gets enough time
+_SHORTEST_SECRET: Final = 8  # characters; shorter secrets are not masked, because they occur all over a report
+_A_CASE: Final = 2.0  # seconds per evaluation case, including its processes
+_ITS_STARTS: Final = 12  # times the duration of the first answer, per evaluation case; for slow machines
+_A_CALL: Final = 0.03  # seconds per case, so that a server with 10,000 tools gets enough time
 
 
 async def validate(
@@ -49,8 +49,8 @@ async def validate(
 ) -> Report:
     """Examine `target` and return the report: `observe`, then evaluate all rules.
 
-    `waivers` are those of the server, and `policy` selects the ones that count; `today` determines which have expired
-    (by default the current day in UTC). `evaluations` are cases with known answers.
+    `waivers` are the waivers of the server; `policy` selects those that count, and `today` (by default the current day
+    in UTC) determines which have expired. `evaluations` are cases with known answers.
     """
     evidence, secrets = await observe(target, timeout=timeout, evaluations=evaluations)
     today = today or utc_now().date()
@@ -68,12 +68,12 @@ async def observe(
 ) -> tuple[Evidence, dict[str, str]]:
     """Return the observations of `target`, and the values that a report must mask.
 
-    `timeout` is the total in seconds, with extra time for each case. The behavior during API failures is observed
-    afterwards within the same limit again, and so are the expected calls of `evaluations`. `connect` opens the
-    connection if the server is reached neither by command nor by URL.
+    `timeout` is the time limit in seconds, plus extra time for each case. The same limit applies again to the API
+    failures, and again to the expected calls of `evaluations`. `connect` opens the connection if the server is reached
+    neither by command nor by URL.
 
-    A server started here gets a canary as its secrets, under the names that its report lists, and, if `target` has
-    cases, the stub upstream as its API. Bad servers produce findings, never exceptions. Runs on asyncio.
+    A server started here gets the canary as value of each secret that its report lists. If `target` has cases, the
+    server's API is the stub upstream. Bad servers produce findings, never exceptions. Runs on asyncio.
 
     Raises:
         ExamineError: the cases or a report cannot be read.

@@ -1,4 +1,4 @@
-"""Temporary waivers of a rule's findings: an entry in waivers.toml of the server, and the actor in its history."""
+"""Create temporary waivers of a rule's findings: an entry in the server's waivers.toml, and an event in its history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mcpfactory_runtime.errors import Exit
 
 
 class WaiverArgumentError(ConfigError):
-    """Invalid day or reason of a waiver."""
+    """Error for a waiver whose day or reason is invalid."""
 
     exit_code = Exit.USAGE
 
@@ -42,9 +42,9 @@ def waive(
 ) -> dict[str, Any]:
     """Waive a rule's findings about a server until a day (included), in the name of the actor.
 
-    A waiver for drift covers only the currently known drift: its `offer` is the hash of that, and `covers` describes
+    A waiver for drift covers only the currently known drift: `offer` is the hash of that drift, and `covers` describes
     it. Return the waiver with `server`, `file` (relative to the workspace) and `dry_run`; `replaced` describes the
-    earlier waiver that it replaces.
+    replaced waiver, if any.
 
     Raises:
         NotFoundError: unknown server, rule or tool.
@@ -99,7 +99,7 @@ def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[Drif
 
 
 def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiver, today: date) -> None:
-    """Refuse a waiver that would not count, or a person without permission to waive."""
+    """Refuse a waiver that the policy does not allow, or a person without permission to waive."""
     others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]
     reason = refused_waivers([*others, waiver], policy, today).get(waiver, "")
     if policy.by and actor() not in policy.by:

@@ -1,11 +1,10 @@
-"""Access control: people with their tokens, browser sessions, single-use tickets that confirm one action, and a proxy in front.
+"""Access control: tokens of people, browser sessions, single-use tickets for actions, and an authenticating proxy.
 
-All I/O is the reading of the token file. Secrets are stored and looked up by hash: memory contains nothing usable,
+The only I/O is reading the token file. Secrets are stored and looked up by hash: memory contains nothing usable,
 and the time of a comparison does not reveal how much of a guess was right.
 
-A proxy in front of the dashboard names the person that it logged in in a header, which is believed from that proxy alone:
-a request is from the proxy when it has the secret that both know. The address says nothing where the dashboard listens: on
-loopback every program of the machine has it.
+A proxy in front of the dashboard can log people in and name them in a header. The header counts only in requests that
+contain the proxy's shared secret. The sender's address proves nothing, because on loopback every local program has it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _SESSION_SECONDS: Final = 8 * 3600.0  # seconds until a session expires
 _TICKET_SECONDS: Final = 600.0  # seconds within which an action must be confirmed
 _MAX_SESSIONS: Final = 200
 _MAX_TICKETS: Final = 256  # maximum per session, oldest dropped first; a decision about a full inbox page needs 60
-_MAX_USED: Final = 1024  # used tickets remembered per session, so that their reuse is reported; oldest dropped first
+_MAX_USED: Final = 1024  # maximum used tickets stored per session to detect their reuse; oldest dropped first
 _TOKEN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"  # noqa: S105 - a message
 _PROXY: Final = "the proxy of the dashboard, which logged you in (--proxy-header)"
 
@@ -42,7 +41,7 @@ Clock = Callable[[], float]
 
 
 class AccessError(PipelineError):
-    """Denied access; `status` is the HTTP status, `ways` are links with their texts to continue."""
+    """Error for denied access; `status` is the HTTP status, `ways` are links to continue (text, path)."""
 
     title: ClassVar[str] = "Not allowed"
 
@@ -53,7 +52,7 @@ class AccessError(PipelineError):
 
 
 class UsedTicketError(AccessError):
-    """A form was submitted twice: its action was already done, or refused, at the first submission."""
+    """Error for a form that was submitted twice: the first submission already did the action, or was refused."""
 
     title: ClassVar[str] = "Confirmed already"
 
@@ -65,8 +64,8 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, ne
     authenticate people.
 
     Raises:
-        ConfigError: others may read the file, a token is missing, short or duplicated, or a person is named in two
-            ways.
+        ConfigError: other users may read the file, a token is missing, short or duplicated, or a person has two
+            names.
     """
     people: dict[str, str] = {}
     if file is not None:
@@ -128,7 +127,7 @@ def _in_file(file: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """Confirmation of one action, with its expiry and a description of the values its reader saw."""
+    """Confirmation of one action, with its expiry and a description of the values that the reader saw."""
 
     about: str
     until: float
@@ -137,7 +136,7 @@ class Ticket:
 
 @dataclass(slots=True)
 class DashboardSession:
-    """Session of an authenticated person. `source` describes the authentication; `proxied` is true if by a proxy.
+    """Session of an authenticated person. `source` describes the authentication; `proxied`: a proxy did it.
 
     `message` is shown on the next page; `tickets` and `used` tickets are stored by hash.
     """
@@ -208,7 +207,7 @@ class DashboardAccess:
         return session
 
     def ticket(self, session: DashboardSession, *about: object, seen: Mapping[str, str] | None = None) -> str:
-        """Return a single-use ticket for one action; `seen` describes the values that its reader saw."""
+        """Return a single-use ticket for one action; `seen` describes the values that the reader saw."""
         ticket = secrets.token_urlsafe(32)
         while len(session.tickets) >= _MAX_TICKETS:
             del session.tickets[next(iter(session.tickets))]
@@ -217,10 +216,10 @@ class DashboardAccess:
         return ticket
 
     def use_ticket(self, session: DashboardSession, ticket: str, *about: object) -> Mapping[str, str]:
-        """Use up a ticket and return the values that its reader saw.
+        """Use up a ticket and return the values that the reader saw.
 
         Raises:
-            UsedTicketError: it was used before.
+            UsedTicketError: the ticket was used already.
             AccessError: the ticket is for another action.
         """
         key = _hash(ticket)
@@ -260,7 +259,7 @@ SECRET_HEADER: Final = "X-MCPFactory-Proxy-Secret"  # noqa: S105 - the name of a
 _MIN_SECRET: Final = 16  # minimum length of the secret in characters
 _MAX_NAME: Final = 100  # maximum length of a person's name in characters
 _HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
-# Headers that browsers or proxies send by themselves, and so never contain the person's name.
+# Headers that browsers or proxies send on their own, so that they cannot contain the person's name.
 _TAKEN: Final = frozenset(
     {
         "accept", "authorization", "connection", "content-length", "content-type", "cookie", "forwarded", "host", "origin", "referer", "user-agent",
@@ -273,9 +272,9 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The sender of a request: the person logged in by the proxy, "" for none.
+    """The sender of a request: `person` is logged in by the proxy, "" for nobody.
 
-    `proxied`: the request came through the proxy.
+    `proxied` is True if the request came through the proxy.
     """
 
     person: str = ""
@@ -284,7 +283,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxy:
-    """The proxy: the header that names people, and the hash of the proxy's secret."""
+    """The proxy: the header with the person's name, and the hash of the proxy's secret."""
 
     header: str
     secret: str
@@ -316,7 +315,7 @@ def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
     """Return the proxy that names people in `header`.
 
     Raises:
-        ConfigError: for an invalid header, and without a secret in the environment.
+        ConfigError: the header is invalid, or the environment has no secret.
     """
     if not _HEADER.fullmatch(header) or header.lower() in _TAKEN:
         raise ConfigError(f"{header!r} is not a valid header for user names", hint="--proxy-header X-Forwarded-User")
@@ -338,7 +337,7 @@ def public_origin(url: str) -> str:
     """Return the origin of the public address, in the form that browsers send; "" for "".
 
     Raises:
-        ConfigError: if it is not an origin or has a path (pages are at the root).
+        ConfigError: the URL is not an origin, or has a path (pages are at the root).
     """
     if not url:
         return ""

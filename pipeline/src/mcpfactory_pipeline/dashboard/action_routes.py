@@ -53,14 +53,14 @@ _COOKIE: Final = "mcpfactory_session"
 _MAX_BODY: Final = 64 * 1024  # maximum size of a body in bytes
 _BODY_SECONDS: Final = 30.0  # seconds until a body must be complete
 _FORM: Final = "The form again"
-_MAX_QUERY: Final = 4000  # characters of a query that fills in a form
+_MAX_QUERY: Final = 4000  # maximum characters of a query that fills in a form
 _WEIGHED: Final = {
     "approve",
     "reject",
     "promote",
     "rollback",
-}  # actions about a candidate, whose page shows the facts for and against it
-_MAX_TOOL_CALLS: Final = 2  # tools that can be tried at the same time
+}  # actions about a candidate; the action's page shows the facts for and against that candidate
+_MAX_TOOL_CALLS: Final = 2  # maximum simultaneous tool calls
 
 
 class ActionRoutes:
@@ -72,7 +72,7 @@ class ActionRoutes:
         self._tool_calls = asyncio.Semaphore(_MAX_TOOL_CALLS)
 
     def routes(self) -> list[Route]:
-        """Return the routes, apart from those of pages."""
+        """Return the routes, except those of pages."""
         return [
             Route("/login/", self._login_page, methods=["GET"]),
             Route("/login/", self._login, methods=["POST"]),
@@ -84,7 +84,7 @@ class ActionRoutes:
         ]
 
     def visitor(self, request: Request) -> Visitor:
-        """Return the viewer of a page, and the message to show once."""
+        """Return the visitor of a page, with the message to show once."""
         session = self.session(request)
         if session is None:
             return Visitor()
@@ -118,7 +118,7 @@ class ActionRoutes:
     def behind_login(
         self, page: Callable[[Request, DashboardSession], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Return the endpoint of a page that needs a session; without one, people get the login, programs an error."""
+        """Return the endpoint of a page that needs a session; without one, people are redirected to the login."""
 
         async def answer(request: Request) -> Response:
             try:
@@ -135,7 +135,7 @@ class ActionRoutes:
         """Refuse requests from pages of other sites. Browsers send the origin of each POST; programs need not."""
         origin = request.headers.get("origin")
         ours = {self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"}
-        if self._origin and not _caller(request).proxied:  # a local user who bypasses the proxy
+        if self._origin and not _caller(request).proxied:  # the request of a local user who bypasses the proxy
             ours.add(f"{request.url.scheme}://{request.headers.get('host', '')}")
         silent = origin is None and (program or request.method in {"GET", "HEAD"})
         elsewhere = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"} and request.method == "POST"
@@ -153,9 +153,9 @@ class ActionRoutes:
         form: tuple[str, str],
         after: Sequence[tuple[str, str]] = (),
     ) -> Mapping[str, str]:
-        """Use a ticket up, as `DashboardAccess` does. Who is refused is led to `form`, and to `after`, what came of it, where it was used before.
+        """Use up a ticket, as `DashboardAccess` does.
 
-        Both are the words of a link and its path.
+        A refusal links to `form`; for an already used ticket, it links to `after`, the result. Links are (text, path).
         """
         try:
             return self.access.use_ticket(session, ticket, *about)
@@ -209,7 +209,7 @@ class ActionRoutes:
         explain: bool = True,
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        """Return the page of an action, with a ticket if it can be confirmed; `before` is what its reader saw last."""
+        """Return the page of an action, with a ticket if it can be confirmed; `before` are the facts last seen."""
         with acting_as(session.actor, source=session.source):
             detail = self.reader.server(name)
             chosen = any(values.get(one) for one in ABOUT)
@@ -310,10 +310,10 @@ class ActionRoutes:
         return HTMLResponse(shown, 422 if error else 200)
 
     def perform(self, session: DashboardSession, name: str, action: Action, values: Mapping[str, str]) -> ActionResult:
-        """Do an action for somebody.
+        """Perform an action in the name of a session's person.
 
         Raises:
-            PipelineError: it cannot be done.
+            PipelineError: the action failed or was refused.
         """
         with acting_as(session.actor, source=session.source):
             workspace = Workspace.find(self._root)
@@ -332,7 +332,7 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     """Return the fields of a form or of a JSON object.
 
     Raises:
-        ConfigError: for anything else.
+        ConfigError: the body is neither.
     """
     body = await _whole_body(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -371,8 +371,8 @@ def _caller(request: Request) -> Caller:
 def _hint(error: PipelineError) -> str:
     if isinstance(error, StaleDecisionError):
         return (
-            f"look at changes, and send settled, whose `precondition` is {error.facts.precondition}, with ticket if that is "
-            "still wanted"
+            "review `changes`; if you still want the action, send `settled` with `ticket`; its `precondition` is "
+            f"{error.facts.precondition}"
         )
     return error.hint
 
@@ -414,7 +414,7 @@ def _next_path(given: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CancelPage:
-    """Page that cancels a run. `steps` are running; `problem` is why it cannot be canceled here, with a `hint`."""
+    """Page that cancels a run. `steps` are running; `problem` is why the run cannot be canceled here, with a `hint`."""
 
     workspace: str
     run: str
@@ -431,7 +431,7 @@ class CancelRoutes:
         self._acting = acting
 
     def routes(self) -> list[Route]:
-        """Return the routes, apart from the pages of runs."""
+        """Return the routes, except the pages of runs."""
         return [
             Route("/runs/{run}/actions/cancel/", self._acting.behind_login(self._check), methods=["GET"]),
             Route("/runs/{run}/actions/cancel/", self._cancel, methods=["POST"]),
@@ -453,7 +453,7 @@ class CancelRoutes:
         except PromotionError as error:
             view = await run_in_threadpool(partial(self._page, run, error))
             return self._response(request, view, 409)
-        message = "the run is being ended: what had finished is kept, what was at work is recorded as interrupted"
+        message = "the run is stopping: finished stages are kept, running ones are recorded as interrupted"
         if wants_json(request):
             return JSONResponse({"run": run, "says": message})
         session.message = message
@@ -462,7 +462,7 @@ class CancelRoutes:
     def _page(self, run: str, error: PromotionError | None = None) -> CancelPage:
         view = run_page(self._acting.reader.run(run))
         if error is None and run not in self._acting.runs.going:
-            elsewhere = "this run was begun in a terminal, or by another program: it is ended there"
+            elsewhere = "this run was started in a terminal or by another program: cancel it there"
             error = PromotionError(
                 elsewhere if view.going else "this run has ended", hint="open the page of the run to see its status"
             )

@@ -1,4 +1,4 @@
-"""Dashboard actions: a form for each operation, and the page of one.
+"""Dashboard actions: a form for each operation, and the page of an action.
 
 Every action is checked before it can be confirmed. `possible_actions` tries commands to find the available actions of a
 server, with their channels and stages.
@@ -36,7 +36,7 @@ ABOUT: Final = ("channel", "stage")  # fields that identify the subject of an ac
 class ActionResult:
     """Description of a planned or finished action, the values resolved from defaults, and the started run.
 
-    `facts` are the facts that the decision depends on (`decisions.precondition`); `tools` are those of an approval stage.
+    `facts` are the facts that the decision depends on (`decisions.precondition`); `tools` is an approval stage's list.
     """
 
     message: str
@@ -85,7 +85,7 @@ def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 _CHOICES: Final[Mapping[str, ActionChoices]] = {
     "approve.channel": _approving,
     "reject.channel": _approving,
-    # All channels; those first that do not offer an available candidate.
+    # All channels; first those for which another candidate is available.
     "promote.channel": lambda _, detail: tuple(dict.fromkeys((*decidable(detail), *(c.name for c in detail.channels)))),
     "rollback.channel": lambda _, detail: tuple(
         c.name for c in reversed(detail.channels) if c.name in detail.state.channels
@@ -116,12 +116,12 @@ class Action:
 
     @property
     def title(self) -> str:
-        """Return the text of its button."""
+        """Return the text of the action's button."""
         return self.operation.title
 
     @property
     def about(self) -> str:
-        """Return its help text."""
+        """Return the operation's help text."""
         return " ".join(self.operation.help().split())
 
     def perform(
@@ -160,7 +160,7 @@ def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], 
         if not due:  # such a run leaves no events, so it has no page
             return ActionResult(f"{server} has no stage to run, so no run was started")
         return ActionResult(f"a run of {server} has started", run=start(wanted))
-    if held := next((step for step in steps if step.verdict == HELD), None):  # one held step means all are held
+    if held := next((step for step in steps if step.verdict == HELD), None):  # if one step is held, all are
         raise RefusedError(f"{server} is {held.reasons[0]}", hint=f"mcpfactory pipeline revive {server}")
     if not due:
         raise RefusedError(f"{server} has no stage to run", hint='select "Force" below')
@@ -194,7 +194,7 @@ ACTIONS: Final[dict[str, Action]] = {
 
 
 def next_action(command: str) -> tuple[str, dict[str, str]] | None:
-    """Return the action for a suggested command, and its values; None if not found."""
+    """Return the action for a suggested command, and its values; None if the command is not an action."""
     operation = read_command(command)
     if operation is None or operation.id() not in ACTIONS or getattr(operation, "sign_with", None):
         return None
@@ -208,8 +208,8 @@ class ActionPage:
     """Action on a server. If `ready`, it can be confirmed once with exactly the `settled` values and the ticket.
 
     `happens` describes the effect; `problem` explains why the action is blocked, with a `hint`. `changes` lists the
-    changes since the reader's last view, `facts` the facts that the decision depends on now. `evidence` are arguments
-    for and against the candidate; `tools` are those of an approval stage.
+    changes since the reader's last view, `facts` the current facts that the decision depends on. `evidence` is the
+    comparison of candidates; `tools` is the tool list of an approval stage.
     """
 
     workspace: str
@@ -246,7 +246,7 @@ def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
         )
         if text and not (one.kind == "flag" and text.lower() in {"0", "false"}):
             if len(text) > MAX_REASON_LENGTH:
-                words = f"{one.name} has {MAX_REASON_LENGTH} characters at most, and this one {len(text):,}"
+                words = f"{one.name} must have at most {MAX_REASON_LENGTH} characters, but has {len(text):,}"
                 raise ConfigError(words, hint="shorten it")
             found[one.name] = "1" if one.kind == "flag" else text
     return found
@@ -264,9 +264,9 @@ def action_page(
 ) -> ActionPage:
     """Return the page with these values; check the action if all required values are set.
 
-    `explain` reports missing values. `possible` are the channels or stages to which the action applies; an empty form
-    starts with them. With the token of an earlier check, the page lists the changes since then; `before` is the facts
-    of that check as text.
+    With `explain`, report missing values. `possible` are the channels or stages to which the action applies; an empty
+    form starts with the first one. With the token of an earlier check, the page lists the changes since that check;
+    `before` are the facts of that check as text.
     """
     inputs = _inputs(workspace, detail, action, values, possible)
     full = {one.name: one.value for one in inputs if one.value}
@@ -319,7 +319,7 @@ def _inputs(
     values: Mapping[str, str],
     possible: Sequence[Mapping[str, str]],
 ) -> tuple[FormInput, ...]:
-    """Return the form's fields; of channel and stage only the subject of the decision."""
+    """Return the form's fields; of the fields channel and stage, only the subject of the decision."""
     given = dict(values) if any(values.get(name) for name in ABOUT) else {**next(iter(possible), {}), **values}
     found = []
     for one in action.fields:
@@ -342,10 +342,10 @@ def _inputs(
 def possible_actions(
     detail: ServerDetail, goes_through: Callable[[str], bool]
 ) -> dict[str, tuple[Mapping[str, str], ...]]:
-    """Return the available actions of a server, each with the channels and stages that it can be about, as fields.
+    """Return the available actions of a server, each with the channels and stages that it applies to, as fields.
 
-    `goes_through` tries a command in the name of a permitted person. Decisions that must be signed are left to a
-    terminal; the policy determines these (`decision_refusal`), and they are not tried.
+    `goes_through` tries a command in the name of a permitted person. Decisions that the policy requires to be signed
+    (`decision_refusal`) are possible only in a terminal, so they are not tried.
     """
     if detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
         return {}

@@ -1,8 +1,8 @@
-"""The dashboard live: a Starlette application that reads the workspace at every request. Without people who may act it changes nothing.
+"""The live dashboard: a Starlette application that reads the workspace at every request; read-only without people.
 
-Meant for loopback. A request whose Host is not a loopback name is refused before anything else: a page of another site
-that resolves to 127.0.0.1 (DNS rebinding) would otherwise read the dashboard with the user's browser. Errors are answered
-as JSON or as a page.
+It is meant for loopback. A request whose Host is not a loopback name is refused first: otherwise a page of another site
+that resolves to 127.0.0.1 (DNS rebinding) could read the dashboard with the user's browser. Errors are returned as JSON
+or as a page.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mcpfactory_pipeline.dashboard.runs import RunPage
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about all servers
 _FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages with live updates about all servers
-_CHUNK: Final = 64 * 1024  # bytes of a log that are sent in one chunk
+_CHUNK: Final = 64 * 1024  # bytes of a log per chunk
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -109,8 +109,8 @@ def _endpoint(
     page: Page, reader: WorkspaceReader, acting: ActionRoutes | None
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
-        # Read before the view is built, so that the view is at least this new. The page of one server does not need it;
-        # pages about many use this data, so it is not reported as a change to them.
+        # Take the digest before building the view, so that the view is at least as new. Pages about many servers use
+        # the digest of the data that they were built from (`seen`).
         if page.name in _ABOUT_MANY:
             reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen

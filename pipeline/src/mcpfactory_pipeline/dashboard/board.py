@@ -20,8 +20,8 @@ from mcpfactory_pipeline.dashboard.facts import (
 )
 from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, positions_of, workspace_places
 
-_REASONS: Final = 2  # reasons that the board shows per cell; the server's page has all
-_SIZE: Final = 40  # rows per page, so that a page with the longest texts stays below 100 kB
+_REASONS: Final = 2  # maximum reasons per cell of the board; the server's page has all
+_SIZE: Final = 40  # maximum rows per page, so that a page with the longest texts stays below 100 kB
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class ServerCount:
-    """Number of servers with a status or in a group."""
+    """The number of servers with a status, or in a group."""
 
     key: str
     status: ShownStatus | None
@@ -70,7 +70,7 @@ class ServerCount:
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """The board. `servers` are those of this page, after filtering; `counts` include all servers of the workspace."""
+    """The board. `servers` are the filtered servers of this page; `counts` include all servers of the workspace."""
 
     workspace: str
     stages: tuple[str, ...]
@@ -117,10 +117,10 @@ GROUPS: Final[dict[str, Callable[[ServerFacts], str]]] = {
 def board(
     facts: WorkspaceFacts, *, query: str = "", status: str = "", sort: str = "", group: str = "", page: str = "1"
 ) -> BoardPage:
-    """Return the board of a workspace: what needs a person first, then by name.
+    """Return the board of a workspace: servers that need a person first, then by name.
 
-    `query` keeps servers whose name contains it, `status` those with that status. `sort` is one of `SORTS`, with a `-`
-    before it the other way round; `group` is one of `GROUPS`. What is unknown counts as not given.
+    `query` keeps servers whose name contains it, `status` keeps servers with that status. `sort` is one of `SORTS`,
+    with the prefix `-` in descending order; `group` is one of `GROUPS`. Unknown values are ignored.
     """
     status = status if status in STATUSES else ""
     sort = sort if sort.removeprefix("-") in SORTS else "status"
@@ -208,7 +208,7 @@ def _offers(row: Mapping[str, Any]) -> tuple[ChannelCell, ...]:
 
 
 def decided_by(hold: Mapping[str, Any]) -> str:
-    """Return the author of a decision, and the reason."""
+    """Return the author and the reason of a decision as text."""
     return f"{hold.get('actor', '')}: {hold['reason']}" if hold.get("reason") else str(hold.get("actor", ""))
 
 
@@ -236,7 +236,7 @@ class OutsideCount:
 
 @dataclass(frozen=True, slots=True)
 class GraphPage:
-    """The page. `counted`: chips are numbers of servers. `shown` of `total` servers have names that contain `query`."""
+    """The graph. `counted`: chips are numbers of servers. `shown` of `total` servers match the `query`."""
 
     workspace: str
     total: int

@@ -1,6 +1,6 @@
 """Candidates of a server for its page: version, origin and findings. Pure.
 
-Findings of a validation: alike ones together, worst first, with as much evidence as a page has room for.
+Equal findings of a validation are grouped, worst first, with as much evidence as fits on a page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, approvers_since, rollbacks
 
-_SHOWN: Final = 12  # characters of a hash that are enough to identify it
+_SHOWN: Final = 12  # characters of a shortened hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +154,10 @@ def _decisions(
             yield str(event["id"]), DecisionView("rolled back", channel, actor_of(event), why, str(event["at"]))
 
 
-_MAX_FINDINGS: Final = 20  # findings per page; the report has all
-_ROOM: Final = 16_000  # bytes of evidence per page
+_MAX_FINDINGS: Final = 20  # maximum findings per page; the report has all
+_ROOM: Final = 16_000  # bytes; maximum evidence per page
 _PLACES: Final = 12
-_TEXT: Final = 300  # characters of one text
+_TEXT: Final = 300  # maximum characters of one text
 
 
 @dataclass(frozen=True, slots=True)

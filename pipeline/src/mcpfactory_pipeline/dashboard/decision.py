@@ -27,11 +27,11 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
-# Tries a command and returns the command that works, and the error of the first one if it was refused.
+# Function that tries a command, and returns a command that works and the error of the tried command, if any.
 _Advise = Callable[[str], tuple[str, PipelineError | None]]
 
-_CHANGES: Final = 40  # changes of one kind that are shown
-_TEXT: Final = 240  # characters of a change
+_CHANGES: Final = 40  # maximum shown changes of one kind
+_TEXT: Final = 240  # maximum characters of a change
 _TESTS: Final = (
     ("passed", "tests passed"),
     ("failed", "tests failed"),
@@ -75,9 +75,9 @@ class ToolChanges:
 
 @dataclass(frozen=True, slots=True)
 class ClosedBy:
-    """The reason why a channel does not move, by `kind`: it is `held`, or its server is `retired`.
+    """Hold or retirement that blocks a channel: `kind` is `held`, or `retired` for its server.
 
-    The actor, reason and time come from the history, if it has them. `command` lifts the hold or the retirement.
+    The actor, reason and time come from the history, if known. `command` lifts the hold or the retirement.
     """
 
     kind: str
@@ -92,18 +92,18 @@ class DecisionPage:
     """A candidate for a channel, with all facts for and against it.
 
     `asks` is the message of the pending decision, and `command` the next command; both are empty if no decision is
-    pending. In that case, `stands` is the reason why the candidate must not be promoted, and `way` the command that
-    resolves it, "" if no command does. `closed` describes the hold or retirement that blocks the channel.
+    pending. In that case, `stands` is the reason why the candidate must not be promoted, and `way` is the command that
+    resolves the reason ("" for none). `closed` describes the hold or retirement that blocks the channel.
 
-    `offered` is the candidate that the channel offers now, "" if it offers none: then everything is new. `rejected`
-    and `rolled_back` are the decisions against the candidate. `approve_after_all` is the command that approves it
-    although no decision is pending, "" if it would be refused or is not needed. `source_channel` is the previous
-    channel. `in_source_since` is the time since when that channel offers the candidate; it equals `waits_since` if a
-    decision is pending.
+    `offered` is the candidate that the channel offers now; if it is "", everything is new. `rejected` and
+    `rolled_back` are the decisions against the candidate. `approve_after_all` is the command that approves the
+    candidate although no decision is pending, "" if that would be refused or is not needed. `source_channel` is the
+    previous channel, which has offered the candidate since `in_source_since`; if a decision is pending, `waits_since`
+    is the same time.
 
-    `known` is True if the tools of both candidates are on this machine, `judged` if both reports are. `source` is a
-    command that shows the source changes, if the commits are known. `uncommitted` lists the versions that were built
-    from uncommitted changes, which that command does not show.
+    `known` is True if the tool lists of both candidates are on this machine, `judged` if both reports are. `source` is
+    a command that shows the source changes, if the commits are known. `uncommitted` lists the versions that were built
+    from uncommitted changes, which that command cannot show.
     """
 
     workspace: str
@@ -146,7 +146,7 @@ class DecisionPage:
 
 
 def decidable(detail: ServerDetail) -> Iterator[str]:
-    """Yield the channels that do not offer an available candidate; none for a retired server."""
+    """Yield the channels for which another candidate is available; none for a retired server."""
     for channel in detail.channels if not detail.state.retired else ():
         if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
@@ -172,8 +172,8 @@ def decision_page(
 ) -> DecisionPage:
     """Return the decision page of a candidate for a channel, by default of the next candidate.
 
-    `advise` tries a command: it returns the command that would succeed in its place, and the reason for the refusal
-    (`Adviser.validate_suggestion`).
+    `advise` tries a command, and returns a command that would succeed and the reason for a refusal
+    (`SuggestionValidator`).
 
     Raises:
         NotFoundError: for an unknown channel, or without a candidate.
@@ -245,10 +245,10 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
 def _question(
     detail: ServerDetail, policy: ChannelPolicy, candidate: str, about: Sequence[DecisionView] | None, advise: _Advise
 ) -> dict[str, Any]:
-    """Return the fields of the pending decision about a candidate, or of the possible actions if nothing is pending.
+    """Return the fields of the pending decision about a candidate, or, without one, of the possible actions.
 
-    `about` are the decisions about it for the channel, None if the channel offers it: then there is nothing to
-    decide.
+    `about` are the earlier decisions about the candidate for the channel; None if the channel already offers the
+    candidate, so that there is nothing to decide.
     """
     name, since = policy.name, _since(detail.history, policy.source, candidate) if policy.source else ""
     asks, command = _asked(detail, name) if about is not None else ("", "")
@@ -282,7 +282,7 @@ def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise
 def _refusals(
     detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
 ) -> tuple[DecisionView, ...]:
-    """Return the rejections of a candidate for a channel, and its rollback without a later approval."""
+    """Return the rejections of a candidate for a channel, and its rollback, if no approval followed it."""
     back = candidate in withdrawals(detail.history, channel)
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 
@@ -333,7 +333,7 @@ def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
 
 
 def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
-    """Return findings that are gone, are new, and the number that stayed; evidence is not compared."""
+    """Return the fixed findings, the new findings, and the number of unchanged ones; evidence is not compared."""
     old, new = (
         [{key: value for key, value in one.items() if key != "evidence"} for one in report.get("findings", ())]
         for report in (before, after)

@@ -1,6 +1,7 @@
-"""The dashboard as files: the same pages with relative links, readable from a disk or any static host.
+"""Static export of the dashboard: the same pages with relative links, for a disk or any static host.
 
-An export into an earlier one replaces it: `assets/export.json` lists the files of a site, and those that the new site does not have are removed.
+An export into the folder of an earlier export replaces that: `assets/export.json` lists the files of a site, and files
+that the new site lacks are removed.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ _RECORD: Final = "assets/export.json"  # lists the files of an exported site
 
 
 def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
-    """Write the site into `out`, which is new, empty or has an earlier export; return its files. Files of others stay.
+    """Write the site into `out` and return its files. Foreign files in an earlier export stay.
 
-    A link in the place of a file or folder of the site is replaced: nothing is written outside of `out`.
+    A symlink in the place of a file or folder of the site is replaced, so nothing is written outside of `out`.
 
     Raises:
-        WorkspaceError: when `workspace_root` is in no workspace.
-        RefusedError: when `out` is a file, or has files and none of an earlier export.
-        PipelineError: when `out` cannot be written.
+        WorkspaceError: `workspace_root` is not in a workspace.
+        RefusedError: `out` is a file, or has files but is not an earlier export.
+        PipelineError: `out` cannot be written.
     """
     if out.exists() and not out.is_dir():
         raise RefusedError(f"{out} is a file", hint="name a new folder")

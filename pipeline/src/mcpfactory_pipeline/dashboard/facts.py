@@ -1,4 +1,4 @@
-"""Facts for views, with the text and sign of each status."""
+"""Facts for views, and the text and icon of each status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """One server as shown on pages about many servers; missing values are empty."""
+    """Facts of one server on pages about many servers; missing values are empty."""
 
     workspace: str
     name: str
@@ -56,7 +56,7 @@ class WorkspaceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerDetail:
-    """One server with all known details, including those that only its own pages show."""
+    """All known facts of one server, including those that only its own pages show."""
 
     facts: ServerFacts
     channels: tuple[ChannelPolicy, ...] = ()
@@ -71,12 +71,12 @@ class ServerDetail:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunFacts:
-    """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage). Two readings are two.
+    """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
 
-    `going` says whether its process is there; before its first step such a run has no events. `now` is when this was read, in seconds
-    as `created_at` has them. `waits` are the servers for which it waits, each with the run that is at work there, "" where that is not known.
-    `kept` are the ids of the events of steps that went wrong and whose logs nothing has written over. `needs` are the stages of the
-    workspace that are run, and not decided, in their order, each with all that it needs.
+    Instances are compared by identity. `going` is True if the run's process exists; before its first step, such a run
+    has no events. `now` is the time of reading, in seconds as in `created_at`. `waits` maps each server that the run
+    waits for to the run that holds it ("" if unknown). `kept` are the ids of the events of failed steps whose logs have
+    not been overwritten. `needs` maps the workspace's stages, except approvals, in order, to all stages they require.
     """
 
     workspace: str
@@ -102,7 +102,7 @@ class StoredCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """Path of a stage's log, with the outcome and run of its last execution. `going` is True while it runs."""
+    """Path of a stage's log, with the outcome and run of its last execution. `going` is True while the stage runs."""
 
     workspace: str
     server: str
@@ -115,9 +115,9 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The display of one status: `icon` is a symbol of templates/icons.svg, `tone` a class of style.css.
+    """Display of a status: `icon` is a symbol of templates/icons.svg, `tone` a class of style.css.
 
-    Low ranks come first.
+    Statuses with a low rank come first.
     """
 
     key: str
@@ -140,13 +140,13 @@ ShownStatus = Annotated[
     PlainSerializer(lambda status: status.key, return_type=str),
     WithJsonSchema({"type": "string", "enum": list(STATUSES)}, mode="serialization"),
 ]
-"""A status in a view: whole for a page, its key for programs."""
+"""A status in a view; serialized as its key."""
 
 
 def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
     """Return the status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
 
-    A passed stage that would run again is stale, or held if a hold applies; a failed stage is shown as failed first.
+    A passed stage that would run again is stale, or held if a hold applies. A failed stage stays failed.
     """
     return STATUSES["running"] if running else outcome_status(stage_status(stage))
 
@@ -157,7 +157,7 @@ def outcome_status(outcome: object) -> Status:
 
 
 def headline(row: Mapping[str, Any], statuses: Sequence[Status]) -> Status:
-    """Return a server's overall status: broken, retired, or the worst status of its stages and holds."""
+    """Return a server's overall status: broken, retired, or the worst status among its stages and holds."""
     if row.get("problem"):
         return STATUSES["broken"]
     if row.get("retired"):
@@ -197,12 +197,12 @@ def shorten(text: str, size: int) -> str:
 
 @functools.cache
 def adapter(view: type[Any]) -> TypeAdapter[Any]:
-    """Return the adapter that serializes views of a class, and returns their schema."""
+    """Return the adapter that serializes views of a class and provides their schema."""
     return TypeAdapter(view)
 
 
 def to_json(view: Any) -> dict[str, Any]:
-    """Return a view as plain data: the fields that its page shows, and a status as its key."""
+    """Return a view as plain data: the fields that its page shows, with the key of each status."""
     data: dict[str, Any] = adapter(view.__class__).dump_python(view, mode="json")
     return data
 

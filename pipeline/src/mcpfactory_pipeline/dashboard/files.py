@@ -1,7 +1,7 @@
-"""Files of a workspace as pages show them: reports, manifests, and logs a page at a time; stamps of files that may change.
+"""Read the files of a workspace for pages: reports, manifests, pages of logs, and stamps that detect changes.
 
-Reading is bounded. What is missing or damaged is left out and never an exception: a page about a broken server is of more
-use than an error page. Of a log, the lines that say what went wrong are marked, and can be searched for.
+Reads are limited in size. Missing or damaged files are omitted without an exception, because a page about a broken
+server is more useful than an error page. In logs, lines about errors are marked, and can be searched.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mcpfactory_pipeline.dashboard.facts import (
     shorten,
 )
 
-_MAX_LOG: Final = 12_000  # bytes from the end of a log that are shown
+_MAX_LOG: Final = 12_000  # bytes; maximum shown from the end of a log
 # Terminal escape sequences and control characters.
 _COMMANDS: Final = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ "
@@ -48,7 +48,7 @@ def open_log(file: Path) -> BinaryIO:
 
 
 def plain_text(data: bytes) -> str:
-    """Return whole lines without terminal commands; of an overwritten line (a progress bar), the last state."""
+    """Return text without terminal commands; for an overwritten line (a progress bar), return its last state."""
     text = data.decode("utf-8", errors="replace")
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
@@ -118,7 +118,7 @@ def _folders_in(folder: str) -> list[str]:
 
 
 def files_below(folder: str) -> Iterator[str]:
-    """Yield a folder, and each folder and file below it; added and removed files change their folder's stamp."""
+    """Yield a folder, and each folder and file below it (the stamp of a folder shows added and removed files)."""
     yield folder
     try:
         entries = list(os.scandir(folder))
@@ -138,11 +138,11 @@ def stamps_of(paths: Iterable[str]) -> Stamps:
     return tuple(map(file_stamp, paths))
 
 
-_READ: Final = 4 * 1024 * 1024  # bytes read from the end of a log; longer logs can be downloaded
-_PAGE: Final = 12_000  # characters per page, so that a page with escapes stays below 100 kB
-_LEAST: Final = 40  # characters that each line counts for, because its markup is that long
-_LINE: Final = 1_000  # characters of a line that are shown; longer lines are data, not messages
-_QUERY: Final = 200  # maximum length of a search text in characters
+_READ: Final = 4 * 1024 * 1024  # bytes; maximum read from the end of a log; a download has all
+_PAGE: Final = 12_000  # maximum characters per page, so that a page with escapes stays below 100 kB
+_LEAST: Final = 40  # characters; minimum size of a line, which is the length of its markup
+_LINE: Final = 1_000  # maximum shown characters of a line; longer lines are data, not messages
+_QUERY: Final = 200  # maximum characters of a search text
 _WRONG: Final = re.compile(
     r"\b(?:error|failed|failure|fatal|traceback|exception|assert)\b|^E[ \t]{2,}|^[^\s:]*Error:", re.IGNORECASE
 )
@@ -150,7 +150,7 @@ _WRONG: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line. `page` is the page of the log that has it; `wrong` marks a line about something that went wrong."""
+    """One line. `page` is the number of its page in the log; `wrong` marks a line about an error."""
 
     number: int
     page: int
@@ -162,8 +162,9 @@ class LogLine:
 class LogPage:
     """A page of a log of `size` bytes, or of the lines that contain `query`.
 
-    `unread` is the number of bytes at the beginning of a long log that are not shown. `wrong` is the number of the first line about
-    something that went wrong, 0 for none, and `wrong_page` its page. `run` is the run that wrote the log; `going` says that it still writes.
+    `unread` is the number of bytes at the beginning of a long log that are not shown. `wrong` is the number of the
+    first line about an error (0 for none), and `wrong_page` is its page. `run` is the run that wrote the log; `going`
+    is True while it still writes.
     """
 
     workspace: str
@@ -186,7 +187,7 @@ def opened_log(facts: LogFacts) -> Iterator[BinaryIO]:
     """Open the log for reading.
 
     Raises:
-        NotFoundError: it is not on this machine.
+        NotFoundError: the log is not on this machine.
     """
     try:
         stream = open_log(facts.file)
@@ -203,9 +204,9 @@ def opened_log(facts: LogFacts) -> Iterator[BinaryIO]:
 
 
 def log_page(facts: LogFacts, stream: BinaryIO, *, query: str = "", page: str = "") -> LogPage:
-    """Return a page of the log of a stage, or of its lines that contain `query` in any case of letters.
+    """Return a page of a stage's log, or of its lines that contain `query` (case-insensitive).
 
-    Without `page` it is the one with the first line about something that went wrong, else the last one.
+    The default `page` is the page with the first line about an error, else the last page.
     """
     size, query = stream.seek(0, 2), query.strip()[:_QUERY]
     unread = max(0, size - _READ)

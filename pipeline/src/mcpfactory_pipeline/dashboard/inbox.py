@@ -1,6 +1,6 @@
-"""The inbox: what waits, for whom, since when, and the command that comes next. Pure: facts in, view out.
+"""The inbox: pending items with responsible person, age and next command. Pure: facts in, view out.
 
-Several candidates can be decided about at once: each is checked by itself, all are confirmed together.
+A batch decision covers several candidates: each is checked separately, and all are confirmed together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SIZE: Final = 60  # items per page
 
 _AUTHORS: Final = "authors of the server"
 _OPERATORS: Final = "operators of the workspace"
-# Icon, tone, and the people who must act if the policy names nobody, by kind.
+# Kind of item → icon, tone, and the people who must act if the policy names nobody.
 _KINDS: Final = {
     "problem": ("alert", "bad", _OPERATORS),
     "failed": ("cross", "bad", _AUTHORS),
@@ -43,15 +43,15 @@ _KINDS: Final = {
     "never": ("dash", "none", _OPERATORS),
     "stale": ("redo", "warn", _OPERATORS),
 }
-_TEXT: Final = 200  # characters of a cause
+_TEXT: Final = 200  # maximum characters of a cause
 
 
 @dataclass(frozen=True, slots=True)
 class InboxEntry:
-    """One pending item. `waited` is its age as text, "" if unknown; `seconds` is the same as a number.
+    """One pending item. `waited` is its age as text ("" if unknown), `seconds` its age as a number.
 
-    `decision` is the channel whose decision page shows the facts for and against it, "" for none. `log` is the stage
-    whose log shows the failure, "" if none is on this machine.
+    `decision` is the channel of the decision page with the facts for and against the item, "" for none. `log` is the
+    stage whose log shows the failure, "" if no such log is on this machine.
     """
 
     kind: str
@@ -103,8 +103,8 @@ class InboxGroup:
 class InboxPage:
     """The inbox: the most blocking items first, then the oldest; items with the same cause are grouped.
 
-    `next` are the commands that most likely come next. `whose` filters by person: items whose policy or owner names
-    the person, and items open to anyone.
+    `next` are the most likely next commands. `whose` keeps the items whose policy or owner names this person, and the
+    items open to anyone.
     """
 
     workspace: str
@@ -238,13 +238,13 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
 
 
 BATCHED: Final = ("approve", "promote", "reject")  # actions that can be applied to several candidates at once
-_MAX: Final = 60  # maximum number of candidates per action: one full page of the inbox
-_TOLD: Final = 5  # decisions that the next page lists
+_MAX: Final = 60  # maximum candidates per action: one full page of the inbox
+_TOLD: Final = 5  # maximum finished decisions that the next page lists
 
 
 @dataclass(frozen=True, slots=True)
 class BatchChoice:
-    """A candidate for a channel, and the token of the facts that its reader saw (`decisions.precondition`)."""
+    """A candidate for a channel, and the token of the facts that the reader saw (`decisions.precondition`)."""
 
     server: str
     channel: str
@@ -257,16 +257,16 @@ class BatchChoice:
         return " ".join((self.server, self.channel, self.candidate, self.precondition))
 
     def values(self, action: Action, reason: str) -> dict[str, str]:
-        """Return the values of the action at the server."""
+        """Return the values of the action on this choice's server."""
         about = {"channel": self.channel, "candidate": self.candidate, "precondition": self.precondition}
         return values_of(action, {**about, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPage:
-    """One action on several servers. `items` are checked one by one; the permitted ones have a ticket each.
+    """One action on several servers. `items` are checked one by one; each permitted item has a ticket.
 
-    `done` describes the finished ones. `marks` are the requested ones, as fields of the form.
+    `done` describes the finished items. `marks` are the requested items as form values.
     """
 
     workspace: str
@@ -286,7 +286,7 @@ class BatchPage:
 
     @property
     def noun(self) -> str:
-        """Return the number of confirmable candidates as text, or the number of all if none is confirmable."""
+        """Return the number of confirmable candidates as text; if there are none, the number of all candidates."""
         return pluralize(len(self.ready) or len(self.items), "candidate")
 
     def mark(self, item: ActionPage) -> str:
@@ -308,7 +308,7 @@ def batch_page(
     reason: str = "",
     done: Sequence[str] = (),
 ) -> BatchPage:
-    """Return the page of an action on several servers: `items`, made from these `choices`."""
+    """Return the page of an action on several servers; `items` are the checked `choices`."""
     return BatchPage(
         workspace=workspace,
         action=action.name,
@@ -323,7 +323,7 @@ def batch_page(
 
 
 def mark_of(item: InboxEntry) -> str:
-    """Return the form value of an inbox entry for a batch decision; "" if its next command is not such a decision."""
+    """Return the form value of an inbox entry for a batch decision; "" if a batch cannot run its next command."""
     action, values = next_action(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""
@@ -331,10 +331,10 @@ def mark_of(item: InboxEntry) -> str:
 
 
 def chosen(marks: Sequence[str]) -> list[BatchChoice]:
-    """Return the choices that a form names, each once.
+    """Parse the marks of a form, without duplicates.
 
     Raises:
-        ConfigError: for what names none, and for too many.
+        ConfigError: a mark is invalid, or there are too many or none.
     """
     found = []
     for mark in dict.fromkeys(marks):
@@ -350,10 +350,10 @@ def chosen(marks: Sequence[str]) -> list[BatchChoice]:
 
 
 def confirmed(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str]]:
-    """Return the choices that are confirmed, each with its ticket: `item-N` and `ticket-N` of a form, or `items` of a JSON object.
+    """Return the confirmed choices with their tickets: `item-N` and `ticket-N` of a form, or `items` of a JSON object.
 
     Raises:
-        ConfigError: for what names none.
+        ConfigError: a choice is invalid.
     """
     items = given.get("items")
     if items is None:

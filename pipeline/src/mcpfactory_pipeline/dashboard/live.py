@@ -1,9 +1,9 @@
 """Live updates: one poll of the files for all connected browsers.
 
 A follower knows only the current state (`Snapshot`). A listener knows its position (`Position`) and receives the
-changes between that position and the current state. A slow listener receives fewer events, and nothing is queued for
-it. The ID of an event is the position after it. A browser that reconnects with `Last-Event-ID` therefore resumes at
-its position, even if another process serves it.
+changes between that position and the current state. Nothing is queued, so a slow listener receives fewer events. The
+ID of an event is the position after the event. A browser that reconnects with `Last-Event-ID` therefore resumes at its
+position, even if another process serves the request.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render_state
 from mcpfactory_pipeline.dashboard.runs import RunPage
 
-_MAX_LOG: Final = 12_000  # bytes of a log that a browser gets first, or after it missed more than that
-_MAX_STEPS: Final = 16  # logs that one page follows
+_MAX_LOG: Final = 12_000  # bytes; maximum of a log in the first event, and in an event after a longer gap
+_MAX_STEPS: Final = 16  # maximum logs that one page follows
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")  # each ends a line of an event stream, so a lone \r would end the data
 
 
 @dataclass(frozen=True, slots=True)
 class LogTail:
-    """The end of a running step's log, in whole lines: `text` starts `start` bytes after the beginning of the file."""
+    """The last whole lines of a running step's log; `text` begins at byte `start` of the file."""
 
     step: str  # server/stage/attempt
     start: int
@@ -43,13 +43,13 @@ class LogTail:
 
     @property
     def end(self) -> int:
-        """Return the number of bytes that are known so far."""
+        """Return the offset of the end of `text` in bytes."""
         return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The current state of a followed page. `state` is the part to replace; `over` means that it is final."""
+    """The current state of a followed page. `state` is the part to replace; `over` is True if the state is final."""
 
     state: str
     tails: tuple[LogTail, ...] = ()
@@ -133,18 +133,18 @@ def read_tail(step: str, file: Path) -> LogTail:
 
 
 _INTERVAL: Final = 0.25  # seconds between two polls
-_IDLE_POLLS: Final = 8  # polls without a listener before polling stops; people who change pages come back
+_IDLE_POLLS: Final = 8  # polls without a listener after which polling stops; people who change pages soon return
 _HEARTBEAT: Final = 15.0  # seconds of silence before a comment is sent, which detects dead connections
 _MAX_LISTENERS: Final = 500  # maximum number of listeners
 _RENEWED: Final = 2.0  # seconds between updates of the duration of a running run
 _FIRST: Final = b"retry: 1500\n\n"
 
 Poll = Callable[[], Snapshot | None]
-"""Reads the files, in a thread: how things are, or None when nothing changed since the last poll."""
+"""Function that reads the files (in a thread) and returns the state; None if nothing changed since the last poll."""
 
 
 class TooManyFollowersError(PipelineError):
-    """The maximum number of followers is reached."""
+    """Error if the maximum number of listeners is reached."""
 
 
 class _Follower:
@@ -206,10 +206,10 @@ class Followers:
         self._joining = asyncio.Lock()
 
     async def join(self, name: str, make: Callable[[], Poll], position: str) -> AsyncIterator[bytes]:
-        """Return a stream of the changes of a subject; `make` creates its poll if it is not polled yet.
+        """Return a stream of the changes of a page; `make` creates the page's poll if the page is not followed yet.
 
         Raises:
-            TooManyFollowersError: if there are too many followers. Errors of the first poll are passed on.
+            TooManyFollowersError: there are too many listeners. Errors of the first poll are passed on.
         """
         if self._listeners >= _MAX_LISTENERS:
             raise TooManyFollowersError(
@@ -263,9 +263,9 @@ def watch_workspace(reader: WorkspaceReader) -> Poll:
 
 
 class RunPoll:
-    """Poll of a run: reads the logs of running steps each time, and renders the page if a file changed or time passed.
+    """Poll of a run: reads the logs of running steps, and renders the page if a file changed or time passed.
 
-    The first poll raises `NotFoundError` if no history contains such a run.
+    The first poll raises `NotFoundError` if no history contains the run.
     """
 
     def __init__(self, reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> None:

@@ -24,14 +24,14 @@ def api_document(url: str, *, acting: bool = False) -> dict[str, Any]:
     schemas, definitions = _schemas()
     paths = {page.path: {"get": _operation(page, schemas[page.name])} for page in PAGES}
     paths |= _actions(schemas) if acting else {}
-    how = "what the pages show, as JSON" + ("; and what people can do there." if acting else ", read-only.")
+    how = "the data of the pages as JSON" + (", and the actions." if acting else ", read-only.")
     problem = {"error": _object(message=_STRING, hint=_STRING)}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "mcpfactory dashboard",
             "version": "1",
-            "description": f"Where every server of a workspace stands: {how}",
+            "description": f"Status of every server in a workspace: {how}",
         },
         "servers": [{"url": url}],
         "paths": paths,
@@ -40,7 +40,7 @@ def api_document(url: str, *, acting: bool = False) -> dict[str, Any]:
             "schemas": {**definitions, "Problem": _object(**problem)},
             "responses": {
                 "Problem": _answer(
-                    "It cannot be done, or there is no such thing; the hint says what there is",
+                    "The request was refused, or its subject does not exist; the hint names alternatives",
                     {"$ref": "#/components/schemas/Problem"},
                 )
             },
@@ -80,7 +80,7 @@ def _actions(schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:
             {one.name: {**_TEXT, "description": _about(one)} for one in action.fields},
             (schemas["action"], _object(server=_STRING, action=_STRING, says=says, run=_STRING)),
         )
-    item = "Server, channel, candidate and the token `precondition` of the inbox, with a space between; once for each candidate."
+    item = "Server, channel, candidate and token `precondition` of the inbox, separated by spaces; one per candidate."
     marked = _parameter("item", "query", item, {"type": "array", "items": _STRING, "maxItems": 60}) | {"required": True}
     one = _object(server=_STRING, ticket=_STRING, channel=_TEXT, candidate=_TEXT, precondition=_TEXT)
     for name in BATCHED:
@@ -94,7 +94,7 @@ def _actions(schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:
                 _object(action=_STRING, done={"type": "array", "items": says}, items={"type": "array"}),
             ),
         )
-    about = "Ends a run that was begun in this dashboard: what had finished is kept, what was at work is recorded as interrupted."
+    about = "Stops a run that was started here: finished stages are kept, running ones are recorded as interrupted."
     run = _parameter("run", "path", "The run.", _STRING)
     found["/runs/{run}/actions/cancel/"] = _check_and_perform(
         ("cancel", "Cancel a run", about), run, [], {}, (schemas["cancel"], _object(run=_STRING, says=says))
@@ -109,10 +109,10 @@ def _check_and_perform(
     fields: dict[str, Any],
     answers: tuple[dict[str, Any], dict[str, Any]],
 ) -> dict[str, Any]:
-    """`words` are the name, title and description of the action, `about` is the path parameter of its subject."""
+    """Return the operations of an action. `words` are its name, title and description, `about` its path parameter."""
     name, title, description = words
     ticket = {
-        "ticket": {"type": "string", "description": "The ticket of the check, which was for exactly these values."}
+        "ticket": {"type": "string", "description": "The ticket of a check with exactly these values."}
     }
     properties = fields if "items" in fields else ticket | fields
     body = {"type": "object", "properties": properties, "required": [next(iter(properties))]}
@@ -123,7 +123,7 @@ def _check_and_perform(
         "get": {
             "operationId": f"check_{name}",
             "summary": f"Check: {title}",
-            "description": f"{description} Says what would happen, does nothing, and gives the ticket that confirms it once.",
+            "description": f"{description} Returns the effect without executing it, and a ticket to confirm it once.",
             "parameters": [*place, *query],
             "security": security,
             "responses": {"200": _answer(title, answers[0]), **refused},
@@ -131,7 +131,7 @@ def _check_and_perform(
         "post": {
             "operationId": name,
             "summary": title,
-            "description": f"{description} Send what the check settled with its ticket, which is taken once.",
+            "description": f"{description} Send the `settled` values of the check with its ticket, valid once.",
             "parameters": place,
             "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
             "security": security,

@@ -1,4 +1,4 @@
-"""Table of pages with path, view, template and parameters, from which routes, navigation, export and OpenAPI derive."""
+"""Table of pages (path, view, template, parameters), the source of routes, navigation, export and OpenAPI document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Values = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PageParameter:
-    """A parameter in the path of a page, or in its query with the permitted values."""
+    """A parameter in the path or the query of a page; `values` are the permitted values of a query parameter."""
 
     name: str
     about: str
@@ -35,7 +35,7 @@ class PageParameter:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A kind of page. `view` builds it; `instances` yields the path parameters of all its pages for the export."""
+    """A kind of page. `view` builds it; `instances` yields all its path parameters for the export."""
 
     name: str
     path: str
@@ -73,11 +73,11 @@ def _decidable(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[s
 
 
 def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, candidate: str = "") -> DecisionPage:
-    """Return the decision page of a server's candidate, by default of the next one for the channel.
+    """Return the decision page of a server's candidate, by default of the next candidate for the channel.
 
     Raises:
-        StateError: for a server that cannot be read, with the reason.
-        NotFoundError: for an unknown channel, or without a candidate.
+        StateError: the server cannot be read; the message has the reason.
+        NotFoundError: the channel is unknown, or there is no candidate.
     """
     if broken := detail.facts.row.get("problem"):
         raise StateError(broken["message"], hint=broken["hint"])
@@ -136,35 +136,35 @@ def _named(query: _Values, *names: str) -> dict[str, str]:
     return {name: query.get(name, "") for name in names}
 
 
-_QUERY: Final = PageParameter("q", "Words that the name of a server must contain")
-_PAGE: Final = PageParameter("page", "Which page of the list, counted from 1", number=True)
+_QUERY: Final = PageParameter("q", "Text in the name of a server")
+_PAGE: Final = PageParameter("page", "Page of the list, counted from 1", number=True)
 _NAME: Final = PageParameter("name", "The server", within="path")
-_RUN: Final = PageParameter("run", "The run, by the id that events and the list of runs have", within="path")
+_RUN: Final = PageParameter("run", "The id of the run, as in events and in the list of runs", within="path")
 
 PAGES: Final[tuple[Page, ...]] = (
     Page(
-        "inbox", "/", "Inbox", "What waits for a person: for whom, since when, and the command that comes next", InboxPage,
+        "inbox", "/", "Inbox", "Pending items with responsible person, age and next command", InboxPage,
         lambda reader, _path, query: inbox(reader.workspace(), query=query.get("q", ""), whose=query.get("for", ""), **_named(query, "kind", "page")),
         (
-            _QUERY, PageParameter("kind", "Only things of this kind", values=KINDS),
-            PageParameter("for", "Only what waits for this person, or for anybody"), _PAGE,
+            _QUERY, PageParameter("kind", "Only items of this kind", values=KINDS),
+            PageParameter("for", "Only items for this person, or for anybody"), _PAGE,
         ),
     ),
     Page(
-        "board", "/board/", "Board", "Every server with its stages and channels, what needs a person first", BoardPage,
+        "board", "/board/", "Board", "All servers with stages and channels; those that need a person first", BoardPage,
         lambda reader, _path, query: board(
             reader.workspace(), query=query.get("q", ""), **_named(query, "status", "sort", "group", "page")
         ),
         (
             _QUERY,
             PageParameter("status", "Only servers with this status", values=tuple(STATUSES)),
-            PageParameter("sort", "What comes first; with - the other way round", values=tuple(sign + key for key in SORTS for sign in ("", "-"))),
-            PageParameter("group", "Groups servers by this", values=tuple(GROUPS)),
+            PageParameter("sort", "Sort key; with - in descending order", values=tuple(sign + key for key in SORTS for sign in ("", "-"))),
+            PageParameter("group", "Criterion for groups of servers", values=tuple(GROUPS)),
             _PAGE,
         ),
     ),
     Page(
-        "graph", "/graph/", "Pipeline", "Stages, gates and channels as a picture, with the candidates where they are", GraphPage,
+        "graph", "/graph/", "Pipeline", "Graph of stages, gates and channels, with the candidates", GraphPage,
         lambda reader, _path, query: graph_page(reader.workspace(), query=query.get("q", "")),
         (_QUERY,),
     ),
@@ -180,16 +180,16 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(
         "decision", "/servers/{name}/decide/{channel}/", "Decision",
-        "A candidate for a channel against what the channel offers: tools, findings, tests, waivers, figures, who asks", DecisionPage,
+        "A candidate compared with the channel's offer: tools, findings, tests, waivers, figures", DecisionPage,
         lambda reader, path, _query: decide_about(reader, reader.server(path["name"]), path["channel"]),
         (_NAME, PageParameter("channel", "The channel", within="path")), _decidable,
     ),
     Page(
-        "log", "/servers/{name}/logs/{stage}/", "Log", "All that a stage of a server printed when it ran last, a part at a time", LogPage,
+        "log", "/servers/{name}/logs/{stage}/", "Log", "Output of the last execution of a stage", LogPage,
         lambda reader, path, query: log_of_stage(reader.log(path["name"], path["stage"]), query),
         (
             _NAME, PageParameter("stage", "The stage", within="path"),
-            PageParameter("q", "Only lines that contain it, wherever they are in the log"), _PAGE,
+            PageParameter("q", "Only lines that contain this text"), _PAGE,
         ),
         lambda _reader, _names: iter(()),
     ),
@@ -199,12 +199,12 @@ PAGES: Final[tuple[Page, ...]] = (
         (_PAGE,),
     ),
     Page(
-        "run", "/runs/{run}/", "Run", "One run: when each step ran, for how long, why, and how it ended", RunPage,
+        "run", "/runs/{run}/", "Run", "One run: start, duration, reason and outcome of each step", RunPage,
         lambda reader, path, query: run_page(reader.run(path["run"]), page=query.get("page", "")),
         (_RUN, _PAGE), _runs,
     ),
     Page(
-        "server_run", "/runs/{run}/{name}/", "Run of a server", "What one run did at one server, with the logs", RunPage,
+        "server_run", "/runs/{run}/{name}/", "Run of a server", "Steps of one run for one server, with logs", RunPage,
         lambda reader, path, _query: run_page(reader.run(path["run"], path["name"]), server=path["name"]),
         (_RUN, _NAME), _parts,
     ),

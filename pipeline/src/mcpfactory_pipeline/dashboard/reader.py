@@ -1,7 +1,7 @@
 """Workspace reader of the dashboard: every response is current, and only changed data is read again.
 
-A server is read again if a file that its row depends on has another time, size or inode, or is missing; the files of
-all servers are checked for each response. If a channel requires soak time, pending items also change with the clock.
+A server is read again if a file that its row depends on is missing, or has another time, size or inode. The files of
+all servers are checked for each response. If a channel requires soak time, pending items also change with time.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ from mcpfactory_pipeline.workspace.workspace import (
 T = TypeVar("T")
 Steps = frozenset[tuple[str, str, str]]  # (run, server, stage)
 
-_SOAK_STEP: Final = 60  # seconds after which soak time is computed again
-_WRONG: Final = frozenset({"failed", "errored"})  # outcomes that are explained by logs
+_SOAK_STEP: Final = 60  # seconds between computations of soak time
+_WRONG: Final = frozenset({"failed", "errored"})  # outcomes that logs explain
 _UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})  # last events of an unfinished stage
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
 _LARGE_FIELDS: Final = frozenset(
     {"inputs", "artifacts", "made_from"}
-)  # large fields of events, which pages about many servers do not show
+)  # large fields of events, which pages about many servers omit
 
 
 class _KnownServer(NamedTuple):
-    """Facts of a server, and the stamps of its files when they were read."""
+    """Facts of a server, and the stamps of its files at the time of reading."""
 
     paths: tuple[str, ...]
     stamps: Stamps
@@ -84,8 +84,8 @@ class _KnownServer(NamedTuple):
 class WorkspaceReader:
     """The workspace around `root`. Every query raises `WorkspaceError` if it does not exist.
 
-    For pages about many servers, data checked less than `age` seconds ago is not checked again. Without `live`,
-    responses contain no waiting times, so that equal workspaces give equal responses, and nothing is checked twice.
+    For pages about many servers, data checked less than `age` seconds ago is not checked again. Without `live` (for an
+    export), nothing is checked twice, and responses contain no waiting times: equal workspaces give equal responses.
     """
 
     def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
@@ -128,7 +128,7 @@ class WorkspaceReader:
         return facts
 
     def _gone_items(self, workspace: Workspace, names: Sequence[str], seen: str) -> tuple[InboxItem, ...]:
-        """Return the pending items of removed servers; read again if a state, channel or the server list changes."""
+        """Return the pending items of removed servers, cached until a state, a channel or the server list changes."""
         now = seen, tuple(names), tuple(channel_pages(channels_folder(workspace)))
         if self._gone[0] != now:
             self._gone = now, tuple(gone_items(workspace))
@@ -138,12 +138,12 @@ class WorkspaceReader:
         """Return one server with all known details.
 
         Raises:
-            NotFoundError: if the workspace has no server of that name.
+            NotFoundError: the workspace has no server of that name.
         """
         return self._once(("server", name), lambda: self._read_server(name))
 
     def _once(self, key: tuple[str, ...], read: Callable[[], T]) -> T:
-        """Return the result of `read`; without `live`, the last result if it has the same key."""
+        """Return the result of `read`; without `live`, reuse the last result if its key is the same."""
         if not self._live and self._read is not None and self._read[0] == key:
             return cast("T", self._read[1])
         found = read()
@@ -207,7 +207,7 @@ class WorkspaceReader:
         """Return the events of a run, for all servers or for one (then including its logs).
 
         Raises:
-            NotFoundError: if no history contains such a run.
+            NotFoundError: no history contains the run.
         """
         return self._once(("run", run, server), lambda: self._read_run(run, server))
 
@@ -246,7 +246,7 @@ class WorkspaceReader:
         """Return the path of a stage's log, for names from a URL, and the status of that stage.
 
         Raises:
-            NotFoundError: for an unknown server or stage; no other file is read.
+            NotFoundError: the server or stage is unknown; then no file is read.
         """
         workspace = self._workspace()
         _refuse_unknown(workspace, server)
@@ -275,12 +275,12 @@ class WorkspaceReader:
         self._last = None
 
     def validator(self, server: str) -> SuggestionValidator:
-        """Return an validator that tries commands about a server as an authorized actor, without writing anything."""
+        """Return a validator that tries commands about a server as an authorized actor, without writing anything."""
         workspace, inbox = self._open()
         return inbox.validator(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
-        """Return the data of a candidate on this machine; empty for a missing or unknown candidate."""
+        """Return the local data of a candidate; empty for a missing or unknown candidate."""
         artifacts = self._workspace().artifacts / server
         known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:
@@ -406,7 +406,7 @@ def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterato
 
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
-    """Return the tools and tokens of the sources' own report, else of the candidate (as counted, or as listed by its tools)."""
+    """Return numbers of tools and tokens: from the sources' report, else the candidate's facts, else its tool list."""
     report = read_json(server.report)
     tools = report.get("tools")
     if isinstance(tools, list):
@@ -424,7 +424,7 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
 def _contract(
     workspace: Workspace, server: str, candidate: str, *, manifest: bool = False
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the tools of a candidate on this machine: those it listed, or those in its `manifest`."""
+    """Return the tools of a local candidate, from its recorded tool list or its `manifest`."""
     folder = workspace.artifacts / server / candidate
     try:
         found = stored_contract(folder, manifest=manifest) if candidate else None
@@ -441,7 +441,7 @@ def _events(store: Store, name: str) -> list[Event]:
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
-    """Return log paths by stage; the hash shows if a log still belongs to this run, because later runs overwrite it."""
+    """Return a run's logs by (server, stage); later runs overwrite logs, so the hash must match the recorded one."""
     found = {}
     for event in _events(store, server):
         if event.get("run") != run or event["event"] != "stage.finished":
@@ -456,7 +456,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
 def _kept_logs(
     workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
 ) -> Iterator[str]:
-    """Yield the ids of failed steps whose stage has not started again, so that the existing log is theirs."""
+    """Yield the ids of failed steps whose stage has not started again, so that its log is still that of the step."""
     for server, events in found.items():
         wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
         if wrong:

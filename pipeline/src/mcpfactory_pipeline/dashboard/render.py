@@ -1,9 +1,8 @@
 """HTML rendering of views: the only module that imports Jinja2.
 
-Autoescape is always on, because names and texts come from untrusted API documents. Inline scripts and styles are not
-used, so that the content security policy can forbid both. Invisible characters and characters that reorder their
-neighbors are written out on every page, for every source (`_filled`); form values are escaped so that they are
-submitted unchanged (`exact`).
+Autoescape is always on, because names and texts come from untrusted API documents. There are no inline scripts and
+styles, so that the content security policy can forbid both. Every page escapes invisible and bidirectional characters
+from any source (`_filled`); form values are escaped in a way that browsers submit them unchanged (`exact`).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ POLICY: Final = (
 
 
 def _exact(text: object) -> object:
-    """Return a form value in which invisible characters are numeric references, so that it is submitted unchanged."""
+    """Return a form value with invisible characters as numeric references, so that browsers submit it unchanged."""
     escaped = escape_invisible(html.escape(str(text)), lambda one: f"&#{ord(one)};")
     return _templates.filters["safe"](escaped)
 
@@ -52,7 +51,7 @@ _templates = jinja2.Environment(
 )
 _templates.filters["thousands"] = lambda number: f"{number:,}"
 _templates.filters["exact"] = _exact
-_templates.filters["shorten"] = shorten  # Jinja's `truncate` drops the last word, however long it is
+_templates.filters["shorten"] = shorten  # Jinja's `truncate` drops the whole last word, even a very long one
 del _templates.filters["truncate"]
 _templates.globals |= {
     "ACTIONS": ACTIONS,
@@ -78,9 +77,9 @@ def _filled(template: str, **facts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Relative links from one page to others. `path` is the page's own; `static` pages link to files.
+    """Relative links from one page to others. `path` is the path of the page; `static` pages link to files.
 
-    The second page of a list is a query in the live dashboard, and a separate folder in the export.
+    Later pages of a list have a query in the live dashboard, and a separate folder in the export.
     """
 
     path: str
@@ -99,7 +98,7 @@ class Links:
         return "../" * (self.path.count("/") - 1 + (self.static and self.page > 1))
 
     def to(self, path: str, query: Mapping[str, object] | None = None, *, page: int = 1) -> str:
-        """Return the link to a page. `query` is omitted in the export, where a page has one form."""
+        """Return the link to a page. `query` is omitted in the export, which has only unfiltered pages."""
         target = f"{self.up}{quote(path.removeprefix('/'))}"
         if self.static:
             return f"{target}{page_folder(page)}index.html"
@@ -120,13 +119,13 @@ class Links:
 
 
 def page_folder(page: int) -> str:
-    """Return the folder of a later page of a list in the export, below the first page."""
+    """Return the folder of a later page of a list in the export, below the folder of the first page."""
     return f"page-{page}/" if page > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """The visitor of a dashboard that allows actions: `actor`, "" before the login. `message` is shown once.
+    """The visitor of a dashboard that allows actions. `actor` is "" before the login; `message` is shown once.
 
     `runs` are the active runs that were started in this dashboard and can be canceled here. `proxied`: a proxy
     handles login and logout.
@@ -139,9 +138,9 @@ class Visitor:
 
 
 def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:
-    """Return a view as a page. `live` is the path of the events that tell what changes in it, "" where nothing does.
+    """Render a view as a page. `live` is the path of the page's event stream, "" without live updates.
 
-    Without a `visitor` the page offers nothing to be done.
+    Without a `visitor`, the page offers no actions.
     """
     return _filled(page.template, view=view, page=page, links=links, static=links.static, live=live, visitor=visitor)
 

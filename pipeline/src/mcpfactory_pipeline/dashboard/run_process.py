@@ -1,4 +1,4 @@
-"""Runs started from the dashboard: each is a separate process, which ends in order with the dashboard.
+"""Runs started from the dashboard: each is a separate process, which the dashboard stops gracefully when it ends.
 
 python -m mcpfactory_pipeline.dashboard.run_process ROOT SERVER RUN [--until STAGE] [--again STAGE] [--force]
 """
@@ -21,9 +21,9 @@ from mcpfactory_pipeline.operations.operation import OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_MAX_RUNS: Final = 4  # maximum number of simultaneous runs
-_START_TIMEOUT: Final = 20.0  # seconds until a started run must record its start
-_STOP_TIMEOUT: Final = 15.0  # seconds until a stopped run must have ended
+_MAX_RUNS: Final = 4  # maximum simultaneous runs
+_START_TIMEOUT: Final = 20.0  # seconds to wait until a started run records its start
+_STOP_TIMEOUT: Final = 15.0  # seconds to wait for the end of a stopped run
 
 
 class RunProcesses:
@@ -38,7 +38,7 @@ class RunProcesses:
         """Start a run for the current actor and return its id once it has begun.
 
         Raises:
-            StageError: if the run does not begin.
+            StageError: the run does not start.
         """
         workspace, run = Workspace.find(self._root), new_id()
         server = wanted.servers[0]
@@ -87,10 +87,10 @@ class RunProcesses:
             return frozenset(self._processes)
 
     def cancel(self, run: str) -> None:
-        """End one of them in order, as `close` does.
+        """Stop one run gracefully, as `close` does.
 
         Raises:
-            PromotionError: it was not begun here, or has ended.
+            PromotionError: the run was not started here, or has ended.
         """
         with self._guard:
             process = self._processes.get(run)

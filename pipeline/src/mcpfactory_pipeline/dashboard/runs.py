@@ -14,18 +14,18 @@ from mcpfactory_pipeline.dashboard.facts import STATUSES, Pager, RunFacts, Shown
 from mcpfactory_pipeline.plan.stage import RUN_ENDED
 from mcpfactory_pipeline.state.schema import RUN_DIED, STAGE_START, Event
 
-_SILENT: Final = "it was started, and nothing says how it ended"
-_LINES: Final = 60  # runs per page
-_SERVERS: Final = 12  # servers of a run per page, so that a page with the longest texts stays below 100 kB
+_SILENT: Final = "the stage started, but its end was not recorded"
+_LINES: Final = 60  # maximum runs per page
+_SERVERS: Final = 12  # maximum servers of a run per page, so that a page with the longest texts stays below 100 kB
 
 
 @dataclass(frozen=True, slots=True)
 class RunStep:
     """One attempt at one stage of one server.
 
-    `start` is in seconds since the run began. `seconds` is the duration, until now for a running step (`working`),
-    None if unknown. `log` is the end of the step's output, if it is still on this machine; for a finished step only
-    on the page of one server in a run. `kept` is True if the step failed and its log still exists.
+    `start` is in seconds since the start of the run. `seconds` is the duration (until now for a running step,
+    `working`), None if unknown. `log` is the end of the step's output, if the log is still on this machine; for a
+    finished step, only the page of one server in a run has it. `kept` is True if the step failed and its log exists.
     """
 
     server: str
@@ -66,10 +66,11 @@ class RunWait:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """One run, or the part of it that is about one `server`. `seconds` is from its first event to its last, or until now.
+    """One run, or its part about one `server`. `seconds` is the time from the first to the last event, or until now.
 
-    `going` says whether it is under way, on the machine of the dashboard, and `waits` for what. `cut_short` is
-    "cancelled" where somebody ended it, "broke off" where it died, else "". `unreached` are the stages that it did not come to, as others that they need did not pass.
+    `going` is True if the run is active on the dashboard's machine; `waits` are the servers that it waits for.
+    `cut_short` is "cancelled" if a person canceled the run, "broke off" if its process died, else "". `unreached` are
+    the stages that did not run because a required stage did not pass.
     """
 
     workspace: str
@@ -130,13 +131,13 @@ def by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str
 
 
 def runs_page(workspace: str, runs: Sequence[RunRow], *, page: str = "1") -> RunsPage:
-    """Return one page of the list from `runs_of`."""
+    """Return one page of the list of runs, which `runs_of` returned."""
     shown, pager = paged(runs, page, _LINES)
     return RunsPage(workspace, pager, shown)
 
 
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
-    """Return the page of a run; with `server`, of its steps on that server, with logs."""
+    """Return the page of a run; with `server`, only the steps for that server, with logs."""
     began, steps, line = _whole_run(facts)
     names, pager = paged(tuple(steps), page, _SERVERS)
     every = [step for some in steps.values() for step in some]
@@ -186,7 +187,7 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
 
 
 def _last_status(last: Event, *, working: bool) -> Status:
-    """A stage that began and is not running counts as interrupted, even if no event records the interruption."""
+    """Return the status of a stage's last event; a started stage that is not running counts as interrupted."""
     if last["event"] == STAGE_START:
         return STATUSES["running" if working else "interrupted"]
     return _ended(last)
@@ -242,7 +243,7 @@ def _step(
 
 
 def _id(event: Event) -> str:
-    """Return the event's id; ids sort by time, so times need not be parsed to find the first and last."""
+    """Return the event's id; ids sort by time, so finding the first and last event needs no parsing of times."""
     return str(event["id"])
 
 
@@ -280,7 +281,7 @@ _TICKS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class AxisTick:
-    """A place on an axis, with its text."""
+    """A position on the time axis, with its label."""
 
     at: float
     text: str
@@ -310,7 +311,7 @@ class GanttChart:
 
 
 def gantt(steps: Sequence[RunStep], seconds: float) -> GanttChart:
-    """Return the chart of a run of `seconds`, with its steps from left to right in time."""
+    """Return the chart of a run that took `seconds`; time runs from left to right."""
     scale = (_WIDTH - _NAMES) / max(seconds, 0.001)
     bars, before = [], ""
     for number, step in enumerate(steps):

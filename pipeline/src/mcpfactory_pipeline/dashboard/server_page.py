@@ -39,17 +39,17 @@ from mcpfactory_pipeline.workspace.coverage import operation_name
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_runtime.schemas.walk import properties_of
 
-_SIZE: Final = 8  # tools per page, with their schemas
-_TOOL_TEXT: Final = 2_000  # characters of a description that are shown
+_SIZE: Final = 8  # maximum tools per page, with their schemas
+_TOOL_TEXT: Final = 2_000  # maximum shown characters of a description
 
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
     """One tool; `share` is its size relative to the largest tool's tokens, 0 to 100.
 
-    The schemas are those of `tools/list`. `can_try` is True if the dashboard can call the tool: through an operation
-    of the API document, or directly if the server has no document. Adopted servers start in other ways and cannot be
-    tried.
+    The schemas come from `tools/list`. `can_try` is True if the dashboard can call the tool: through an operation of
+    the API document, or directly if the server has no document. Tools of adopted servers cannot be tried, because
+    these servers start in other ways.
     """
 
     name: str
@@ -78,7 +78,7 @@ class ToolsPage:
 
 
 def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
-    """Return a page of the server's tools, in the order in which it lists them."""
+    """Return a page of the server's tools, in the order of its tool list."""
     tools = tools_of(detail)
     shown, pager = paged(tools, page, _SIZE)
     return ToolsPage(
@@ -87,7 +87,7 @@ def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
 
 
 def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
-    """Return the tools in the server's report, with manifest data, or those that the newest candidate listed."""
+    """Return the tools of the server's report with manifest data, else the tools that the newest candidate listed."""
     if not isinstance(detail.report.get("tools"), list):
         named = [tool for tool in detail.contract if isinstance(tool.get("name"), str)]
         counted = [(tool, count_tokens(tool)) for tool in named]
@@ -127,11 +127,11 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int, *, ow
     )
 
 
-_HISTORY: Final = 30  # events shown; the file has all
-_TOOLS: Final = 40  # tools shown; a separate page has all
-_LEFT_OUT: Final = 40  # skipped operations shown
-_TEXT: Final = 240  # characters of one text in a list
-_WHOLE: Final = 4_000  # total characters of full texts on a page; truncated texts expand to them
+_HISTORY: Final = 30  # maximum shown events; the history file has all
+_TOOLS: Final = 40  # maximum shown tools; a separate page has all
+_LEFT_OUT: Final = 40  # maximum shown skipped operations
+_TEXT: Final = 240  # maximum characters of one text in a list; longer texts are truncated
+_WHOLE: Final = 4_000  # characters; maximum sum of the full texts to which truncated texts of a page expand
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",
@@ -144,8 +144,8 @@ _KINDS: Final = {
 class StageView:
     """One stage with its result. `verdict` is `up-to-date`, `run`, `blocked`, `held` or `waiting`.
 
-    `run` is the last run that executed it. While it is running it has no result yet: `message` describes its previous
-    outcome, and `last_run` is the run of that outcome, otherwise "".
+    `run` is the last run that executed the stage. While the stage is running, it has no result: `message` describes
+    its previous outcome, and `last_run` is the run of that outcome; otherwise `last_run` is "".
     """
 
     stage: str
@@ -160,10 +160,10 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class ChannelView:
-    """The state of one channel: its offer and since when, requirements, hold, pending items and next candidate.
+    """The state of one channel: its offer and its time, requirements, hold, pending item and next candidate.
 
-    The next candidate is "" for none. `earlier` is True if the channel can be rolled back to an earlier candidate.
-    `rejected` is the actor who rejected the next candidate.
+    The next candidate is "" if there is none. `earlier` is True if the channel can be rolled back to an earlier
+    candidate. `rejected` are the rejections of the next candidate.
     """
 
     name: str
@@ -194,7 +194,7 @@ class WaitingView:
 class PublishedView:
     """The release at a target outside the workspace: time, actor and evidence.
 
-    `behind` is the candidate that is promoted instead.
+    `behind` describes the promoted release if the published one differs, else "".
     """
 
     target: str
@@ -208,7 +208,7 @@ class PublishedView:
 
 @dataclass(frozen=True, slots=True)
 class ValidationSummary:
-    """The result of the last validation; `score` and the others are None without a report on this machine."""
+    """The result of the last validation; `score`, `passed` and `rules_version` are None without a local report."""
 
     score: int | None
     passed: bool | None
@@ -230,7 +230,7 @@ class ToolRow:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The part of the API document that became tools; `share` in percent, rounded down."""
+    """The operations of the API document that became tools; `share` is in percent, rounded down."""
 
     operations: int
     made: int
@@ -242,7 +242,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class OverviewView:
-    """The server's features, its difficulties for models, and suggested decisions, each with the command to run."""
+    """The server's features, difficulties for models, and suggested decisions with the command of each."""
 
     facts: tuple[Fact, ...]
     hard: tuple[str, ...]
@@ -251,7 +251,7 @@ class OverviewView:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One line of the history. `whole` is the full detail if `detail` is truncated and the page has room; else ""."""
+    """One row of the history. `whole` is the full text if `detail` is truncated and the page has room; else ""."""
 
     at: str
     actor: str
@@ -264,7 +264,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class ActionLink:
-    """A link to the form of an action, about an approval stage if there is one."""
+    """A link to the form of an action, possibly about an approval stage."""
 
     name: str
     stage: str = ""
@@ -272,10 +272,10 @@ class ActionLink:
 
 @dataclass(frozen=True, slots=True)
 class ServerPage:
-    """The page. Long lists are cut; `tools_total`, `findings_total` and `older` give the full numbers.
+    """The page. Long lists are truncated; `tools_total` and `findings_total` are the full numbers, `older` is the rest.
 
-    `actions` are the actions that are currently possible (`possible_actions`). `retired` is the actor and reason of
-    the retirement, "" if the server is not retired; `retired_since` is its time, if the history has it.
+    `actions` are the currently possible actions (`possible_actions`). `retired` is the actor and reason of the
+    retirement, "" if the server is not retired; `retired_since` is the time of the retirement, if known.
     """
 
     workspace: str
@@ -458,7 +458,7 @@ def _verdict(report: Mapping[str, Any]) -> ValidationSummary:
 
 
 def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Coverage | None:
-    """Return the coverage recorded by the stage `generate`, or by the server's own report before that stage ran."""
+    """Return the coverage that the stage `generate` recorded; before its first run, that of the server's report."""
     if not manifest:
         skipped = {operation_name(one): one.get("reason", "") for one in report.get("skipped", ())}
         made = len({str(tool.get("operation")) for tool in report.get("tools", ())})
@@ -487,7 +487,7 @@ def _variable(one: Mapping[str, Any]) -> Fact:
 
 
 def _history(detail: ServerDetail) -> Iterator[HistoryRow]:
-    """Yield the newest events, newest first. Truncated texts include the full text while the page has room."""
+    """Yield the newest events, newest first. Rows with truncated text also have the full text while there is room."""
     room = _WHOLE
     for event in reversed(detail.history[-_HISTORY:]):
         row = _event(event)

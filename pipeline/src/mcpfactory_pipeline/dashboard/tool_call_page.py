@@ -31,8 +31,8 @@ from mcpfactory_runtime.schemas.values import value_from_text
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 
-_TIMEOUT: Final = 20.0  # seconds until a call must return
-_TEXT: Final = 20_000  # characters of an answer or a request body that are shown
+_TIMEOUT: Final = 20.0  # seconds; timeout of one call
+_TEXT: Final = 20_000  # maximum shown characters of an answer or a request body
 _CHOICES: Final = 60
 
 
@@ -50,8 +50,8 @@ class SentRequest:
 class ToolCallResult:
     """The outcome of a call. `result` is the result as JSON text; `problem` is the reason for a missing result.
 
-    `compact` are the arguments in one line, `test` is the call as a declared test for the new file `file`, and
-    `command` calls the same tool with the real API.
+    `compact` are the arguments on one line. `test` is the call as a declared test for the new file `file`. `command`
+    is a command that makes the same call with the real API.
     """
 
     arguments: str
@@ -67,9 +67,9 @@ class ToolCallResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallPage:
-    """The page. `raw` are all arguments as JSON, which take precedence over the single ones.
+    """The page. `raw` has all arguments as JSON, and takes precedence over the single arguments.
 
-    `stub` is True if a stub of the API answers; a server without an API document does not have one.
+    `stub` is True if a stub of the API answers; a server without an API document has no stub.
     """
 
     workspace: str
@@ -96,7 +96,7 @@ def tool_call_page(
     """Return the form for a tool, filled with the given values or those of its case.
 
     Raises:
-        NotFoundError: if the server has no such tool.
+        NotFoundError: the server does not have the tool.
     """
     name = detail.facts.name
     shown = _tool_of(detail, tool)
@@ -132,8 +132,8 @@ def tool_call_page(
 def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given arguments: a program's `arguments`, a person's `raw` JSON, or single values (`arg.<name>`).
 
-    A value stays text if the schema accepts text; otherwise it is parsed if it is JSON. The server validates the
-    values, not this function.
+    A value stays text if the schema accepts text; otherwise it is parsed as JSON, if possible. This function does not
+    validate the values: the server does.
 
     Raises:
         ConfigError: for JSON that is not an object.
@@ -161,7 +161,7 @@ def run_tool_call(
     """Start the candidate's server, call the tool once against the stub, and stop the server.
 
     Raises:
-        StageError: if the candidate or the stub is not on this machine.
+        StageError: the candidate or the stub is not on this machine.
     """
     server = workspace.server(detail.facts.name)
     case, python = _case(server, tool), _python(workspace, server)
@@ -247,7 +247,7 @@ async def _call(
 
 
 def lenient(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool's case changed to accept any arguments: only the request method must match."""
+    """Return a tool's case without request parameters, so that only the request method must match."""
     return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
 
 

@@ -90,7 +90,7 @@ class Decision:
         """Query the current offer of a server at a URL; a dry run sends no request.
 
         Raises:
-            RefusedError: it does not respond.
+            RefusedError: the server does not respond.
         """
         if not self.dry_run:
             refresh_offer(self.workspace.server(self.state.server), what)
@@ -112,7 +112,7 @@ class Decision:
         """Return the facts of the decision, as a token and as text, before anything is recorded.
 
         Raises:
-            StaleDecisionError: it does not match the token `precondition`.
+            StaleDecisionError: the facts do not match the token `precondition`.
         """
         facts = channel_facts(self.state, self.policy, candidate)
         require_precondition(self.precondition, facts, f"{self.policy.name} of {self.state.server}")
@@ -146,7 +146,7 @@ def open_decision(
 ) -> Iterator[Decision]:
     """Hold a server's state for a decision about a channel; a dry run checks everything and writes nothing.
 
-    `precondition` is the token of what its maker saw (`decisions.precondition`); "" asks for nothing.
+    `precondition` is the token of the facts that its maker saw (`decisions.precondition`); "" skips the check.
 
     Raises:
         NotFoundError: for an unknown server or channel.
@@ -189,7 +189,7 @@ def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | N
     if len(found) > 1:
         raise PromotionError(
             f"{state.server} has {len(found)} candidates whose id begins with {wanted!r}",
-            hint=f"give more digits of it: {', '.join(sorted(found))}",
+            hint=f"give a longer prefix of the ID: {', '.join(sorted(found))}",
         )
     return found[0]
 
@@ -363,13 +363,13 @@ def retire(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Take a server out of a channel and hold that; without a channel out of all, and no run touches it any more.
+    """Remove a server from a channel and hold the channel; without `channel`, from all, and exclude it from runs.
 
-    The server's folder may be gone.
+    The server's folder may be missing.
 
     Raises:
-        PromotionError: when there is nothing to take out, or the server is retired.
-        NotFoundError: for a server that never was, or an unknown channel.
+        PromotionError: the channel offers no release of the server, or the server is already retired.
+        NotFoundError: the server never existed, or the channel is unknown.
     """
     reason = checked_reason(reason)
     if not workspace.has_folder(server) and server not in Store(workspace).servers():
@@ -396,10 +396,10 @@ def retire(
 def revive(
     workspace: Workspace, server: str, *, reason: str = "", dry_run: bool = False, clock: Clock = utc_now
 ) -> dict[str, Any]:
-    """Take a retirement back: runs take care of the server again.
+    """Revoke a retirement: runs include the server again.
 
     Raises:
-        PromotionError: when it is not retired.
+        PromotionError: the server is not retired.
     """
     reason = checked_reason(reason)
     workspace.server(server)

@@ -20,18 +20,18 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
     """Return the known drift of an adopted server; empty if `validate` has passed with a waiver for exactly that drift.
 
-    A `candidate` of a URL has also drifted if another offer was adopted later: the URL serves that one.
+    A `candidate` of a URL has also drifted if another offer was adopted later, because the URL now serves that offer.
 
     Raises:
-        ConfigError: what is known, or waived, cannot be read.
+        ConfigError: the known drift or a waiver cannot be read.
     """
     if candidate and is_of_other_offer(server, state, candidate):
-        message = f"candidate {candidate} is of an earlier offer; what its URL offers now was adopted since"
+        message = f"candidate {candidate} was made from an earlier offer; its URL's current offer was adopted later"
         return [Blocker("drift", message, f"mcpfactory pipeline run {server.name}")]
     known = read_known_drift(server.folder, server.adopted)
     if not known or _accepted(state, offered_now(known)):
         return []
-    way_out = f"adopt what is there now, or waive {DRIFT_RULE}, and run it{_other_waiver(server, known)}"
+    way_out = f"adopt the current server, or waive {DRIFT_RULE} and run it again{_other_waiver(server, known)}"
     return [Blocker("drift", f"{one.message}: {way_out}", one.command) for one in known]
 
 
@@ -95,22 +95,22 @@ _DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})  # kin
 
 
 def channel_drift(workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str) -> list[Blocker]:
-    """Return why an adopted server is not given to a client from a channel ("": from its files here); nothing where it may be.
+    """Return why clients must not get an adopted server from a channel ("": from its local files); empty if they may.
 
     Raises:
-        ConfigError: what is known, or waived, or the channels cannot be read.
+        ConfigError: the known drift, a waiver or the channels cannot be read.
     """
     candidate = state.channels[channel].candidate if channel else ""
     own = drift_blockers(server, state)
     if not candidate or not is_of_other_offer(server, state, candidate):
         return own
-    words = f"{channel} offers candidate {candidate} of {server.name}, which is of an earlier offer"
-    then = f"and {own[0].message}" if own else "what its URL offers now was adopted since"
+    words = f"{channel} offers candidate {candidate} of {server.name}, which was made from an earlier offer"
+    then = f"and {own[0].message}" if own else "the current offer of its URL was adopted later"
     return [Blocker(_EARLIER, f"{words}; {then}", ", then ".join(way_to_offer(workspace, server, state, channel)))]
 
 
 def offered_drift(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> list[Blocker]:
-    """Return `channel_drift` of the last channel that offers a server: what clients are given by default.
+    """Return `channel_drift` of the last channel that offers a server, which clients use by default.
 
     Raises:
         ConfigError: as `channel_drift`.

@@ -51,7 +51,7 @@ def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -
         wrong = isolate_server_errors(server, partial(_unsigned, workspace, server, channels, stages))
         if wrong and not isinstance(wrong, BrokenServer):  # an unreadable server is a separate difference
             message = f"{server} has decisions that do not count: {wrong[0]}"
-            hint = f"who decides signs: mcpfactory pipeline approve {server} --sign-with KEY; keys are in {SIGNERS}"
+            hint = f"sign them: mcpfactory pipeline approve {server} --sign-with KEY; allowed keys are in {SIGNERS}"
             found.append(difference(server, message, hint, wrong))
     return found
 
@@ -93,9 +93,9 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
 
 
 def name_clashes(workspace: Workspace, names: Sequence[str]) -> dict[str, BrokenServer]:
-    """Return those of the named servers whose distribution name is the runtime's or another server's, each with the reason.
+    """Return the named servers that share a distribution name with the runtime or another server, with the reason.
 
-    Of servers with one name, the one that was built under it first keeps it. Where none was built yet, all are refused.
+    Of servers that share a name, the first one built keeps it. If none has been built yet, all are refused.
     """
     holders: dict[str, list[str]] = {}
     for server in workspace.names():
@@ -145,10 +145,10 @@ _REMAINS: Final = "clients still get a file that no state records"
 
 
 def orphans(workspace: Workspace) -> Iterator[Drift]:
-    """Yield the servers without a folder that channels still offer, by name, then pages that no state names.
+    """Yield the offered servers without a folder, by name, then the channel pages that no state names.
 
-    Servers whose channels were kept on purpose when they were removed are left out, and so is a state that cannot be
-    read: `mcpfactory pipeline verify` reports it.
+    Omitted are servers that were removed with their channels kept, and unreadable states, which `mcpfactory pipeline
+    verify` reports.
     """
     store = Store(workspace)
     for name in store.servers():
@@ -197,7 +197,7 @@ def served_faults(workspace: Workspace, names: Sequence[str] | None = None) -> l
     for server in names or store.servers():
         told = isolate_server_errors(server, partial(_lasting_faults, workspace, store, server))
         if told and not isinstance(told, BrokenServer):  # an unreadable server is a separate difference
-            message = f"what channels on this machine offer of {server} is not what was promoted"
+            message = f"channels on this machine offer other files of {server} than were promoted"
             found.append(difference(server, message, f"{_RESTORE} {server}", told))
     if names:
         return found

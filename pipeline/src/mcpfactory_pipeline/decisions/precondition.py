@@ -99,7 +99,7 @@ def require_precondition(precondition: str, facts: DecisionFacts, about: str) ->
 
     Raises:
         StaleDecisionError: something has changed.
-        PromotionError: it is not a precondition of such a decision.
+        PromotionError: the text is not a precondition of this decision.
     """
     if precondition and precondition != facts.precondition:
         raise StaleDecisionError(about, facts, changed_facts(precondition, facts))
@@ -111,7 +111,7 @@ def changed_facts(
     """Return the facts that changed since the precondition was made; `before` are the earlier facts, if they were kept.
 
     Raises:
-        PromotionError: it is not a precondition of such a decision.
+        PromotionError: the text is not a precondition of this decision.
     """
     if len(precondition) != _DIGITS * len(facts.parts) or set(precondition) - set("0123456789abcdef"):
         raise PromotionError(
@@ -185,11 +185,11 @@ def _plain(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-_WAIVED: Final = 5  # rules that a line lists
+_WAIVED: Final = 5  # maximum waived rules in a line
 
 
 def proof_lines(candidate: Candidate) -> list[str]:
-    """Return the lines; empty for a candidate that was never tested or validated."""
+    """Return a line about tests and one about the score; none for a candidate never tested or validated."""
     tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
     if "tool_tests" in tested:
@@ -216,7 +216,7 @@ def callers_line(candidate: Candidate, offered: Release | None, channel: str, se
         return ""
     breaking = breaking_changes(candidate, offered)
     if breaking is None:
-        return f"what it changes for callers of {offered.version}, which {channel} offers, is not known"
+        return f"its changes for callers of {offered.version}, which {channel} offers, are unknown"
     if not breaking:
         return ""
     changes = f"{pluralize(breaking, 'change')} {'breaks' if breaking == 1 else 'break'}"

@@ -1,4 +1,4 @@
-"""Move a candidate into a channel, only if the channel's policy permits it, and exactly the bytes that were checked."""
+"""Promote a candidate: move exactly the checked bytes into a channel, if the channel's policy permits."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def require_promotable(
     clock: Clock = utc_now,
     head: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise the errors of `promote`, but without a lock or an update, and refuse a candidate that is offered already.
+    """Raise the errors of `promote` without a lock or an update; also refuse a candidate that is already offered.
 
     A dry run of `promote` takes the lock and updates the state. `head` is the result of `head_histories`, if many
     servers are tried one after another.

@@ -1,7 +1,7 @@
-"""Restoring the folders of the channels to what the state says: after a fresh clone, or when they were lost.
+"""Restore the channel folders to the recorded states, for example after a fresh clone.
 
-A wheel that is not on this machine is built again from the sources that it was built from (the server's folder, or one of
-its commits, found by their hash), and taken only when its bytes are the recorded ones.
+A wheel that is not on this machine is rebuilt from its original sources: the server's folder or one of its commits,
+found by hash. The rebuilt wheel is accepted only if its bytes match the recorded hash.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from mcpfactory_pipeline.workspace.workspace import (
     read_file,
 )
 
-_COMMITS: Final = 200  # commits of a server that are searched for a candidate's sources
+_COMMITS: Final = 200  # maximum commits of a server that are searched for a candidate's sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _unreadable(one: BrokenServer) -> Restored:
 
 
 def restore_candidate(workspace: Workspace, server: str, candidate: str) -> Restored:
-    """Restore the files of one candidate (the beginning of its id will do) on this machine; no channel is touched.
+    """Restore the files of one candidate (given by an ID prefix) on this machine, without changing a channel.
 
     Raises:
         NotFoundError: for an unknown server.

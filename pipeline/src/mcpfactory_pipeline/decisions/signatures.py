@@ -3,8 +3,8 @@
 The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own format: a name, as
 in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only once.
 For a `signed` channel, approvals, rejections, holds and their releases are signed; for a `signed` approval stage,
-approvals and rejections. Holds that automation sets after a failed stage, and rollbacks, are not signed, because they
-only withdraw.
+approvals and rejections. Rollbacks, and holds set by automation after a failed stage, need no signature, because they
+cannot release anything.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OF_STAGES: Final = ("stage", "shown", "restart")  # signed if present
 
 
 def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the members that make a decision of who acts a signed one.
+    """Return the event members `nonce` and `signature` of a decision by the current actor.
 
     Raises:
         ConfigError: the key cannot sign.
@@ -44,10 +44,10 @@ def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) 
 
 
 def require_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
-    """Refuse a decision without a key where its policy asks for one, and a key that is not that of who acts.
+    """Refuse a missing key if the policy requires a signature, and a key that does not belong to the actor.
 
     Raises:
-        PromotionError: naming what `about` is.
+        PromotionError: the key is missing or wrong; the message names the subject `about`.
         ConfigError: the key cannot sign.
     """
     who = actor()
@@ -76,7 +76,7 @@ def event_fault(workspace: Workspace, server: str, event: Event) -> str:
 def unsigned_approvals(
     workspace: Workspace, state: ServerState, events: Sequence[Event], channel: str, candidate: str
 ) -> dict[str, str]:
-    """Return the approvers of a candidate for a channel whose signature does not count, each with the fault.
+    """Return the approvers of a candidate for a channel, if their signature is invalid, each with the fault.
 
     A signature that appears in two events counts in neither.
     """

@@ -116,7 +116,7 @@ def approve_stage(
 ) -> dict[str, Any]:
     """Record the approval of an approval stage's output; this lifts earlier rejections of the same output.
 
-    `candidate` (an id prefix) refuses the decision if another candidate is the newest by now.
+    With `candidate` (an ID prefix), the decision is refused if another candidate is the newest by now.
 
     Raises:
         NotFoundError: for an unknown server or stage.
@@ -140,7 +140,7 @@ def refuse_repeated(
 ) -> None:
     """Refuse a second approval of one person, who is in `given` or confirmed an agent's approval.
 
-    `about` are the members of the events of these approvals.
+    `about` are the members that identify the events of such approvals.
 
     Raises:
         PromotionError: names the `subject`.
@@ -163,13 +163,13 @@ def reject_stage(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record that what a stage of kind approval shows is not as it should be; it takes the approvals of the same away.
+    """Record the rejection of an approval stage's output, and remove the approvals of that output.
 
-    What comes next is the stage's `on_rejection`: all behind it stops, or the work goes back to an earlier stage.
+    The stage's `on_rejection` then stops the later stages, or restarts an earlier stage.
 
     Raises:
-        NotFoundError: as `approve_stage`.
-        PromotionError: as `approve_stage`.
+        NotFoundError: as for `approve_stage`.
+        PromotionError: as for `approve_stage`.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
@@ -258,7 +258,7 @@ def stage_blockers(
     events: Callable[[], Sequence[Event]],
     candidate: str,
 ) -> list[Blocker]:
-    """Return the approval stages that a candidate needs for a channel and does not have.
+    """Return the approval stages that a channel requires and the candidate has not passed.
 
     For an older candidate, the results of its stages are in the history; approval stages before the build apply only to
     the newest candidate.

@@ -11,7 +11,7 @@ import httpx2
 
 from mcpfactory_pipeline.checks.evaluation.model import ModelCall, ModelChat, ModelTurn, TokenUsage, ToolAnswer
 
-_WRITTEN: Final = 4096  # maximum number of tokens of an answer; the API requires a limit
+_WRITTEN: Final = 4096  # tokens; maximum of an answer, which the API requires
 
 
 class AnthropicChat(ModelChat):

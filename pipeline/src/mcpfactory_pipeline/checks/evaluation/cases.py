@@ -1,10 +1,10 @@
-"""Evaluation cases: what each proves, and proposals of new ones. Pure.
+"""Worth of evaluation cases, and proposals of new ones. Pure.
 
-A case that also passes with swapped tool names or texts proves little.
+A case that also passes with swapped tool names or descriptions proves little.
 
-Proposals come from tool descriptions, declared workflows, and recorded model behavior. They are in a separate folder under
-another heading, and are not asked. A proposed question repeats the document's words, which make the tool too easy to find; a
-person rewords it, makes the arguments realistic, and moves the case to the others.
+Proposals come from tool descriptions, declared workflows, and recorded model behavior. They are in a separate folder
+under another heading, and no model is asked them. A proposed question repeats the document's words, so its tool is
+too easy to find. A person rewords the question, makes the arguments realistic, and moves the case to the others.
 """
 
 from __future__ import annotations
@@ -24,21 +24,20 @@ from mcpfactory_runtime.schemas.walk import map_schema
 DISTORTIONS: Final[Mapping[str, str]] = {
     "shuffled": "each tool has the title and description of another one, and its arguments have none",
     "renamed": "each tool has the name of another one",
-    "swapped": "each tool has all of these of another one: only the names of its arguments are its own",
+    "swapped": "each tool has the name and descriptions of another one, but its own argument names",
 }
 
 _TEXTS: Final = ("title", "description")
 
 
 def distort_tool_list(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the list with swapped texts or names, and shown name → tool where they differ.
+    """Return the list with swapped descriptions or names, and the map shown name → tool for differing names.
 
-    Each tool swaps with the one half a list away: none keeps its texts, and neighbors, which are often similar, never
-    swap.
+    Each tool swaps with the tool half a list away, because neighbors are often similar.
 
     Args:
-        tools: as the server lists them.
-        words: `own` changes nothing; the others are those of `DISTORTIONS`.
+        tools: the tools as the server lists them.
+        words: `own`, which changes nothing, or a key of `DISTORTIONS`.
     """
     if words == "own":
         return [dict(tool) for tool in tools], {}
@@ -67,15 +66,15 @@ def _without_texts(schema: Any) -> Any:
 
 
 LISTS: Final = ("own", *DISTORTIONS)
-"""The words that lists are asked with: the server's own, and those of `DISTORTIONS`."""
+"""Variants of the tool list: with the server's own names and descriptions, and with each of `DISTORTIONS`."""
 
-_NEAR: Final = 3  # a tool among this many first results counts as found
-_HALF: Final = 0.5  # share of attempts that must pass, so that a case counts as passed
+_NEAR: Final = 3  # a tool counts as found if it is among this many first results
+_HALF: Final = 0.5  # minimum share of passed attempts of a case that counts as passed
 
 
 @dataclass(frozen=True, slots=True)
 class CaseWorth:
-    """Share of passes of a case with each list, and the conclusion: `tells`, `worthless`, `restraint` or `fails`."""
+    """Pass rate of a case with each list, and the conclusion: `tells`, `worthless`, `restraint` or `fails`."""
 
     case: str
     passed: Mapping[str, float]
@@ -130,16 +129,16 @@ def found_worth(cases: Sequence[EvaluationCase], tools: Sequence[Mapping[str, An
     return found
 
 
-_REWORD: Final = "put it as people ask, without the document's words, and correct the arguments"
+_REWORD: Final = "reword the question as people ask, without the document's words, and correct the arguments"
 _HEAD: Final = """\
-# Proposals of `mcpfactory evaluate NAME --propose`, overwritten each time. None of them is asked.
-# To accept one: put its question as people ask, correct what the comment says, and move it below `cases:` of a file in evals/.
+# Proposals of `mcpfactory evaluate NAME --propose`, overwritten each time. No model is asked these questions.
+# To accept one: follow its comments, then move it below `cases:` of a file in evals/.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedCase:
-    """Proposed case that awaits review; `origin` is its source, `doubt` the question to decide."""
+    """Proposed case that awaits review; `origin` is its source, `doubt` the question for the reviewer."""
 
     name: str
     question: str
@@ -165,14 +164,14 @@ def propose_cases(
     workflows: Collection[str] = (),
     reports: Iterable[ModelReport] = (),
 ) -> list[ProposedCase]:
-    """Return a proposal for each tool that no case expects, and for each other way that a model went to its end.
+    """Propose a case for each tool that no case expects, and for each other call sequence that a model completed.
 
     Args:
-        tools: of the server.
-        cases: that it has.
+        tools: the tools of the server.
+        cases: its existing cases.
         examples: arguments by tool.
         workflows: names of the tools that are declared workflows.
-        reports: of models.
+        reports: recorded reports of models.
     """
     expected = {call.tool for case in cases for way in case.right for call in way}
     taken = {case.name for case in cases}
@@ -202,7 +201,7 @@ def _other_ways(
                 continue
             seen.add(mark)
             title = _unique(f"{one.case}-otherwise", taken)
-            doubt = f"is this another right way? Then add it to `right` of {one.case}, which says the same question"
+            doubt = f"is this another right way? Then add it to `right` of {one.case}, which has the same question"
             yield ProposedCase(title, case.question, way, f"what {report.model} did about {one.case}", doubt)
 
 

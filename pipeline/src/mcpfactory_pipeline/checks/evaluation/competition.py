@@ -15,13 +15,13 @@ from mcpfactory_runtime.server.generated.search_words import identifier_words, s
 
 Tool = Mapping[str, Any]
 
-_SAME: Final = 0.9  # similarity threshold if each name has a distinct word
-_ALIKE: Final = 0.75  # similarity threshold otherwise: share of words that two tools have in common
+_SAME: Final = 0.9  # minimum share of common words of two competing tools whose names each have a distinct word
+_ALIKE: Final = 0.75  # minimum share of common words of two competing tools otherwise
 _FEWEST: Final = 5  # minimum number of words to compare
 _COMMON: Final = 0.2  # words in a larger share of the tools are ignored, because they distinguish nothing
 _SEVERAL: Final = 2  # words in at most this many tools are never ignored
-_NEAR: Final = 3  # a tool must be among this many results of a search with its own description
-_SHARE: Final = 3.0  # a tool that takes this many times an even share of the list's tokens is reported
+_NEAR: Final = 3  # a search with a tool's own description must rank the tool at least here
+_SHARE: Final = 3.0  # times an even share of the list's tokens; a tool with this many tokens is reported
 _SMALL: Final = 300  # tools with fewer tokens are never reported
 
 
@@ -92,7 +92,7 @@ def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[s
 
 
 def expensive_tools(tools: Sequence[Tool]) -> list[ToolShare]:
-    """Return the tools that take far more of the list than an even share, the most expensive first."""
+    """Return the tools whose tokens are far more than an even share of the list, the most expensive first."""
     costs = {tool["name"]: count_tokens(tool) for tool in tools}
     whole = sum(costs.values())
     most = max(_SMALL, _SHARE * whole / max(len(costs), 1))
@@ -108,7 +108,7 @@ def _pair(tools: tuple[Tool, Tool], why: str, advice: str) -> CompetingPair:
 
 
 def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
-    """Return the stems of each tool's title and description without those that many tools have."""
+    """Return the word stems of each tool's title and description, without stems that many tools have."""
     texts = [f"{tool.get('title', '')} {tool.get('description', '')}" for tool in tools]
     found = [frozenset(stem(word) for word in text_words(text)) for text in texts]
     counts = Counter(word for one in found for word in one)
@@ -134,14 +134,14 @@ def _tells_apart(first: Tool, second: Tool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ConfusedPair:
-    """A tool that was called in the place of another.
+    """A tool that models called instead of the expected tool.
 
     Attributes:
-        expected, chosen: the names of both.
-        texts: their titles and descriptions now, by name; "" for a tool that is gone.
-        questions: in which it happened, each with how often.
-        models: which did it; none where the pair is only known by its texts.
-        advice: what to write.
+        expected, chosen: the names of the two tools.
+        texts: their current titles and descriptions, by name; "" for a removed tool.
+        questions: question → number of confusions.
+        models: the confused models; empty if only the descriptions suggest the confusion.
+        advice: a suggestion to distinguish the tools.
     """
 
     expected: str
@@ -162,7 +162,7 @@ class ConfusedPair:
 
 
 def confused_pairs(tools: Sequence[Mapping[str, Any]], reports: Iterable[ModelReport]) -> list[ConfusedPair]:
-    """Return the pairs that models confused, most frequent first, then other pairs with competing texts."""
+    """Return the pairs that models confused, most frequent first, then pairs with competing descriptions."""
     about = {str(tool["name"]): _text(tool) for tool in tools}
     competing = {frozenset(one.tools): one for one in competing_tools(tools)}
     counted: dict[tuple[str, str], tuple[Counter[str], list[str]]] = {}

@@ -30,7 +30,7 @@ from mcpfactory_runtime.client import Client
 
 @dataclass(frozen=True, slots=True)
 class ReplayedWay:
-    """Result of one accepted sequence of calls: `faults` is empty if all calls met the case."""
+    """Result of one accepted sequence of calls: `faults` is empty if all calls matched the case."""
 
     tools: tuple[str, ...]
     faults: tuple[str, ...] = ()
@@ -45,18 +45,18 @@ async def replay_ways(
     called: bool = True,
     person: Person | None = None,
 ) -> list[ReplayedWay]:
-    """Make the calls of every right way in their order; what follows a fault is not called.
+    """Make the calls of each accepted sequence in order, up to the first fault.
 
     Args:
-        client: of the running server.
-        tools: that the server has in mode full: their schemas check the arguments.
-        case: with the calls.
-        search: how to reach tools that the server does not list, in search mode.
-        called: False where there is no API to ask: then the arguments are checked against the schemas, and nothing is called.
-        person: answers what tools ask; the client's `elicitation`.
+        client: a client of the running server.
+        tools: the server's tools in mode full, whose schemas check the arguments.
+        case: the case with the calls.
+        search: access to tools that the server does not list, in search mode.
+        called: False without an API: the arguments are checked against the schemas, and no call is made.
+        person: the client's `elicitation`, which answers the tools' questions.
 
     Raises:
-        ConnectionLostError, TimeoutError: when the server ends, or does not answer.
+        ConnectionLostError, TimeoutError: the server ended, or did not answer.
     """
     known = {tool["name"]: tool for tool in tools}
     someone = person or Person()
@@ -84,9 +84,9 @@ class CaseOutcome(JsonRecord):
     Attributes:
         case: name of the case.
         question: the question as asked.
-        mode: how tools were offered.
-        ways: results of its accepted call sequences; empty for a case that no tool fits.
-        rank: the position within which all tools of one sequence were found; None if they were not found.
+        mode: the mode in which tools were offered.
+        ways: results of the accepted call sequences; empty for a case without a fitting tool.
+        rank: the search rank that all tools of one sequence reach; None if they were not found.
         called: True if the calls were made, False if only their arguments were checked.
     """
 
@@ -99,7 +99,7 @@ class CaseOutcome(JsonRecord):
 
     @property
     def answered(self) -> bool:
-        """Return True if each accepted sequence of calls met the case."""
+        """Return True if each accepted sequence of calls matched the case."""
         return not any(way.faults for way in self.ways)
 
 
@@ -165,8 +165,8 @@ class Evaluation:
         }
 
 
-_ASKED: Final = 50  # limit of results that a search is asked for
-_AT_ONCE: Final = 2  # cases run in parallel; each needs two processes
+_ASKED: Final = 50  # maximum results per search
+_AT_ONCE: Final = 2  # maximum parallel cases; each needs two processes
 
 
 async def evaluate_server(
@@ -182,14 +182,14 @@ async def evaluate_server(
     Each case has a separate process of the server and a separate API, so that cases do not affect each other.
 
     Args:
-        server: of the workspace; it is started from its sources.
-        cases: in the order of the outcomes.
-        profile: which of the server's tools are offered.
+        server: the workspace's server, which is started from its sources.
+        cases: the cases, in the order of the outcomes.
+        profile: the profile that selects the offered tools.
         timeout: seconds for one request.
         on_case: called with each outcome.
 
     Raises:
-        ConfigError: a modelled API does not start.
+        ConfigError: a simulated API does not start.
         ServerError, StageError: the server does not start, or ends.
     """
     offer = OfferedServer(server, profile, timeout)

@@ -30,7 +30,7 @@ def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
 
 
 def found_rows(found: Evaluation) -> list[tuple[str, ...]]:
-    """Return a row for each mode: its list, the number of cases found among the first results, and by chance."""
+    """Return a row for each mode (its list, and the cases found among the first results), and a row for chance."""
     rows = []
     for mode, listed in found.lists.items():
         judged = len(found.judged(mode))
@@ -107,7 +107,7 @@ SETTING_HEADER: Final = (
 CASE_HEADER: Final = ("case", "passed", "interval", "what else")
 CONFUSION_HEADER: Final = ("expected", "chosen", "times")
 WRONG_HEADER: Final = ("tool", "argument", "is", "times")
-_SHOWN: Final = 40  # failures that the report shows
+_SHOWN: Final = 40  # maximum failures in a report
 
 
 def setting_rows(report: ModelReport) -> list[tuple[str, ...]]:
@@ -155,7 +155,7 @@ def failure_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]
 
 
 def against_rows(report: ModelReport, earlier: ModelReport | None) -> list[tuple[str, ...]]:
-    """Return comparison rows: other settings with the first one, and all settings with an earlier report."""
+    """Return comparison rows: each setting with the first setting, and with the same one of an earlier report."""
     rows: list[tuple[str, ...]] = []
     first, *others = report.settings
     for one in others:
@@ -189,7 +189,7 @@ def _model_lines(report: ModelReport) -> Iterator[str]:
     yield ""
     place = f" at `{report.endpoint}`" if report.endpoint else ""
     yield f"Written by `mcpfactory evaluate {report.server} --model {report.model} --report`{place} on {report.asked}."
-    yield "The interval is over the questions: how often each was asked does not narrow it."
+    yield "The interval is over the questions; repetitions do not narrow it."
     yield ""
     yield from markdown_table(SETTING_HEADER, setting_rows(report))
     if compared := against_rows(report, None):
@@ -225,7 +225,7 @@ def _setting_lines(report: ModelReport, setting: Setting) -> Iterator[str]:
 
 REPORTS: Final = Path("evals", "reports")
 PROPOSALS: Final = Path("evals", "proposals", "proposed.yaml")
-"""File of unreviewed cases, separate from those that are asked."""
+"""File of proposed cases, which no model is asked before their review."""
 
 Tool = Mapping[str, Any]
 
@@ -259,10 +259,10 @@ def load_report(file: Path) -> ModelReport:
 
 
 def read_reports(folder: Path) -> list[ModelReport]:
-    """Return the reports of the server in `folder`, by the names of their files.
+    """Return the reports of the server in `folder`, sorted by file name.
 
     Raises:
-        StateError: one cannot be read.
+        StateError: a report cannot be read.
     """
     return [load_report(file) for file in sorted((folder / REPORTS).glob("*.json"))]
 
@@ -279,8 +279,8 @@ def judge_recorded(
 ) -> dict[str, Any]:
     """Return the result of a model's recorded report for a tool list and cases.
 
-    That is `rate`, `lower`, `upper`, `questions` and `asked`; or `why` the report does not apply: it is about other
-    tools or cases, or about another `endpoint` than the workspace names.
+    The result has `rate`, `lower`, `upper`, `questions` and `asked`. If the report does not apply, it has only `why`:
+    the report is about other tools or cases, or about another `endpoint` than the workspace names.
 
     Raises:
         StateError: the report cannot be read.
@@ -290,15 +290,15 @@ def judge_recorded(
         return {"why": "no report is recorded"}
     report = load_report(file)
     if (report.server, report.model) != (server, model):
-        return {"why": f"its report is of {report.server} and {report.model}"}
+        return {"why": f"its report is about {report.server} and {report.model}"}
     if report.tools != hash_tools(tools):
-        return {"why": "its report is of another tool list"}
+        return {"why": "its report is about another tool list"}
     if report.cases != hash_cases(cases):
-        return {"why": "its report is of other cases"}
+        return {"why": "its report is about other cases"}
     if endpoint and report.endpoint != endpoint:
-        return {"why": "its report is of another endpoint than the workspace names"}
+        return {"why": "its report is about another endpoint than the workspace names"}
     if setting not in report.lists:
-        return {"why": f"its report has nothing of {setting.title}"}
+        return {"why": f"its report does not include {setting.title}"}
     if missing := report.missing(setting):
         return {"why": f"in its report {missing} questions have no answer"}
     return {**report.rate(setting).to_json(), "asked": report.asked.isoformat()}

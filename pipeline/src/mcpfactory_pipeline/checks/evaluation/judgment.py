@@ -1,7 +1,7 @@
 """Judge a model's calls and answer for a case.
 
 An accepted call sequence is complete if its calls were made in order, with the expected arguments, and returned the
-expected content. Calls of one turn are parallel and have no order. Extra calls are harmless if they only read or
+expected content. Calls of one turn are parallel and have no order. An extra call is harmless if it only reads, or
 failed.
 """
 
@@ -19,26 +19,26 @@ from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, Expect
 from mcpfactory_runtime.schemas.walk import items_of, properties_of
 
 NO_TOOL: Final = "(none)"
-"""Stands for a tool where none was expected, or none was called."""
+"""Placeholder for the name of the tool if no tool was expected, or no tool was called."""
 
 VERDICTS: Final[Mapping[str, str]] = {
-    "passed": "a right way was gone, and nothing was written besides",
+    "passed": "an accepted sequence of calls was made, and no other call wrote anything",
     "no-call": "no tool was called",
     "wrong-tool": "another tool was called",
     "wrong-arguments": "the right tool was called with other arguments",
     "wrong-answer": "the right call failed, or the answer lacks a required text",
-    "unwanted-call": "a tool was called though none fits, or one that writes was called besides",
+    "unwanted-call": "a tool was called although none fits, or an additional tool that writes was called",
     "refused": "the model refused to answer",
-    "unfinished": "the model did not come to an end",
-    "unanswered": "the endpoint gave no answer: nothing is known",
+    "unfinished": "the model did not finish",
+    "unanswered": "the endpoint gave no answer: the result is unknown",
 }
 
-SHOWN: Final = 300  # characters of a text that are kept
+SHOWN: Final = 300  # maximum characters of a stored text
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Setting in which tools were offered: the profile, the mode, and the texts (`own`, `shuffled`, `renamed`)."""
+    """Setting in which tools were offered: the profile, the mode, and the descriptions (`own` or a distortion)."""
 
     profile: str = "full"
     mode: str = "full"
@@ -52,9 +52,9 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class MadeCall:
-    """A call that a model made, with the tool's own name; `arguments` is None where it wrote no JSON object.
+    """A call that a model made, with the tool's own name; `arguments` is None if they are not a JSON object.
 
-    `machinery` marks a call of search mode that only looks for tools.
+    `machinery` marks a call of search mode that only searches for tools.
     """
 
     tool: str
@@ -151,8 +151,8 @@ class Attempt:
 
 Tools = Mapping[str, Mapping[str, Any]]
 
-_SHOWN: Final = 120  # characters of a value that a message shows
-_TOOLS: Final = 5  # tools that a message names
+_SHOWN: Final = 120  # maximum characters of a value in a message
+_TOOLS: Final = 5  # maximum tools in a message
 _ABSENT: Final = object()
 
 
@@ -196,10 +196,10 @@ def judge(case: EvaluationCase, done: ModelTranscript, tools: Tools) -> Judgment
     written = [[one.tool for one in match.others if _writes(one, tools)] for match in whole]
     if all(written):
         return Judgment(
-            "unwanted-call", tuple(_each_once(written[0], "{}, which writes, was called{} besides")), choices
+            "unwanted-call", tuple(_each_once(written[0], "{}, which writes, was also called{}")), choices
         )
     if lacking := [text for text in case.answer if text.casefold() not in done.text.casefold()]:
-        return Judgment("wrong-answer", tuple(f"the last words do not say {text!r}" for text in lacking), choices)
+        return Judgment("wrong-answer", tuple(f"the final answer does not say {text!r}" for text in lacking), choices)
     return Judgment("passed", (), choices)
 
 
@@ -212,7 +212,7 @@ def _judge_none(calls: Sequence[MadeCall], done: ModelTranscript) -> Judgment:
 
 
 def _each_once(tools: Sequence[str], words: str) -> Iterator[str]:
-    """Yield the words once per tool, with the number of calls; a model may make hundreds in one turn."""
+    """Yield the words once per tool, with the number of calls: a model may make hundreds of calls in one turn."""
     counts = Counter(tools)
     for name, count in list(counts.items())[:_TOOLS]:
         yield words.format(name, f" {count} times" if count > 1 else "")
@@ -235,7 +235,7 @@ def _match(way: Sequence[ExpectedCall], calls: Sequence[MadeCall], tools: Tools)
 
 
 def _call_faults(wanted: ExpectedCall, made: MadeCall, tools: Tools) -> list[str]:
-    """Return the differences of a call from the expected one; if tool and arguments match, of its answer."""
+    """Return the differences between a call and the expected one; if tool and arguments match, compare the answer."""
     if wanted.tool != made.tool:
         return [f"{made.tool} was called, not {wanted.tool}"]
     if any(argument_faults(wanted, made, tools.get(made.tool, {}))):
@@ -263,7 +263,7 @@ def _explain(match: _Match, calls: Sequence[MadeCall], tools: Tools, choices: tu
         return Judgment("wrong-arguments", words, choices, tuple(nearest))
     right = next(one for one, wrong in zip(same, faults, strict=True) if not wrong)
     answered = _call_faults(wanted, right, tools)
-    return Judgment("wrong-answer", tuple(answered) or (f"{wanted.tool} was called before what it follows",), choices)
+    return Judgment("wrong-answer", tuple(answered) or (f"{wanted.tool} was called too early",), choices)
 
 
 def _choices(match: _Match, calls: Sequence[MadeCall]) -> tuple[ToolChoice, ...]:
@@ -342,4 +342,4 @@ def _fault_words(one: WrongArgument) -> str:
         return f"{one.tool}: {one.field} is {one.given}, and {one.expected} was expected"
     if one.kind == "missing":
         return f"{one.tool}: {one.field} is missing"
-    return f"{one.tool}: {one.field} is too much: {one.given}"
+    return f"{one.tool}: {one.field} is superfluous: {one.given}"

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.workspace.settings import EndpointSettings
 from mcpfactory_runtime.urls import split_web_url
 
 KINDS: Final[Mapping[str, str]] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
-"""Forms of an endpoint, and the variable that has its key unless another is named."""
+"""Kind of endpoint → environment variable with its key, unless the settings name another variable."""
 
 _NO_KEY: Final = "none"  # placeholder for self-hosted endpoints that need no key
 _SHORTEST: Final = 8  # characters; shorter keys are not masked, because they can be ordinary words such as `none`
@@ -36,12 +36,12 @@ class ModelEndpoint:
     """Endpoint of a model. The key is never shown, and `hide` removes it from foreign texts.
 
     Attributes:
-        kind: of `KINDS`.
-        model: its name at the endpoint.
-        url: "" for the vendor's default.
+        kind: a key of `KINDS`.
+        model: the model's name at the endpoint.
+        url: the address; "" for the vendor's default.
         key: the secret.
-        timeout: seconds without a byte of an answer.
-        attempts: how often a temporarily refused request is made.
+        timeout: maximum seconds between two bytes of an answer.
+        attempts: maximum attempts at a request that is refused temporarily.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class ModelEndpoint:
 
     @property
     def patience(self) -> float:
-        """Seconds for an answer with all attempts; unlike the timeout, it also ends answers that drip endlessly."""
+        """Maximum seconds for an answer with all attempts; unlike the timeout, it also ends very slow answers."""
         return self.timeout * self.attempts
 
     @property
@@ -74,7 +74,7 @@ class ModelEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A call that a model requests; `text` is its arguments as the model wrote them, possibly invalid JSON."""
+    """A call that a model requests; `text` has the arguments as the model wrote them, possibly invalid JSON."""
 
     id: str
     tool: str
@@ -92,7 +92,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage(JsonRecord):
-    """Numbers of tokens that were read (`cached` of them from a cache) and written."""
+    """Numbers of tokens: `read` (including `cached` ones) and `written`."""
 
     read: int = 0
     cached: int = 0
@@ -108,7 +108,7 @@ NO_TOKENS: Final = TokenUsage()
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """One turn of a model: text, calls (several are made in parallel), a refusal, or a truncated answer."""
+    """One turn of a model: text, calls (made in parallel), a refusal, or a truncated answer."""
 
     text: str = ""
     calls: tuple[ModelCall, ...] = ()
@@ -231,8 +231,8 @@ def find_endpoint(
     """Return the endpoint of a model by its name (`openai:NAME`, `anthropic:NAME`).
 
     Args:
-        name: as typed by the user.
-        settings: of the model in the workspace.
+        name: the name as typed by the user.
+        settings: the workspace's settings of the model.
         environ: contains the key; by default the environment of the process.
 
     Raises:

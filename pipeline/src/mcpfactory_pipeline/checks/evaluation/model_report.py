@@ -1,7 +1,7 @@
 """Report of a model's answers: pass rates with confidence intervals.
 
-The sampled unit is the question, not each repetition, because answers to one question are alike. Repetitions make the
-pass rate of one question more certain, but do not narrow the overall interval. More questions do.
+The sampled unit is the question, not the repetition, because answers to one question are alike. More questions narrow
+the overall interval. Repetitions do not: they only make the pass rate of one question more certain.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RateDifference(_Rounded):
 
 
 def wilson(passed: float, tried: int) -> PassRate:
-    """Return the share of `passed` among `tried` with its Wilson interval; 0 to 1 if `tried` is 0."""
+    """Return the share of `passed` among `tried` with its Wilson interval, which is 0 to 1 if `tried` is 0."""
     if tried <= 0:
         return PassRate(0.0, 0.0, 1.0, 0)
     share, square = passed / tried, _Z * _Z
@@ -93,7 +93,7 @@ def difference(before: Sequence[float], after: Sequence[float]) -> RateDifferenc
         return RateDifference(0.0, -1.0, 1.0, 0)
     try:
         tied = correlation(before, after)
-    except StatisticsError:  # undefined for a single question, or if one of the rows is constant
+    except StatisticsError:  # undefined for a single question, or if one of the sequences is constant
         tied = 0.0
     change = new.rate - old.rate
     down, up = (new.rate - new.lower, old.upper - old.rate), (new.upper - new.rate, old.rate - old.lower)
@@ -165,12 +165,12 @@ class ModelReport:
     Attributes:
         server: its name.
         model: `KIND:NAME`.
-        endpoint: its address; "" for the vendor's default.
-        asked: the day.
+        endpoint: the endpoint's address; "" for the vendor's default.
+        asked: the day of the run.
         tools: the hash of the server's whole tool list, which identifies the tested version.
         cases: the hash of the cases.
-        repeat: how often each was asked in each setting.
-        questions: of the cases, by name.
+        repeat: number of attempts per case and setting.
+        questions: the questions of the cases, by name.
         lists: setting → number of tools and of tokens shown to the model.
         attempts: all attempts at every question.
         prices: per million tokens, if known.
@@ -207,7 +207,7 @@ class ModelReport:
         ]
 
     def case_rate(self, setting: Setting, case: str) -> PassRate:
-        """Return the pass rate of a case; attempts without an answer from the endpoint do not count."""
+        """Return the pass rate of a case, without attempts that the endpoint did not answer."""
         answered = [one for one in self.of(setting, case) if one.answered]
         return wilson(sum(one.verdict == "passed" for one in answered), len(answered))
 
@@ -298,7 +298,7 @@ class ModelReport:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data: the data that is read back, and figures for other programs."""
+        """Return plain data: the data that `read_report` reads, and figures for other programs."""
         return {
             "evaluation": _FORM,
             "server": self.server,

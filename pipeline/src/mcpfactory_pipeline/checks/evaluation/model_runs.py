@@ -37,8 +37,8 @@ from mcpfactory_runtime.schemas.dialects import DIALECTS, shorten_names
 SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
 """First part of every model's system prompt; the instructions of the server follow."""
 
-_TURNS: Final = 12  # maximum number of turns of a conversation with the model
-_LARGEST: Final = 100_000  # characters of a tool's answer that the model gets
+_TURNS: Final = 12  # maximum turns of a conversation with the model
+_LARGEST: Final = 100_000  # characters; longer tool answers are truncated for the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class ShownTools:
     """Tool list shown to a model, and the server's tool behind each name.
 
     Attributes:
-        tools: as sent to the endpoint.
-        stands_for: shown name → the name that the server lists, if they differ.
-        own: listed name → the tool's full name, if it is too long for the list.
+        tools: the tools as sent to the endpoint.
+        stands_for: shown name → name in the server's list, if the two differ.
+        own: name in the list → the tool's full name, if that is too long for the list.
         search: access to tools that are not in the list.
     """
 
@@ -79,7 +79,7 @@ async def converse(
     beside: Answerer | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ModelTranscript:
-    """Let the model call tools of the server until it stops; `beside` answers the tools' questions to a person.
+    """Let the model call tools of the server until the model stops; `beside` answers the tools' questions.
 
     Raises:
         EndpointError: the endpoint gave no usable answer.
@@ -140,7 +140,7 @@ async def _call(
 DIALECT: Final = "plain"
 """Dialect that both kinds of endpoint accept: schemas without root combinators or references, 64-character names."""
 
-_UNANSWERED: Final = 5  # consecutive requests without an answer, after which the endpoint is given up
+_UNANSWERED: Final = 5  # consecutive unanswered questions after which the run stops
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,8 @@ class ModelRunOptions:
 
     Attributes:
         settings: the settings in which tools are offered.
-        repeat: how often each case is asked in each of them.
-        jobs: parallel questions; each has two processes.
+        repeat: number of attempts per case and setting.
+        jobs: number of parallel questions; each has two processes.
         timeout: seconds for one answer of the server.
         prices: per million tokens.
         max_cost: spending limit, in the currency of the prices.
@@ -175,14 +175,14 @@ async def ask_cases(
     """Ask a model the cases and return a report of its attempts.
 
     Args:
-        server: of the workspace; it is started from its sources.
-        cases: in the order of the report.
-        endpoint: of the model.
+        server: the workspace's server, which is started from its sources.
+        cases: the cases, in the order of the report.
+        endpoint: the endpoint of the model.
         options: see `ModelRunOptions`.
         on_attempt: called with each attempt when it ends.
 
     Raises:
-        ConfigError: the client library is not installed, the server lacks a setting, or a modelled API does not
+        ConfigError: the client library is not installed, the server lacks a setting, or a simulated API does not
             start.
         RefusedError: the server has no API that calls could reach.
         ModelUnreachableError: the endpoint refuses, or did not answer several times in a row.
@@ -190,7 +190,7 @@ async def ask_cases(
     """
     if not OfferedServer(server, "full", options.timeout).callable:
         raise RefusedError(
-            f"{server.name} has no model of its API: tool calls would reach nothing",
+            f"{server.name} has no simulated API: tool calls would reach nothing",
             hint=f"write servers/{server.name}/tests/upstream.py; see docs/how-to/evaluate.md",
         )
     full = {str(tool["name"]): tool for tool in await OfferedServer(server, "full", options.timeout).tools("full")}
@@ -219,7 +219,7 @@ async def _shown(
     timeout: float,  # noqa: ASYNC109 - seconds for one request
     names: Iterable[str],
 ) -> ShownTools:
-    """Return the list of a setting in the endpoint's dialect, with texts or names swapped if required."""
+    """Return the list of a setting in the endpoint's dialect, with swapped descriptions or names if required."""
     offer = OfferedServer(server, setting.profile, timeout)
     listed = await offer.tools(setting.mode, DIALECT)
     search = SearchTools(listed)
@@ -233,7 +233,7 @@ async def _shown(
 
 @asynccontextmanager
 async def connected(endpoint: ModelEndpoint) -> AsyncIterator[ModelConnection]:
-    """Yield a connection to the endpoint by the client library of its vendor.
+    """Yield a connection to the endpoint through the client library of its vendor.
 
     Raises:
         ConfigError: the library is not installed.

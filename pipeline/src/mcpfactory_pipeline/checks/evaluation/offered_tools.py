@@ -18,7 +18,7 @@ from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 Tools = Sequence[Mapping[str, Any]]
 
-_PATIENCE: Final = 60.0  # seconds for one answer
+_PATIENCE: Final = 60.0  # seconds; timeout of one answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class OfferedServer:
 
     @property
     def callable(self) -> bool:
-        """Return True if calls have a target: a model of the API, or a server that needs no API."""
+        """Return True if calls have a target: a simulated API, or a server that needs no API."""
         return has_api_model(self.server.folder) or not self.server.documents
 
     async def tools(self, mode: str, dialect: str = "standard") -> Tools:
@@ -63,14 +63,14 @@ async def server_tools(server: WorkspaceServer, profile: str = "full") -> Tools:
     """Return all tools of a server's sources, regardless of the default profile.
 
     Raises:
-        ConfigError: a modelled API does not start.
+        ConfigError: a simulated API does not start.
         ServerError, StageError: the server does not start, or ends.
     """
     return await OfferedServer(server, profile, _PATIENCE).tools("full")
 
 
 WITHIN: Final = (1, 3, 5, 10)
-"""Places that shares are counted for."""
+"""Numbers of first results for which reports count the found cases."""
 
 DIRECT: Final = 1
 """Rank of a tool that search mode lists directly: a model sees it without a search."""
@@ -85,11 +85,11 @@ class SearchTools:
     def __init__(self, tools: Sequence[Mapping[str, Any]]) -> None:
         calls = [tool["name"] for tool in tools if (tool.get("_meta") or {}).get(CALLS) is True]
         self.call: str | None = calls[0] if calls else None
-        """The tool that calls others; None where the server has no search mode."""
+        """Name of the call tool; None if the server has no search mode."""
         # The three tools share a naming scheme: call_tool, search_tools, describe_tools.
         kind = self.call.removeprefix("call_").removesuffix("tool") if self.call else ""
         self.search: str | None = f"search_{kind}tools" if self.call else None
-        """The tool that finds others."""
+        """Name of the search tool."""
         names = (self.call, self.search, f"describe_{kind}tools") if self.call else ()
         self.machinery = frozenset(name for name in names if name)
         """Names of the three search mode tools; empty if the server has no search mode."""
@@ -110,12 +110,12 @@ def names_found(answer: str) -> list[str]:
 
 
 def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: frozenset[str] = frozenset()) -> int | None:
-    """Return the place, from 1, by which all tools of one right way were seen; of several ways the best; None when none was.
+    """Return the best rank, from 1, at which all tools of one accepted sequence were found; None if there is none.
 
     Args:
-        ways: names of tools, for each right way.
-        ranked: names that were found, best first.
-        direct: tools that are seen without being found.
+        ways: the tool names of each accepted sequence.
+        ranked: names of the found tools, best first.
+        direct: tools that a model sees without a search.
     """
     places = {name: number for number, name in reversed(list(enumerate(ranked, 1)))} | dict.fromkeys(direct, DIRECT)
     whole = [max(places[name] for name in way) for way in ways if all(name in places for name in way)]
@@ -123,5 +123,5 @@ def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: froz
 
 
 def chance_within(tools: int, within: int) -> float:
-    """Return the probability that a random order of `tools` has the right one among the first `within`."""
+    """Return the probability that the right tool is among the first `within` in a random order of all `tools`."""
     return min(1.0, within / tools) if tools else 0.0

@@ -47,7 +47,7 @@ RULES: Final[tuple[Rule, ...]] = (
 
 FAMILIES: Final = {
     "process": "Process: start, stdout, exit",
-    "legacy": "Legacy: the handshake lifecycle, and what JSON-RPC asks of every request",
+    "legacy": "Legacy: the handshake lifecycle, and JSON-RPC requirements for every request",
     "modern": "Modern: the per-request lifecycle",
     "http": "HTTP: origins, sessions, statuses and headers of servers at a URL",
     "lists": "Lists: what the server offers",

@@ -24,18 +24,18 @@ RULES: Final = RuleTable()
 rule = RULES.rule
 _MOST_REQUESTS: Final = 3
 _MOST_MEMORY: Final = 256  # megabytes that the process may grow while a response of one gigabyte is sent
-_MOST_TEXT: Final = 1_000_000  # characters of an answer
+_MOST_TEXT: Final = 1_000_000  # maximum characters of an answer
 _ONCE: Final = frozenset({"POST", "PATCH"})
 
 
 def _rows(
     choose: Callable[[FailureOutcome, Evidence], bool] = lambda _row, _evidence: True, *, none: str = ""
 ) -> Scope[FailureOutcome]:
-    """Return chosen rows of the matrix; `none` is the reason if there are none."""
+    """Return a scope of the rows that `choose` selects; `none` is the reason if it selects no row."""
 
     def scope(evidence: Evidence) -> RuleSubjects[FailureOutcome] | RuleOutcome:
         if not evidence.with_cases:
-            return not_applicable("without cases nobody can make the server's API fail")
+            return not_applicable("without cases, the server's API cannot be made to fail")
         if (reason := tools_or_reason(evidence)) is not None:
             return reason
         why = evidence.missing.get("failures", "")
@@ -66,7 +66,7 @@ def _answers(row: FailureOutcome) -> Iterator[Fault]:
 
 @rule("api-failures.recovery", 5, gate=True, over=_rows(),
       statement="When the API has recovered, the next call works.",
-      source="a server that one bad answer ends has to be started again by a person",
+      source="if one bad answer ends a server, a person must restart it",
       hint="keep no state of a failed exchange: no broken connection, no lock, no partially read body")  # fmt: skip
 def _lives(row: FailureOutcome) -> Iterator[Fault]:
     if row.again.failed:
@@ -120,7 +120,7 @@ def _once(row: FailureOutcome) -> Iterator[Fault]:
 
 @rule("api-failures.redirect", 5, gate=True, over=_rows(),
       statement="A redirect to another host is not followed.",
-      source="MCP basic/security best practices, SSRF; credentials would go along",
+      source="MCP basic/security best practices, SSRF; credentials would be sent along",
       hint="disable redirects, or follow them within the host only")  # fmt: skip
 def _redirect(row: FailureOutcome) -> Iterator[Fault]:
     if row.elsewhere:
@@ -130,7 +130,7 @@ def _redirect(row: FailureOutcome) -> Iterator[Fault]:
 @rule("api-failures.response-size", 3, over=_rows(),
       statement=(f"A response of a gigabyte, even a compressed one, does not fill the memory ({_MOST_MEMORY} MB) or "
                  "the answer."),
-      source="CWE-400, CWE-409: one answer of an API must not end a server of many",
+      source="CWE-400, CWE-409: one API response must not end a server for all its clients",
       hint="read up to a limit that is counted after decompression, then stop")  # fmt: skip
 def _bounded(row: FailureOutcome) -> Iterator[Fault]:
     if row.grown is not None and row.grown > _MOST_MEMORY:

@@ -77,7 +77,7 @@ def _list_in(exchange: WireExchange, key: str) -> list[Any]:
 
 
 def _each(choose: Callable[[Evidence], list[_Block]]) -> Scope[_Block]:
-    """Return chosen blocks; each place counts once."""
+    """Return a scope of chosen blocks, in which each place counts once."""
 
     def scope(evidence: Evidence) -> RuleSubjects[_Block] | RuleOutcome:
         if (reason := lifecycle_or_reason(evidence)) is not None:
@@ -93,7 +93,7 @@ def _older_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
     if (reason := lifecycle_or_reason(evidence, "legacy")) is not None:
         return reason
     if not evidence.older:
-        return not_applicable("no tool returned content that an older revision of the server does not have")
+        return not_applicable("no tool returned content that an older revision of the server lacks")
     return RuleSubjects(evidence.older)
 
 
@@ -267,5 +267,5 @@ def _object(block: _Block) -> Iterator[Fault]:
 def _text(block: _Block) -> Iterator[Fault]:
     content = block.value.get("content")
     if isinstance(content, list) and not content and block.value["structuredContent"]:
-        words = "structuredContent has something to say, and content is empty: models of clients without it see nothing"
+        words = "structuredContent has data, but content is empty: clients without structuredContent show nothing"
         yield Fault(words, block.where, block.exchange)

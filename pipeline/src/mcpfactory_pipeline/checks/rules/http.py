@@ -1,4 +1,4 @@
-"""Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles. None applies to servers on stdio.
+"""Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles. They do not apply on stdio.
 
 The requests, and most expectations, are rows of `transport.http_probes`.
 """
@@ -22,10 +22,10 @@ rule, row = RULES.rule, RULES.row
 
 @dataclass(frozen=True, slots=True)
 class HttpScope:
-    """The answers to HTTP probes, in the order in which they were sent.
+    """The answers to HTTP probes, in the order of the probes.
 
-    If the answer to the probe `after` is not the error for wrong headers, the server does not check the header. The
-    rule then does not apply, for this `reason`.
+    If the answer to the probe `after` is not the error for wrong headers, the server does not check the header. Then
+    the rule does not apply, and `reason` is the explanation.
     """
 
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ _ORIGINS: Final = answers("origin", "modern-origin")
       hint=("compare Origin, if present, with the origins that you serve, before anything else. "
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
-    """Lower the severity if a foreign Host is refused, which already prevents DNS rebinding, the attack behind the rule."""
+    """Lower the severity if a foreign Host is refused, because that also prevents DNS rebinding, the attack."""
     rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500
     for fault in _ORIGINS.faults(answer):
@@ -285,4 +285,4 @@ MODERN.row("http.modern-no-event-ids", 3, gate=True, over=answers("modern", "mod
       hint="add the header X-Accel-Buffering: no")  # fmt: skip
 def _buffering(answer: HttpAnswer) -> Iterator[Fault]:
     if answer.stream is not None and answer.headers.get("x-accel-buffering", "").strip().lower() != "no":
-        yield http_fault(answer, "the stream says no X-Accel-Buffering: no")
+        yield http_fault(answer, "the stream lacks the header X-Accel-Buffering: no")

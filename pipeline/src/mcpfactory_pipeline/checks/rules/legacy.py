@@ -134,7 +134,7 @@ def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
 
 def _early_message(evidence: Evidence) -> RuleOutcome | None:
     if evidence.transport != "stdio":
-        return not_applicable("what begins a session is the transport's affair")
+        return not_applicable("over HTTP, the transport defines how a session begins")
     ended = evidence.probes.get("early-ping")
     if ended is not None and ended.received is None:
         return not_applicable("the server did not answer before it was initialized")
@@ -295,7 +295,7 @@ def _answered_batch(evidence: Evidence) -> RuleOutcome | None:
 
 
 def _silent_batches(evidence: Evidence) -> RuleSubjects[tuple[Probe, WireExchange]] | RuleOutcome:
-    """Return the batches without requests, unless such a message is also answered alone, which another rule reports."""
+    """Return the batches without requests; omit messages that are also answered alone, which another rule reports."""
     found: list[tuple[Probe, WireExchange]] = []
     for name, alone in (("batch-notifications", "notification"), ("batch-responses", "response")):
         scope = probed(name, given=_answered_batch)

@@ -43,7 +43,7 @@ class ListScope:
         return not_checked(evidence.missing_reason(self._method)) if listing is None else RuleSubjects([listing])
 
     def faults(self, listing: Listing) -> Iterator[Fault]:
-        """Yield why the list could not be read to its end, and the entries without a key."""
+        """Yield the reason for an incomplete list, and the entries without a key."""
         shown = listing.exchanges[-1] if listing.exchanges else None
         if listing.problem:
             no_method = shown is not None and shown.code == METHOD_NOT_FOUND
@@ -77,8 +77,8 @@ row("lists.resources", 3, over=ListScope("resources/list", "uri", "name"),
 row("lists.templates", 3, over=ListScope("resources/templates/list", "uriTemplate", "name"),
     statement=("A server that declares resources lists its templates, each with uriTemplate and name (a missing "
                "method is tolerated)."),
-    source=("MCP server/resources, Resource Templates: no sentence demands them, and no capability says that there "
-            "are some"),
+    source=("MCP server/resources, Resource Templates: the specification does not require templates, and no capability "
+            "announces them"),
     hint="answer resources/templates/list, with an empty list if there are none")  # fmt: skip
 
 row("lists.prompts", 3, over=ListScope("prompts/list", "name"),
@@ -216,7 +216,7 @@ def _readable(evidence: Evidence) -> RuleOutcome | None:
     asked = evidence.probes.get("read-resource")
     uri = asked.params.get("uri") if asked is not None else None
     if isinstance(uri, str) and not _is_uri(uri, template=False):
-        return not_applicable("the first resource has no URI that a client could ask for: lists.uris says so")
+        return not_applicable("the first resource has no valid URI, which lists.uris reports")
     if listing is not None and evidence.missing.get("read-resource") == NOTHING_TO_ASK:
         return not_checked("it was not observed")  # no resource has a URI
     return None

@@ -38,7 +38,7 @@ _MODERN_CODES: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION
 
 
 def is_modern(exchange: WireExchange) -> bool:
-    """Return True if the request has per-request metadata of a known revision; only such answers are judged."""
+    """Return True if the request has per-request metadata of a known revision; only answers to these are judged."""
     meta = exchange.params.get("_meta")
     return isinstance(meta, dict) and meta.get(VERSION) in MODERNS
 
@@ -49,7 +49,7 @@ def _answers(
     by_method: bool = False,
     none: str = "",
 ) -> Scope[WireExchange]:
-    """Return chosen answers to per-request messages; by default all results.
+    """Return a scope of chosen answers to per-request messages; by default all results.
 
     With `by_method`, each method counts once. `none` is the reason if there is no such answer.
     """
@@ -251,7 +251,7 @@ def _listen(streams: _Streams) -> Iterator[Fault]:
     elif not is_acknowledgement(first.heard[0]):
         yield _fault(f"the stream begins with {first.heard[0].get('method')}, not with its acknowledgement", first)
     elif not isinstance(_params(first.heard[0]).get("notifications"), dict):
-        yield _fault("the acknowledgement does not say which notifications it honours", first)
+        yield _fault("the acknowledgement does not list the accepted notifications", first)
 
 
 @rule("modern.listen-request-id", 3, gate=True, over=_streams,
@@ -279,9 +279,9 @@ def _wanted(streams: _Streams) -> Iterator[Fault]:
             if is_acknowledgement(one):
                 more = [key for key, value in _honoured(one).items() if value and not _is_asked(asked, key, value)]
                 if more and one is next(filter(is_acknowledgement, stream.heard)):
-                    yield _fault(f"the acknowledgement honours {', '.join(more)}, which was not asked for", stream)
+                    yield _fault(f"the acknowledgement accepts {', '.join(more)}, which was not requested", stream)
             elif not _is_wanted(one, asked):
-                yield _fault(f"{one.get('method')} came, which was not asked for", stream)
+                yield _fault(f"{one.get('method')} was sent, but not requested", stream)
 
 
 def _is_asked(asked: Json, key: str, value: Any) -> bool:
@@ -310,7 +310,7 @@ def _several(streams: _Streams) -> Iterator[Fault]:
         yield _fault("the first stream ended when a second one was opened", first, others)
     for other in others:
         if not other.heard and "error" not in (other.answer or {}):
-            yield _fault("a second stream was not acknowledged, as long as the first one was open", other, [first])
+            yield _fault("a second stream was not acknowledged while the first one was open", other, [first])
 
 
 def _honoured(message: Json) -> Json:

@@ -120,7 +120,7 @@ def _rebuilt(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
 
 @rule("packaging.reproducible", 2, over=_rebuilt,
       statement="Two builds of the same sources give the same bytes.",
-      source="reproducible-builds.org; else nobody can tell whether a wheel was made of its sources",
+      source="reproducible-builds.org; otherwise nobody can verify that a wheel was built from its sources",
       hint="remove timestamps, random values and machine-specific paths from the build")  # fmt: skip
 def _reproducible(package: PackageFacts) -> Iterator[Fault]:
     if not package.rebuilt:

@@ -18,11 +18,11 @@ from mcpfactory_runtime.types import Json
 
 RULES: Final = RuleTable()
 rule = RULES.rule
-_QUOTED: Final = 80  # characters of an answer that a message quotes
+_QUOTED: Final = 80  # maximum characters of an answer in a message
 _LOST_SHOWN: Final = 3
-_FEWEST: Final = 2  # fewer tools prove nothing about the server as a whole
+_FEWEST: Final = 2  # minimum number of tools; fewer prove nothing about the server as a whole
 _SHORT: Final = 200  # characters; longer answers have real content and may quote these words
-# "Not implemented" in common languages. They refer to the tool regardless of the subject, and must end a sentence.
+# "Not implemented" in common languages. The words refer to the tool with any subject, and must end a sentence.
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
@@ -38,7 +38,7 @@ _UNFINISHED: Final = re.compile(
     r"|尚未实现|尚未實現|未实现|未實作|未実装|実装されていません|구현되지 않",
     re.IGNORECASE,
 )
-# These words may be about the data, so they only count as the whole answer or with "this feature" as subject.
+# Words that may be about the data: they count only as the whole answer, or with "this feature" as subject.
 _SOON: Final = re.compile(
     r"(?<!\w)(coming soon|under construction|work in progress|wip|tbd|tba|to-?do|stub|dummy|placeholder|lorem ipsum\b.*"
     r"|(not|\w+n't) (yet )?supported( yet)?|demnächst verfügbar|in arbeit|noch nicht (umgesetzt|fertig)|bientôt disponible"
@@ -73,7 +73,7 @@ _EXCUSED: Final = re.compile(
 
 
 def _own_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    """Return successful calls, except those with the API's own answer, which placeholder-answers.lost-data checks."""
+    """Return successful calls without the API's own answer; placeholder-answers.lost-data checks the others."""
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
     succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]
@@ -94,7 +94,7 @@ def _speaks_for_api(call: RecordedCall) -> bool:
 def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
     again = [other for other in evidence.others if other.tool == call.tool]
-    # A message repeated for other arguments does not depend on them; a single message may be about them.
+    # A message that is equal for other arguments does not depend on the arguments; a single message may be about them.
     if len(text) <= _SHORT and all(_says_unfinished(one, repeated=bool(again)) for one in (call, *again)):
         words = f"the tool reports success, but its answer says that it is not implemented yet: {text[:120]!r}"
         yield Fault(words, call.tool, call.exchange)
@@ -135,15 +135,15 @@ def _varied_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcom
     tools = {other.tool for other in evidence.others}
     if not tools:
         return not_applicable(
-            "no tool was called with several arguments: none that is marked readOnlyHint takes a text or a number"
+            "no tool was called with several arguments: no tool with readOnlyHint takes a text or a number"
         )
     return RuleSubjects([call for call in evidence.calls if call.tool in tools], len(tools))
 
 
 @rule("placeholder-answers.constant", 1, over=_varied_calls,
       statement="A tool that is called with different required arguments does not always give the same answer.",
-      source=("an argument without effect is useless; it weighs little, as one answer (\"The zoo is "
-              "open.\") may be right for all that were tried"),
+      source=("an argument without effect is useless; the rule weighs little, because one answer (\"The zoo is "
+              "open.\") may be right for all tried arguments"),
       hint="use the arguments, or remove them from the schema; the evidence has the last call")  # fmt: skip
 def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
@@ -159,19 +159,19 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 @rule("placeholder-answers.identical-tools", 5, gate=True, ceiling=49,
       statement="Not all tools give the same answer to every call.",
-      source="a tool that is listed is a promise to the model; a server that says one sentence keeps none",
+      source="a listed tool is a promise to the model; a server with only one answer breaks all its promises",
       hint="implement the tools; return isError for anything that they cannot do")  # fmt: skip
 def _distinct(evidence: Evidence) -> RuleOutcome:
-    """Return a fault if all tools (at least two) give the same answer that is neither empty nor about missing data.
+    """Return a fault if all tools (at least two) give the same answer, unless it is empty or about missing data.
 
-    Tools that change something may all confirm it with the same text, so at least one tool must be for reading.
+    Tools that change data may all confirm this with the same text, so at least one tool must be for reading.
     """
     own = [call for call in evidence.calls if not call.failed and not call.requests and not call.mismatches]
     tools = {call.tool for call in own}
     if len(tools) < _FEWEST or len(tools) < len(evidence.named_tools):
         return not_applicable("fewer than two tools answered by themselves, or some were not called")
     if all(_changes(name, tool) for name, tool in evidence.named_tools):
-        return not_applicable("all tools change something, and may confirm it in the same words")
+        return not_applicable("all tools change data, and may confirm this with the same text")
     answers = {answer_text(call.exchange).strip() for call in [*own, *evidence.others]}
     text = next(iter(answers), "")
     told = any(char.isdigit() for char in text)  # counts may be equal by chance
@@ -191,7 +191,7 @@ def _changes(name: str, tool: Json) -> bool:
       source="MCP schema, CallToolResult.content: a model can do nothing with no content",
       hint="return what the tool found, or a message that it found nothing")  # fmt: skip
 def _answers_something(evidence: Evidence) -> RuleOutcome:
-    """Report a fault if all tools, and at least two, return an empty answer, without even an empty list as text."""
+    """Return a fault if all tools (at least two) return an empty answer; an empty list as text is not empty."""
     succeeded = [call for call in evidence.calls if not call.failed and call.exchange.result is not None]
     tools = {call.tool for call in succeeded}
     if len(tools) < _FEWEST:
@@ -215,7 +215,7 @@ def _is_void(call: RecordedCall) -> bool:
 
 def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     if not evidence.with_cases:
-        return not_applicable("without a stub upstream nobody knows what the API answered")
+        return not_applicable("without a stub upstream, the API's answers are unknown")
     told = (call for call in evidence.calls if not call.failed and not call.mismatches and tells_value(call))
     return calls_or_reason(evidence) or by_tool(told)
 
@@ -226,11 +226,11 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
       source="the API's answer is what the model called the tool for; the stub upstream knows it",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
-    """Compare one answer. Converted values are fine: only an answer that ignores changes of the API has lost values."""
+    """Compare one answer with the API's. Converted values are fine if the answer follows changes of the API."""
     found = compare_values(call)
     if is_beside(call):
         words = (
-            "the text has what the API answered, and the structured content nothing of it: "
+            "the text contains the API's answer, but the structured content contains nothing of it: "
             f"{_short((call.exchange.result or {}).get('structuredContent'))}"
         )
         yield Fault(words, call.tool, call.exchange, lesser=2)
@@ -245,7 +245,7 @@ def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
         )
         yield Fault(words, call.tool, again[-1].exchange)
     elif found.changed or (found.nothing and not again):
-        words = f"the model gets another value than the API answered ({places}): {said}"
+        words = f"the model gets another value than the API returned ({places}): {said}"
         yield Fault(words, call.tool, call.exchange, lesser=3)
     elif not found.nothing:
         words = f"a part of the API's answer does not reach the model ({places}): {said}"

@@ -23,14 +23,14 @@ from mcpfactory_pipeline.plan.gates import COST_GATES
 RULES: Final = RuleTable()
 rule = RULES.rule
 _NO_HANDSHAKE: Final = frozenset({"before the handshake", f"session {LATEST_MODERN}"})
-"""Sessions that do not begin with `initialize`: a server of the handshake lifecycle may end them."""
+"""Sessions that do not begin with `initialize`, so that a server of the handshake lifecycle may end them."""
 START_WITHIN: Final = 10_000  # milliseconds; the shortest start-up limit of a common client (Codex CLI)
 END_WITHIN: Final = 2_000  # milliseconds from the end of stdin until the process exits
-_STDERR: Final = 1500  # characters from the end of stderr in a finding; the cause is at the end
+_STDERR: Final = 1500  # maximum characters of stderr in a finding, taken from the end, which has the cause
 
 
 def _started(reason: str = "") -> Scope[Session]:
-    """Return the sessions in which the server answered. With `reason`, the rule does not apply over HTTP."""
+    """Return a scope of the sessions in which the server answered. With `reason`, the rule does not apply over HTTP."""
 
     def scope(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
         if reason and evidence.transport != "stdio":
@@ -55,7 +55,7 @@ def _start(session: Session) -> Iterator[Fault]:
         words = session.problem or "no answer came"
         proof = {"stderr": session.stderr[-_STDERR:]}
         if session.pollution:
-            words = f"{words}; stdout has something else than JSON-RPC messages: {_causes(session)}"
+            words = f"{words}; stdout has other text than JSON-RPC messages: {_causes(session)}"
             proof = {"stdout": _shown(session), **proof}
         yield Fault(words, session.purpose, proof=proof, hint=pollution_hint(session.pollution_causes))
 
@@ -118,7 +118,7 @@ def _shown(session: Session) -> str:
 
 
 def _processes(choose: Callable[[Session], bool], none: str = "") -> Scope[list[Session]]:
-    """Return the chosen processes that answered: one subject, in which each counts. `none` is the reason if empty."""
+    """Return a scope with one subject: the list of chosen processes that answered. `none` is the reason if empty."""
 
     def scope(evidence: Evidence) -> RuleSubjects[list[Session]] | RuleOutcome:
         started = _started("the server was not started here")(evidence)
@@ -148,7 +148,7 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 
 
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
-    """Yield processes that did not end, and late ones if even the fastest was late: a busy machine slows single ones."""
+    """Yield processes that did not end, and late processes if even the fastest was late (a busy machine slows some)."""
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
         if session.ended_after is None:

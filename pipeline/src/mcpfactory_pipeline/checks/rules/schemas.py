@@ -29,7 +29,7 @@ class _Schema(NamedTuple):
 
 
 def _each_schema(*fields: str) -> Scope[_Schema]:
-    """Return the schemas in these fields of the tools; with several fields, each tool counts once."""
+    """Return a scope of the schemas in these fields of the tools; with several fields, each tool counts once."""
 
     def scope(evidence: Evidence) -> RuleSubjects[_Schema] | RuleOutcome:
         having = [
@@ -106,8 +106,8 @@ def _name_portable(named: tuple[str, Any]) -> Iterator[Fault]:
 
 
 @rule("schemas.input-valid", 5, gate=True, over=_INPUTS,
-      statement=("Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise (of a "
-                 f"server that speaks no revision from {DIALECT} on draft 7 will do)."),
+      statement=("Every inputSchema is a valid JSON Schema of its dialect, by default 2020-12. If the server speaks no "
+                 f"revision from {DIALECT} on, draft 7 is also accepted."),
       source="MCP basic, JSON Schema Usage",
       hint="check the schema against the 2020-12 meta-schema")  # fmt: skip
 def _input_valid(one: _Schema, evidence: Evidence) -> Iterator[Fault]:

@@ -24,7 +24,7 @@ from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
 
 RULES: Final = RuleTable()
 rule, row = RULES.rule, RULES.row
-_READ_FIRST: Final = 20_000  # characters of each text of a prompt or resource that are checked
+_READ_FIRST: Final = 20_000  # maximum checked characters per text of a prompt or resource
 # Method → the member that names the subject, and the result member shown to a model.
 _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}
 
@@ -104,16 +104,16 @@ def _named(evidence: Evidence, text: str) -> str:
 def _drift(evidence: Evidence) -> RuleOutcome:
     if evidence.drift is None:
         return not_applicable(
-            "only what was adopted from a URL, an index or a registry is held against what was adopted"
+            "only servers adopted from a URL, an index or a registry are compared with the adopted version"
         )
     return RuleOutcome(tuple(map(Fault, evidence.drift)))
 
 
 @dataclass(frozen=True, slots=True)
 class CanaryScope:
-    """The first canary of each argument that was taken, for one kind of canary; each tried argument counts.
+    """For one kind of canary: the first taken canary of each argument, counted over all tried arguments.
 
-    `what` describes the values of the argument, and `how` the sign that a canary was taken.
+    `what` describes the values of the argument, `how` the evidence that a canary was taken.
     """
 
     kind: CanaryKind
@@ -123,10 +123,10 @@ class CanaryScope:
     def __call__(self, evidence: Evidence) -> RuleSubjects[CanaryResult] | RuleOutcome:
         """Return the canaries, or why there are none."""
         if evidence.transport == "http":
-            return not_applicable("only a server that is started here is tried: the bait lies on this machine")
+            return not_applicable("only servers started here are tested, because the canaries are on this machine")
         tried = [one for one in evidence.canaries if one.probe.kind == self.kind]
         if not tried:
-            return not_applicable(f"there is no tool that may be called, and no template, that takes {self.what}")
+            return not_applicable(f"no callable tool and no template takes {self.what}")
         caught = {one.probe.place: one for one in reversed(tried) if one.taken and not one.probe.confirms}
         if self.kind == "file":  # a server may be restricted to the folder of the first file
             sure = {one.probe.place for one in tried if one.taken and one.probe.confirms}
@@ -138,7 +138,7 @@ class CanaryScope:
         yield Fault(f"{canary.probe.argument!r} is vulnerable: {self.how}", canary.probe.target, canary.exchange)
 
 
-_FILE_READ: Final = "the answer holds a file of this machine that is outside of every folder of the server"
+_FILE_READ: Final = "the answer contains a file of this machine that is outside every folder of the server"
 
 row("security.path-traversal", 3, over=CanaryScope("file", "a path", _FILE_READ),
     statement="No value of an argument or of a resource template gives access to files outside the scope of the server.",
@@ -148,13 +148,13 @@ row("security.path-traversal", 3, over=CanaryScope("file", "a path", _FILE_READ)
           "(mcpfactory_runtime.safe_join)"))  # fmt: skip
 
 row("security.command-injection", 5, gate=True,
-    over=CanaryScope("command", "free text", "the answer holds what a shell makes of a part of the value"),
+    over=CanaryScope("command", "free text", "the answer contains the output of a shell command in the value"),
     statement="No value of an argument is run as a command.",
     source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
     hint="start programs with a list of arguments and no shell")  # fmt: skip
 
 row("security.ssrf", 2,
-    over=CanaryScope("address", "an address", "the server asked the address of this machine that the value names"),
+    over=CanaryScope("address", "an address", "the server sent a request to the local address in the value"),
     statement="No value of an argument makes the server send requests to its own machine.",
     source="MCP basic/security best practices, Server-Side Request Forgery",
     hint="refuse loopback, private and link-local addresses after you resolve the name, unless a setting permits them")  # fmt: skip

@@ -29,11 +29,11 @@ def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMes
     if (reason := lifecycle_or_reason(evidence, lifecycle)) is not None:
         return reason
     sent = [one for one in evidence.server_messages if not lifecycle or one.modern == (lifecycle == "modern")]
-    return sent or not_applicable("the server sent nothing that it was not asked for")
+    return sent or not_applicable("the server sent no unsolicited message")
 
 
 def _messages(*, lifecycle: Lifecycle | str = "", method: str = "") -> Scope[ServerMessage]:
-    """Return the messages of a lifecycle ("" for both); only those with `method` are checked."""
+    """Return a scope of the messages of a lifecycle ("" for both), optionally only those with `method`."""
 
     def scope(evidence: Evidence) -> RuleSubjects[ServerMessage] | RuleOutcome:
         sent = _sent(evidence, lifecycle)
@@ -132,7 +132,7 @@ def _log_level(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
         return
     # Tool calls follow logging/setLevel in the same session.
     if one.during is not None and any(call.exchange.sent == one.during for call in evidence.calls):
-        yield _fault(f"emergency was asked for, and a message of level {level} came", one)
+        yield _fault(f"level emergency was requested, but a message of level {level} was sent", one)
 
 
 @rule("server-messages.modern-logs", 3, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern", method=_LOG),
@@ -185,7 +185,7 @@ def _progress_token(one: ServerMessage) -> Iterator[Fault]:
         return
     wanted, token = progress_token(one.during), one.params.get("progressToken")
     if wanted is None or token != wanted:
-        yield _fault(f"progress came with the token {token!r}, {wanted!r} was asked for", one)
+        yield _fault(f"progress has the token {token!r}, but {wanted!r} was requested", one)
 
 
 def _all_messages(evidence: Evidence) -> RuleSubjects[list[ServerMessage]] | RuleOutcome:
@@ -212,7 +212,7 @@ def _progress_grows(sent: list[ServerMessage]) -> Iterator[Fault]:
 
 
 def _cut(value: float) -> str:
-    return f"{value!r}"[:20] if abs(value) < 10**15 else "a number beyond all measure"
+    return f"{value!r}"[:20] if abs(value) < 10**15 else "an excessively large number"
 
 
 @rule("server-messages.cancelled", 3, gate=True, since=FIRST_MODERN,
@@ -221,4 +221,4 @@ def _cut(value: float) -> str:
       source="MCP basic/patterns/cancellation",
       hint="end the request with an error instead")  # fmt: skip
 def _cancelled(one: ServerMessage) -> Iterator[Fault]:
-    yield _fault("the server cancels, and no stream of the client listens", one)
+    yield _fault("the server sends a cancellation, but the client has no listening stream", one)

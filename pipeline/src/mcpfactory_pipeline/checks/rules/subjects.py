@@ -15,7 +15,7 @@ _NONE_CALLED: Final = "no tool could be called: none is marked readOnlyHint, and
 
 
 def lifecycle_or_reason(evidence: Evidence, lifecycle: str = "") -> RuleOutcome | None:
-    """Return None if the server speaks the lifecycle ("" for any); else the outcome of every rule about it."""
+    """Return None if the server speaks the lifecycle ("" for any); else the common outcome of all rules about it."""
     if not evidence.lifecycles:
         return not_checked("the server speaks no revision")
     if lifecycle and lifecycle not in evidence.lifecycles:
@@ -24,7 +24,7 @@ def lifecycle_or_reason(evidence: Evidence, lifecycle: str = "") -> RuleOutcome 
 
 
 def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
-    """Return None if there are tools to check; else the outcome of each rule about tools."""
+    """Return None if there are tools to check; else the common outcome of all rules about tools."""
     if evidence.tools:
         return None
     listing = evidence.lists.get("tools/list")
@@ -35,7 +35,7 @@ def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
 
 
 def calls_or_reason(evidence: Evidence) -> RuleOutcome | None:
-    """Return None if tools were called; else the outcome of every rule about calls."""
+    """Return None if tools were called; else the common outcome of all rules about calls."""
     if (reason := tools_or_reason(evidence)) is not None:
         return reason
     if not evidence.answers:
@@ -44,7 +44,7 @@ def calls_or_reason(evidence: Evidence) -> RuleOutcome | None:
 
 
 def cases_or_reason(evidence: Evidence) -> RuleOutcome | None:
-    """Return None if tools were called by cases; else the outcome of every rule about cases."""
+    """Return None if tools were called with cases; else the common outcome of all rules about cases."""
     return calls_or_reason(evidence) if evidence.with_cases else not_applicable("there are no cases")
 
 
@@ -52,8 +52,8 @@ def cases_or_reason(evidence: Evidence) -> RuleOutcome | None:
 class ProbeScope:
     """The exchange of a probe, for servers with its lifecycle and capability.
 
-    `given` returns the outcome if the rule does not apply, else None. `stored` is the name of another exchange to use:
-    the ping after the probe.
+    `given` returns the outcome if the rule does not apply, else None. `stored` names the exchange to use instead of
+    the probe's own, such as the ping after the probe.
     """
 
     probe: Probe
@@ -86,7 +86,7 @@ def probed(
 
 
 def each_tool(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
-    """Return (name, tool) of every named tool."""
+    """Return every named tool as a subject: (name, tool)."""
     return tools_or_reason(evidence) or RuleSubjects(evidence.named_tools)
 
 

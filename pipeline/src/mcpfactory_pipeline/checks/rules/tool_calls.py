@@ -36,8 +36,8 @@ rule = RULES.rule
 _UNFINISHED: Final = re.compile(
     r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
 )
-_SHORT: Final = 500  # characters; longer answers are neither questions nor refusals
-# Questions and words of refusal in answers to wrong arguments.
+_SHORT: Final = 500  # characters; maximum length of an answer that can be a question or a refusal
+# Signs of questions and refusals in answers to wrong arguments.
 _ASKS: Final = re.compile(
     r"[?？؟][\s\"')*]*$|[?？؟]\s|¿|\b(which|what|need(s|ed)?|require[sd]?|missing|provide|specify|supply|give|enter|choose|must|should|invalid|"
     r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
@@ -64,7 +64,7 @@ def _fault(call: RecordedCall, words: str, lesser: Severity | None = None) -> Fa
 
 
 def _calls(choose: Callable[[Evidence], Iterable[RecordedCall]], none: str) -> Scope[RecordedCall]:
-    """Return chosen calls; each tool counts once. `none` is the reason if there are none."""
+    """Return a scope of chosen calls, in which each tool counts once. `none` is the reason if there are no calls."""
 
     def scope(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
         calls = by_tool(choose(evidence))
@@ -79,7 +79,7 @@ def _is_unfinished(call: RecordedCall) -> bool:
 
 @rule("tool-calls.some-succeed", 5, gate=True, ceiling=49,
       statement="At least one of the called tools succeeded.",
-      source="a server whose every tool answers an error is of no use, however well it describes itself",
+      source="if every tool returns an error, the server is useless, even with good descriptions",
       hint=("implement the tools; without cases, set readOnlyHint on tools that only read, so that they "
             "can be called"))  # fmt: skip
 def _tools_work(evidence: Evidence) -> RuleOutcome:
@@ -94,9 +94,8 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
     relevant = [call for call in evidence.calls if call.origin == "case" or _is_unfinished(call)]
     if not relevant:
         return not_checked(
-            "no call was made with arguments that are known to be right, and all were answered with an error "
-            f"({_said(evidence.answers[0])}), as honest servers do without their API; cases would tell, and the settings "
-            "of its API"
+            f"every call returned an error ({_said(evidence.answers[0])}), but no call had arguments known to be "
+            "right; a correct server does the same without its API; add cases, or the settings of its API"
         )
     shown = next(filter(_is_unfinished, relevant), relevant[0])
     words = f"every called tool ({len(evidence.calls)} calls) returned an error: {_said(shown)}"
@@ -104,11 +103,11 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
 
 
 def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    """Return the calls, except timeouts without a case: the tool may be slow by design."""
+    """Return the calls; omit timeouts without a case, because the tool may be slow by design."""
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
     calls = [call for call in evidence.answers if not _is_slow(call)]
-    return by_tool(calls) if calls else not_checked("no call was answered in the time that there was")
+    return by_tool(calls) if calls else not_checked("no call was answered within the time limit")
 
 
 def _is_slow(call: RecordedCall) -> bool:
@@ -149,7 +148,7 @@ def _cases(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
 
 @rule("tool-calls.cases", 5, gate=True, over=_cases,
       statement="Every case, from the API document or supplied by you, is answered without an error.",
-      source="cases are made from the document or given by who knows the server: correct arguments",
+      source="the arguments of cases are correct: they come from the document, or from a person who knows the server",
       hint="run the server's own tests; the evidence shows the call")  # fmt: skip
 def _case(call: RecordedCall) -> Iterator[Fault]:
     if call.failed and call.exchange.received is not None:  # tool-calls.answered reports calls without an answer
@@ -166,7 +165,7 @@ def _requests(call: RecordedCall) -> Iterator[Fault]:
         yield _fault(call, f"{call.title}: {'; '.join(call.mismatches)}")
 
 
-_NOTHING_WRONG: Final = "no tool that is marked readOnlyHint has an argument that can be given wrongly"
+_NOTHING_WRONG: Final = "no tool with readOnlyHint has an argument for which a wrong value is known"
 
 
 @rule("tool-calls.argument-validation", 3, gate=True, over=_calls(lambda evidence: evidence.wrong, _NOTHING_WRONG),
@@ -181,16 +180,16 @@ def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
-    """Return the reaction of a tool that answered wrong arguments without an error.
+    """Return the reaction of a tool that answered wrong arguments without an error, and its lesser severity.
 
-    The gate closes only on evidence that the tool ran with them.
+    The gate closes only on evidence that the tool ran with the wrong arguments.
     """
     text = answer_text(call.exchange).strip()
     changing = next((one for one in call.requests if one["method"] not in ("GET", "HEAD")), None)
     if changing is not None:  # regardless of the answer's text
         return f"sent {changing['method']} {changing['path']} to its API", None
     if text and len(text) <= _SHORT and _ASKS.search(text):
-        return f"asked back, or refused, without an error: {text[:120]!r}", 1
+        return f"asked a question, or refused, without an error: {text[:120]!r}", 1
     if call.requests:
         return f"sent {call.requests[0]['method']} {call.requests[0]['path']} to its API", None
     right = {answer_text(one.exchange).strip() for one in evidence.calls if one.tool == call.tool and not one.failed}
@@ -200,7 +199,7 @@ def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None
         return f"worked with them: {text[:120]!r}", None
     if (call.exchange.result or {}).get("structuredContent"):
         return "answered with structured content", None
-    return f"answered without an error, and nothing shows whether it looked at them: {text[:120]!r}", 3
+    return f"answered without an error; it is unknown whether it used the arguments: {text[:120]!r}", 3
 
 
 def _refused(evidence: Evidence) -> list[RecordedCall]:
@@ -239,7 +238,7 @@ def _failure_kind(call: RecordedCall) -> Iterator[Fault]:
 @rule("tool-calls.coverage", 3,
       statement=("With cases, every tool is called: by a case of the API document, or by an evaluation case whose "
                  "answer depends on the API."),
-      source="what was not called is not known to work",
+      source="a tool that was never called is not known to work",
       hint=("add a case for the tool, or an evaluation case in evals/ that defines what the answer "
             "contains (docs/how-to/evaluate.md)"))  # fmt: skip
 def _covered(evidence: Evidence) -> RuleOutcome:
@@ -265,7 +264,7 @@ def _covered(evidence: Evidence) -> RuleOutcome:
 def _evaluated(evidence: Evidence) -> RuleOutcome:
     unasked = evidence.missing.get("evaluations", "")
     if not evidence.evaluated and not unasked:
-        return not_applicable("there are no evaluation cases, or nothing that they could be asked of")
+        return not_applicable("there are no evaluation cases, or they cannot be run")
     faults = [
         _fault(one.call, f"{one.case}: {'; '.join(one.faults)}", 2 if one.slow else None)
         for one in evidence.evaluated
@@ -326,7 +325,7 @@ def _marked(evidence: Evidence) -> dict[str, Any]:
 
 def _read_only_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     if not evidence.with_cases:
-        return not_applicable("without a stub upstream nobody sees what a tool sends")
+        return not_applicable("without a stub upstream, the requests of tools are unknown")
     marked = _marked(evidence)
     return calls_or_reason(evidence) or by_tool(call for call in evidence.calls if call.tool in marked)
 
@@ -345,7 +344,7 @@ def _read_only(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
-    """Return True if a request only reads, by its method, document or path, unless the tool declares otherwise."""
+    """Return True if a request only reads, judged by its method, document or path, and by the tool's name and texts."""
     if method in SAFE_METHODS or call.question in {f"{method} {path}", f"{method} {unquote(path)}"}:
         return True
     texts = (str(tool.get(text) or "") for text in ("title", "description"))

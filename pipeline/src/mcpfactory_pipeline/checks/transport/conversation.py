@@ -10,9 +10,9 @@ from mcpfactory_pipeline.checks.evidence import NotificationStream, ServerMessag
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, META, WireExchange, is_nested_deeper
 from mcpfactory_runtime.types import Json
 
-_MOST_HEARD: Final = 10_000  # messages kept while streams are open
-_MAX_MESSAGES: Final = 1_000  # messages of the server that are kept
-MAX_MESSAGE: Final = 16 * 1024 * 1024  # maximum size of a message in bytes; the server is at fault if it sends more
+_MOST_HEARD: Final = 10_000  # maximum stored messages while streams are open
+_MAX_MESSAGES: Final = 1_000  # maximum stored messages of the server
+MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes; maximum size of a message; a larger one is a fault of the server
 
 
 class MessageLog:
@@ -60,8 +60,8 @@ class Conversation(Protocol):
     """One session with one server: a process, or a series of HTTP requests. It fills the record `session`.
 
     The checks do not use the runtime's client: they must send invalid messages (half a message, a wrong revision) and
-    observe details that a client hides (other text on stdout, the end of the process). A bug shared by client and server
-    would also stay hidden.
+    observe details that a client hides (other text on stdout, the end of the process). Moreover, a bug that the
+    runtime's client and server share would stay hidden.
     """
 
     session: Session
@@ -76,13 +76,13 @@ class Conversation(Protocol):
 
         Surrogates in the text represent bytes that are not UTF-8 (`surrogateescape`).
 
-        With `wait`, the answer to the text may come a moment later than the one to `message`.
+        With `wait`, wait a moment for the answer to the text after the answer to `message`.
         """
 
     async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
-        """Open streams of notifications, one after the other, and close them. Never raises.
+        """Open notification streams, one after the other, and close them. Never raises.
 
-        Each is given `patience` seconds for its first acknowledgement, or its answer.
+        Wait at most `patience` seconds for the acknowledgement or answer of each stream.
         """
 
     async def notify(self, message: Json) -> None:
@@ -149,7 +149,7 @@ def progress_token(request: Json) -> Any:
 
 
 def printable(text: str) -> str:
-    """Return a printable text in which bytes that are not UTF-8 are escaped."""
+    """Return the text with surrogates (bytes that are not UTF-8) escaped."""
     return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
@@ -166,5 +166,5 @@ def client_reply(request: Json) -> Json:
     if isinstance(method, str) and method in answers:
         body = {"result": answers[method]}
     else:
-        body = {"error": {"code": -32601, "message": "the client offers no such thing"}}
+        body = {"error": {"code": -32601, "message": "the client does not support this method"}}
     return {"jsonrpc": "2.0", "id": request.get("id"), **body}

@@ -1,7 +1,7 @@
-"""A server at a URL: Streamable HTTP, every request a POST, sessions of the handshake revisions kept.
+"""Conversation with a server at a URL: Streamable HTTP, with the sessions of the handshake revisions.
 
-`http.client` in a worker thread, for the headers and half messages that a check sends are its own business; nothing
-is retried or pooled, and a redirect is followed within the origin alone.
+`http.client` in a worker thread gives the checks full control over headers and incomplete messages. Nothing is retried
+or pooled, and redirects are followed only within the origin.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class _OpenStream:
                     return
 
     def record(self, streams: Sequence[_OpenStream]) -> NotificationStream:
-        """Return the messages of all streams together, because a server may answer one on the stream of another."""
+        """Return this stream's messages from all `streams`, because a server may answer on another stream."""
         wanted, known = self.request["id"], [stream.request["id"] for stream in streams]
         answers = [one for stream in streams for one in stream.answers if one.get("id") == wanted]
         own = [one for one in self.answers if one.get("id") not in known]
@@ -249,7 +249,7 @@ class _OpenStream:
 
 @contextlib.contextmanager
 def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConnection]:
-    """Yield a connection to the host of `url` that is shut down after `seconds`, even while data arrives.
+    """Yield a connection to the host of `url`, and shut it down after `seconds`, even while data arrives.
 
     The socket's own timeout restarts with every byte, so it does not stop a server that sends very slowly, even in
     headers.
@@ -265,7 +265,7 @@ def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConn
     )
     try:
         connection.connect()
-        # Keep the socket now: `connection` drops it when the server announces that it will close the connection.
+        # Keep the socket here, because `connection` drops its socket if the server announces the end of the connection.
         watch = threading.Timer(seconds, _shut_down, (connection.sock,))
         watch.start()
         try:

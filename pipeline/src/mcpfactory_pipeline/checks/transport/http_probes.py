@@ -33,11 +33,11 @@ FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_MOST: Final = 1_000_000  # bytes of a body that are read
-_EACH: Final = 5.0  # seconds for one answer, from its first byte to the last one read
-_MOST_UNANSWERED: Final = 3  # probes without an answer, after which probing stops
-LINGER: Final = 2.0  # seconds until a stream must end after its answer
-_SLOWER: Final = 10  # multiple of the answer's duration that replaces LINGER if it is longer
+_MOST: Final = 1_000_000  # bytes; maximum read of a body
+_EACH: Final = 5.0  # seconds; timeout of one answer, including its body
+_MOST_UNANSWERED: Final = 3  # unanswered probes after which probing stops
+LINGER: Final = 2.0  # seconds; a stream must end within this time after its answer
+_SLOWER: Final = 10  # times the duration of the answer; replaces LINGER if longer
 _WATCHED: Final = frozenset({"begin", "modern"})  # probes that wait for the end of the stream
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 
@@ -49,10 +49,10 @@ HttpExpectation = Callable[[HttpAnswer], Iterator[Fault]]
 class HttpProbe:
     """One HTTP request that is correct except for one thing, and the expected answer.
 
-    `headers` are the differences from the headers of a correct request (None: without this header), or a function of
-    those. The body is a per-request message with `method` and `params`, or `body` itself; with both, an array of two
-    such messages, of which the second has the id `body`. `meta` replaces members of the per-request metadata; None
-    removes one. `when` selects the servers that get the probe.
+    `headers` maps the headers that differ from a correct request to their values (None removes a header); it can be a
+    function of the correct headers. The request body is a per-request message with `method` and `params`, or `body`.
+    With both `method` and `body`, it is an array of two such messages, and `body` is the id of the second message.
+    `meta` replaces members of the per-request metadata; None removes a member. `when` selects the servers to probe.
     """
 
     name: str
@@ -82,7 +82,7 @@ def _tolerated(answer: HttpAnswer) -> Severity | None:
 
 
 def status(wanted: int) -> HttpExpectation:
-    """Expect a status; another 4xx weighs 1."""
+    """Expect a status; another 4xx status has severity 1."""
 
     def expect(answer: HttpAnswer) -> Iterator[Fault]:
         if answer.status != wanted:
@@ -92,12 +92,12 @@ def status(wanted: int) -> HttpExpectation:
 
 
 def _with_code(wanted: int, code: int) -> HttpExpectation:
-    """Expect a status if the answer has this error code; another 4xx weighs 1."""
+    """Expect a status if the answer has this error code; another 4xx status has severity 1."""
     return lambda answer: status(wanted)(answer) if answer.code == code else iter(())
 
 
 def _no(problem: Callable[[HttpAnswer], bool], words: str = "{what} got status {status}") -> HttpExpectation:
-    """Expect an answer without a problem; `words` are formatted with its `status` and `what`."""
+    """Expect an answer without a problem; `words` are formatted with the answer's `status` and `what`."""
 
     def expect(answer: HttpAnswer) -> Iterator[Fault]:
         if problem(answer):
@@ -125,7 +125,7 @@ def _stream(answer: HttpAnswer) -> Iterator[Fault]:
 
 
 def _mismatch(answer: HttpAnswer) -> Iterator[Fault]:
-    """Expect status 400 and the error for headers that differ from the body; another 4xx weighs 1."""
+    """Expect status 400 and the error for headers that differ from the body; another 4xx status has severity 1."""
     if answer.status != 400 or answer.code != HEADER_MISMATCH:
         words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {HEADER_MISMATCH}"
         yield http_fault(answer, words, _tolerated(answer))
@@ -273,9 +273,9 @@ def probe_http(url: str, spoken: Collection[Lifecycle], modern: str) -> dict[str
     Blocks for some seconds at most.
 
     Args:
-        url: of the endpoint, as conversations found it.
+        url: the URL of the endpoint, after redirects.
         spoken: the lifecycles of the server.
-        modern: its per-request revision.
+        modern: the per-request revision of the server.
     """
     asker = _Asker(url, modern)
     if "legacy" in spoken:
@@ -290,7 +290,7 @@ class _Asker:
     """Sender of the probes, in order; a probe may depend on the answers to earlier ones.
 
     Attributes:
-        answers: by the name of the probe.
+        answers: the answers by the name of the probe.
         plain: the headers of a correct request.
         agreed: the revision of the session.
     """
@@ -392,10 +392,10 @@ def _body(response: http.client.HTTPResponse) -> bytes:
 def _events(
     response: http.client.HTTPResponse, wait: Callable[[float], None] | None = None
 ) -> tuple[bytes, EventStream]:
-    """Return the first answer in an event stream, if it comes in time, and the state of the stream up to it.
+    """Return the first answer in an event stream, if it comes in time, and the state of the stream at that point.
 
-    The events before it are progress and log messages. With `wait`, a function that sets the read timeout, also wait
-    for the end of the stream.
+    Earlier events are progress and log messages. With `wait`, a function that sets the read timeout, also wait for the
+    end of the stream.
     """
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
     answer = b""

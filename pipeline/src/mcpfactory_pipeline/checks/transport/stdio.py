@@ -84,16 +84,16 @@ def pollution_cause(line: bytes) -> str:
 
 
 _CHUNK: Final = 64 * 1024
-_MAX_STDERR: Final = 1024 * 1024  # bytes of stderr that are kept
-_MAX_POLLUTION: Final = 20  # lines of pollution that are kept
-_MOST_ARRAYS: Final = 1_000  # batches whose ids are kept
-_MAX_NOTIFICATIONS: Final = 1_000  # notifications that are kept
-_MAX_WAITING: Final = 1_000  # unread messages in the queue; limits the memory that a flooding server can use
+_MAX_STDERR: Final = 1024 * 1024  # bytes; maximum stored stderr
+_MAX_POLLUTION: Final = 20  # maximum stored lines of pollution
+_MOST_ARRAYS: Final = 1_000  # maximum batches whose ids are stored
+_MAX_NOTIFICATIONS: Final = 1_000  # maximum stored notifications
+_MAX_WAITING: Final = 1_000  # maximum unread messages, which limits the memory that a flooding server can use
 _MOMENT: Final = 0.5  # seconds to wait for a late answer to a raw message
-END_PATIENCE: Final = 4.0  # seconds until a process must exit before it is killed
-_KILLED: Final = 5.0  # seconds until a killed process must be gone
-_LOOK: Final = 0.02  # seconds between two checks if a process has exited
-_SLOWER: Final = 5  # multiple of the start-up time that replaces END_PATIENCE if it is longer
+END_PATIENCE: Final = 4.0  # seconds; a process that has not exited by then is killed
+_KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
+_LOOK: Final = 0.02  # seconds between checks for process exit
+_SLOWER: Final = 5  # times the start-up time; replaces END_PATIENCE if longer
 _INHERITED: Final = (
     "HOME",
     "LANG",
@@ -130,7 +130,7 @@ class StdioConversation:
     async def start(
         cls, command: tuple[str, ...], cwd: Path | None, environ: Mapping[str, str], purpose: str
     ) -> StdioConversation | Session:
-        """Start the command. Return a `Session` with the problem if the operating system refuses."""
+        """Start the command; if the operating system refuses, return a `Session` with the problem."""
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(
@@ -182,8 +182,8 @@ class StdioConversation:
     ) -> tuple[WireExchange, WireExchange]:
         """Send a raw text and a message; see `Conversation.send_raw`.
 
-        Both are written at once. An answer to `text` can only arrive before, or shortly after, that to `message`, so
-        servers that drop invalid messages cause no long wait.
+        Both are written at once. An answer to `text` can only arrive before, or shortly after, the answer to `message`,
+        so a server that drops invalid messages causes no long wait.
         """
         problem = await self._write(text)
         after = await self.ask(message, patience)
@@ -239,7 +239,7 @@ class StdioConversation:
                 self._process.terminate()
         elif self._process.stdin is not None:
             self._process.stdin.close()
-        started = descendants(self._process.pid)  # their parent is unknown after the process has exited
+        started = descendants(self._process.pid)  # found by their parent, so only before the process exits
         if await self._ended(max(END_PATIENCE, _SLOWER * session.milliseconds / 1000)):
             session.ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
@@ -286,8 +286,8 @@ class StdioConversation:
     async def _ended(self, patience: float) -> bool:
         """Wait at most `patience` seconds for the end of the process; return True if it ended.
 
-        `wait` alone is not enough: in some Python versions it also waits for the pipes to close, and a process in a
-        separate session may hold them open.
+        `Process.wait` alone is not enough: in some Python versions it also waits until the pipes close, and a process
+        in a separate session may keep them open.
         """
         deadline = time.monotonic() + patience
         waiting = asyncio.ensure_future(self._process.wait())

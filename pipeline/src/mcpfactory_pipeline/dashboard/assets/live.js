@@ -1,4 +1,4 @@
-// What changes while one looks: the server tells it as events (docs/reference/dashboard.md), and this puts it into the page.
+// Live updates: apply the server's events (docs/reference/dashboard.md) to the page.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -20,18 +20,18 @@ document.addEventListener("DOMContentLoaded", () => {
   source.addEventListener("done", (event) => tail(event.data)?.remove());
   source.addEventListener("end", () => {
     source.close();
-    document.getElementById("done")?.remove(); // that it has begun: how it ended stands below
-    document.getElementById("work")?.remove(); // nothing is at work any more, and nothing to be cancelled
+    document.getElementById("done")?.remove(); // the message about the start, because the result is shown now
+    document.getElementById("work")?.remove(); // the running steps and the cancel button
     say("The run has ended.");
   });
   addEventListener("pagehide", () => source.close());
 });
 
-// Loading this page again would take back where somebody is going just now, who waits for the next one to come.
+// Reload, but not during a navigation to another page, because that would cancel the navigation.
 let leaving = -Infinity;
 addEventListener("beforeunload", () => { leaving = performance.now(); });
 function loadAgain() {
-  if (performance.now() - leaving < 10_000) setTimeout(loadAgain, 1_000); // it may have been a file, and the page stays
+  if (performance.now() - leaving < 10_000) setTimeout(loadAgain, 1_000); // a download does not leave the page
   else location.reload();
 }
 
@@ -39,10 +39,10 @@ function refresh() {
   const form = document.querySelector("form.filter");
   if (form) form.dispatchEvent(new Event("refresh"));
   else if (document.querySelector("[data-live=now], [data-live=question]")) reread();
-  else loadAgain(); // a page without a list: nothing waits, or there is no server yet
+  else loadAgain(); // a page without a list: no pending items, or no servers
 }
 
-// The parts of a page without a list, as they are now; one at a time, and once more where something changed meanwhile.
+// Reload the parts of a page without a list; one request at a time, and another one after changes in the meantime.
 let reading = false;
 let again = false;
 async function reread() {
@@ -53,7 +53,7 @@ async function reread() {
     const answer = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
     if (!answer.ok) { loadAgain(); return; }
     renew(new DOMParser().parseFromString(await answer.text(), "text/html"));
-  } catch { /* the stream of events says that the dashboard does not answer */ } finally { reading = false; }
+  } catch { /* the event stream reports that the dashboard does not answer */ } finally { reading = false; }
   if (again) reread();
 }
 
@@ -70,7 +70,7 @@ function append({ step, text, fresh }) {
     const summary = document.createElement("summary");
     summary.textContent = step;
     const box = document.createElement("pre");
-    box.className = "log"; // its colours
+    box.className = "log"; // for the colors
     box.tabIndex = 0;
     box.setAttribute("role", "log");
     box.setAttribute("aria-label", step);

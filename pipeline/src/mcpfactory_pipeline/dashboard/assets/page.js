@@ -1,19 +1,19 @@
-// Conveniences; every page is complete without them. Theme: the system's until the reader chooses. Filter: as one types,
-// by asking the server for the same page again; exported pages have all rows and filter these.
+// Conveniences; every page works without this script. Theme: the system's theme until the reader selects one. Filter:
+// typing requests the same page again with the filter; exported pages contain all rows and filter them locally.
 "use strict";
 
 const root = document.documentElement;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 function remembered() {
-  try { return localStorage.getItem("theme"); } catch { return null; } // storage is off for files in some browsers
+  try { return localStorage.getItem("theme"); } catch { return null; } // some browsers disable storage for files
 }
 
 function show(theme) {
   if (theme) root.dataset.theme = theme;
 }
 
-show(remembered()); // before the body is drawn, so that nothing flashes
+show(remembered()); // before the body is rendered, to avoid flicker
 
 document.addEventListener("DOMContentLoaded", () => {
   const button = document.getElementById("theme");
@@ -23,14 +23,14 @@ document.addEventListener("DOMContentLoaded", () => {
   button.hidden = false;
   button.addEventListener("click", () => {
     show(current() === "dark" ? "light" : "dark");
-    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* chosen for this page only */ }
+    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* the theme applies to this page only */ }
     name();
   });
 
   improve(document);
   document.addEventListener("keydown", press);
   document.addEventListener("submit", sendOnce);
-  addEventListener("pageshow", (event) => { if (event.persisted) document.querySelectorAll(".sent").forEach((note) => note.remove()); }); // gone back to it
+  addEventListener("pageshow", (event) => { if (event.persisted) document.querySelectorAll(".sent").forEach((note) => note.remove()); }); // after a return with the back button
   document.addEventListener("change", countMarks);
   comeBack();
   knowWho();
@@ -38,18 +38,18 @@ document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector("form.filter");
   if (!form) return;
   form.hidden = false;
-  form.querySelector("button").hidden = true; // one filters as one types
+  form.querySelector("button").hidden = true; // typing filters
   if ("local" in form.dataset) filterRows(form);
   else askAgain(form);
 });
 
-// Who is logged in is the same in all tabs: a page of somebody who is not any more is loaded anew.
+// All tabs have the same login: if it changes, reload the pages that were loaded with the earlier login.
 function knowWho() {
   const place = document.querySelector(".who");
-  if (!place?.querySelector("span, a")) return; // of a dashboard in which nobody acts
+  if (!place?.querySelector("span, a")) return; // a dashboard without actions
   const who = place.querySelector("span")?.textContent || "";
   const other = (now) => { if (now !== null && now !== who) location.replace(location.pathname + location.search); };
-  try { localStorage.setItem("who", who); } catch { return; /* each tab is by itself in this browser */ }
+  try { localStorage.setItem("who", who); } catch { return; /* without storage, tabs are independent */ }
   addEventListener("storage", (event) => { if (event.key === "who") other(event.newValue); });
   addEventListener("pageshow", (event) => { if (event.persisted) other(localStorage.getItem("who")); });
 }
@@ -65,8 +65,8 @@ function askAgain(form) {
       const answer = await fetch(url, { headers: { Accept: "text/html" } });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const found = page.getElementById("results");
-      if (mine !== latest) return; // a newer question was asked meanwhile
-      if (!found) { location.reload(); return; } // the last thing is done, and the page is another
+      if (mine !== latest) return; // a newer request was sent
+      if (!found) { location.reload(); return; } // the list is empty now, so the page has another layout
       filtering = url !== (location.search || location.pathname);
       renew(page);
       filtering = false;
@@ -75,10 +75,10 @@ function askAgain(form) {
   };
   form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 80); });
   form.addEventListener("submit", (event) => { event.preventDefault(); ask(); });
-  form.addEventListener("refresh", ask); // live.js: something changed
+  form.addEventListener("refresh", ask); // event of live.js after a change
 }
 
-// All that one answer says of a page: its title, its heading, the counts of its filter, its results.
+// Replace the parts of the page that a response contains: title, heading, counts of the filter, results.
 function renew(page) {
   document.title = page.title;
   for (const fresh of page.querySelectorAll("[data-live]")) {
@@ -87,10 +87,10 @@ function renew(page) {
   }
 }
 
-// What somebody typed and has not sent, by the id of its field: a field that goes and comes back has it again.
+// Unsent input by the id of its field: a field that disappears and returns gets its input again.
 const typed = new Map();
 
-// New content for a part of the page: where the reader was, what was open, and what was typed stays.
+// Replace a part of the page, but keep focus, scroll positions, open details and unsent input.
 function replaceContent(old, fresh) {
   const at = old.contains(document.activeElement) ? document.activeElement : null;
   const selected = at?.matches("[name=reason]") ? [at.selectionStart, at.selectionEnd] : null;
@@ -102,7 +102,7 @@ function replaceContent(old, fresh) {
   old.replaceChildren(...fresh.childNodes);
   improve(old);
   for (const one of old.querySelectorAll("details[id]")) if (open.has(one.id)) one.open = open.get(one.id);
-  for (const one of old.querySelectorAll("[name=item]")) one.checked = marked.includes(one.value) || hidden.has(one.value); // what has changed has another value
+  for (const one of old.querySelectorAll("[name=item]")) one.checked = marked.includes(one.value) || hidden.has(one.value); // a changed item has another value
   if (marked.length + hidden.size) unmarked(marked, marks(old));
   else countMarks();
   for (const one of old.querySelectorAll("[name=reason]")) one.value = typed.get(one.id) || "";
@@ -111,7 +111,7 @@ function replaceContent(old, fresh) {
   if (!at) return;
   const names = (one) => [one.localName, one.id, one.getAttribute("href"), one.getAttribute("aria-label"), one.dataset.key, one.value].join("\n");
   const same = [...old.querySelectorAll("a, summary, button, input, [tabindex]")].find((one) => names(one) === names(at) && one.getClientRects().length);
-  (same || document.getElementById("content")).focus({ preventScroll: true }); // never on a button that does something else
+  (same || document.getElementById("content")).focus({ preventScroll: true }); // never focus a button with another effect
   if (same && selected) same.setSelectionRange(...selected);
 }
 
@@ -119,10 +119,10 @@ function marks(part) {
   return [...part.querySelectorAll("[name=item]:checked")].map((one) => one.value);
 }
 
-// What was marked and is no more, without its reader: the rows by server and channel, and whether they are still there.
+// Items that lost their mark without an action of the reader: server and channel → True if the row still exists.
 const lost = new Map();
 
-// What was marked and is hidden by the reader's own filter: it is marked again as soon as it is listed again.
+// Marked items that the reader's filter hides: they are marked again as soon as they are listed again.
 const hidden = new Set();
 let filtering = false;
 
@@ -138,35 +138,35 @@ function unmarked(before, now) {
 }
 
 function placeOf(mark) {
-  return mark.split(" ", 2).join(" "); // server and channel; the rest is what was seen of them
+  return mark.split(" ", 2).join(" "); // server and channel; the rest identifies the facts that the reader saw
 }
 
 function countMarks(event) {
   const note = document.querySelector("#several > [role=status]");
   if (!note || event && event.target.name !== "item") return;
   const now = marks(document);
-  for (const value of now) lost.delete(placeOf(value)); // marked again, as it is by now
+  for (const value of now) lost.delete(placeOf(value)); // marked again, with the current facts
   const said = [[true, "changed meanwhile"], [false, "not listed any more"]].map(([there, words]) => {
     const names = [...lost.keys()].filter((place) => lost.get(place) === there).map((place) => place.split(" ")[0]);
     return names.length ? `${names.length} of ${now.length + hidden.size + lost.size} marked ${words}: ${names.join(", ")}` : "";
   });
   said.push(hidden.size ? `${hidden.size} marked hidden by the filter` : "");
-  note.textContent = [...said, now.length ? `${now.length} marked` : ""].filter(Boolean).join("; ") || "What is marked";
+  note.textContent = [...said, now.length ? `${now.length} marked` : ""].filter(Boolean).join("; ") || "Marked items";
   note.parentElement.classList.toggle("told", lost.size + hidden.size > 0);
   const rows = [...document.querySelectorAll("[name=item]")], fit = now.length ? rows.filter((one) => one.checked) : rows;
   for (const one of note.parentElement.querySelectorAll("[data-for]")) one.hidden = one.disabled = !fit.some((row) => row.dataset.next === one.dataset.for);
 }
 
-// Whoever comes back to a list stands at the row that was left.
+// After a return to a list, select the row that the reader left.
 function comeBack() {
   const place = `row ${location.pathname}`;
   addEventListener("pagehide", () => {
     const row = document.querySelector(".row.current") || document.activeElement.closest(".row");
-    try { sessionStorage.setItem(place, row?.querySelector(".open")?.getAttribute("href") || ""); } catch { /* not in this browser */ }
+    try { sessionStorage.setItem(place, row?.querySelector(".open")?.getAttribute("href") || ""); } catch { /* no storage in this browser */ }
   });
   if (performance.getEntriesByType("navigation")[0]?.type === "navigate") return;
   let left = "";
-  try { left = sessionStorage.getItem(place); } catch { /* not in this browser */ }
+  try { left = sessionStorage.getItem(place); } catch { /* no storage in this browser */ }
   const link = left && [...document.querySelectorAll("[data-rows] .row .open")].find((one) => one.getAttribute("href") === left);
   if (link) stand(link.closest(".row"));
 }
@@ -205,7 +205,7 @@ function filterRows(form) {
   if (location.hash) filter();
 }
 
-// Times in the zone of the reader, with UTC when pointed at; hashes that a click copies whole.
+// Show times in the reader's time zone, with UTC in a tooltip; add a button that copies the full hash.
 function improve(part) {
   const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
   for (const time of part.querySelectorAll("time[datetime]")) {
@@ -214,13 +214,13 @@ function improve(part) {
     time.title = `${full.format(at)} (${time.dateTime.replace("T", " ").replace("Z", "")} UTC)`;
     if (!("age" in time.dataset)) time.textContent = full.format(at);
   }
-  for (const label of [...part.querySelectorAll(".utc")]) { // what says in which zone the times beside it are
+  for (const label of [...part.querySelectorAll(".utc")]) { // labels with the time zone of adjacent times
     label.textContent = label.textContent.replace("UTC", full.resolvedOptions().timeZone.replaceAll("_", " "));
-    label.classList.remove("utc"); // said once
+    label.classList.remove("utc"); // done once
   }
-  if (!navigator.clipboard) return; // of pages from the disk
+  if (!navigator.clipboard) return; // for example, pages opened as files
   for (const hash of part.querySelectorAll("code[data-copy]")) {
-    if (hash.closest("summary")) continue; // a button in a button is none
+    if (hash.closest("summary")) continue; // a summary is a button, and buttons must not be nested
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy";
@@ -235,7 +235,7 @@ function improve(part) {
   }
 }
 
-// Keys: j and k move among rows, Enter opens one; a letter follows what is marked with it, in the row or, where there are no rows, on the page.
+// Keys: j and k move between rows, Enter opens the row. Other letters click the element with that key, in the current row or, without rows, on the page.
 function press(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select")) return;
   const rows = [...document.querySelectorAll("[data-rows] .row")].filter((row) => row.offsetParent);
@@ -246,14 +246,14 @@ function press(event) {
     return;
   }
   const place = rows.length ? rows[at] : document.getElementById("content");
-  if (event.repeat || !/^[a-z]$/.test(event.key)) return; // a key that is held was pressed on the page before this one
+  if (event.repeat || !/^[a-z]$/.test(event.key)) return; // a repeated key was pressed on the previous page
   const found = place?.querySelector(`[data-key="${event.key}"]`);
   if (!found) return;
   event.preventDefault();
   found.click();
 }
 
-// What somebody confirms is sent once, however often a key or the mouse is pressed until the answer is there.
+// Send a confirmation only once, even if a key or the mouse is pressed repeatedly before the response.
 function sendOnce(event) {
   const form = event.target;
   if (!form.matches(".deed[method=post]")) return;
