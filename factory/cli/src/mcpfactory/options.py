@@ -36,7 +36,7 @@ Host = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help=(
-            "Address to bind; with a non-loopback address `run` and `serve` require authorization and `dashboard` "
+            "Address to bind; at a non-loopback address, `run` and `serve` require authorization, and `dashboard` "
             "allows no actions"
         ),
     ),
