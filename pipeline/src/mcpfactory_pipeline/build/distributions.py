@@ -1,4 +1,4 @@
-"""The factory's own distributions as wheels and sdists, with the same bytes for each kind of installation."""
+"""Wheels and sdists of the factory's own distributions, with equal bytes for every kind of installation."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _BESIDE: Final = ("pyproject.toml", "README.md")
 def distribution_wheel(name: str, into: Path) -> Path:
     """Write the wheel of one of our distributions, as used by this process, into a folder; return its path.
 
-    A distribution used from its sources is built from them; any other is reassembled from its installed files,
-    offline.
+    A distribution that is used from its sources is built from them. Any other is rebuilt offline from its installed
+    files.
 
     Raises:
         StageError: the wheel cannot be built or reassembled.
@@ -95,7 +95,7 @@ def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
 
 
 def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
-    """Return the wheel of installed files from the wheelhouse; an existing one is compared byte for byte."""
+    """Return the wheel of installed files from the wheelhouse; write it if it is missing or differs."""
     data = canonical_wheel(files)
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_name(files)
     if place.is_file() and place.read_bytes() == data:
@@ -195,10 +195,10 @@ def package_files(source: Path) -> list[str]:
 
 
 def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
-    """Return the files of the wheel of the distribution in `source`; with `log` uv's words go to the log of the stage.
+    """Build the distribution in `source`; return the files of its wheel. With `log`, log the output of uv.
 
     Raises:
-        StageError: when it does not build.
+        StageError: the distribution does not build.
     """
     with tempfile.TemporaryDirectory() as work:
         try:
@@ -208,12 +208,12 @@ def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
 
 
 def write_packages(source: Path, into: Path) -> dict[str, str]:
-    """Write the wheel and the source distribution of the sources in a folder into another; return name → hash.
+    """Build the distribution in `source`; write its sdist and wheel into a folder, and return name → hash.
 
-    The wheel is built from the source distribution. Other versions of them are taken away.
+    The wheel is built from the sdist. Other versions of both are deleted.
 
     Raises:
-        StageError: when they do not build.
+        StageError: the distribution does not build.
     """
     if not (source / "pyproject.toml").is_file():
         raise StageError(f"{source} has no pyproject.toml", hint="give the folder of a distribution")

@@ -29,13 +29,13 @@ from mcpfactory_pipeline.build.pep517 import build_in_sandbox
 
 
 def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = True) -> Path:
-    """Return the wheel of the package in `source`, built from a copy of `files` in `work`: nothing is left in the tree.
+    """Build the wheel of the package in `source` from a copy of `files` in `work`, and return its path.
 
-    Without `log` nothing is printed.
+    The build leaves no files in `source`. Without `log`, nothing is printed.
 
     Raises:
-        ProgramRefusedError: when the package does not build.
-        StageError: when the machinery broke.
+        ProgramRefusedError: the package does not build.
+        StageError: a tool failed.
     """
     return build_in_sandbox(source, files, work, ("wheel",), settings={}, log=log)[0]
 
@@ -49,11 +49,11 @@ def build_packages(
     settings: Mapping[str, object] | None = None,
     log: bool = True,
 ) -> tuple[Path, Path]:
-    """Return the wheel and the source distribution of the package in `source`; the wheel is built from the source distribution.
+    """Build the source distribution of the package in `source`, and the wheel from it; return the wheel and the sdist.
 
-    `backend` is the program that they must be built by, as `backend_of` names it; "" for the newest that the package
-    allows. `settings` say how it is kept apart (`isolation`, `container`). Without `log` nothing is printed. Raises as
-    `build_wheel` does.
+    `backend` is the required build backend, as `backend_of` names it; "" for the newest version that the package
+    allows. `settings` are the isolation settings (`isolation`, `container`). Without `log`, nothing is printed. Raises
+    the errors of `build_wheel`.
     """
     pinned = re.fullmatch(r"([\w.-]+) \(?([\w.+!-]+)\)?", backend)
     constraints = f"{pinned[1]}=={pinned[2]}" if pinned else ""
@@ -121,7 +121,7 @@ _BUILT: Final = re.compile(r"METADATA|WHEEL|entry_points\.txt|(licenses|license_
 
 
 def is_wheel_file(path: str) -> bool:
-    """Return True if a path in `RECORD` comes from the wheel, not from the installer (programs, caches, notes)."""
+    """Return True if a path in `RECORD` is from the wheel; False for files that the installer wrote."""
     top, _, rest = path.partition("/")
     if top.endswith(".dist-info"):
         return _BUILT.fullmatch(rest) is not None
@@ -166,10 +166,10 @@ _DYNAMIC: Final = re.compile(r"""^(?P<key>__version__\s*=\s*)(?P<quote>["'])[^"'
 
 
 def with_version(folder: Path, package: str, version: str) -> tuple[str, str]:
-    """Return the file of the server in `folder` that states its version, by its path there, and its text with another version.
+    """Return the path of the file in `folder` that states the server's version, and its text with another version.
 
     Raises:
-        ReleaseError: it is in neither.
+        ReleaseError: neither pyproject.toml nor the package states the version.
     """
     path = "pyproject.toml"
     text = _text(folder / path)

@@ -22,7 +22,7 @@ _REFRESHES: Final = 4  # refreshes per second
 _GAP: Final = 2
 _NAME: Final = 12  # minimum columns for a server's name; with fewer, stages are not listed
 _FRAME: Final = 4  # lines that are not servers: header, count of hidden servers, total, cursor line
-_EVERY: Final = 100  # above this number of servers, the final table omits those that passed
+_EVERY: Final = 100  # servers; if a run has more, the final table omits those that passed
 _BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
 _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
 _RUNNING: Final = "running"
@@ -82,7 +82,7 @@ class RunTable:
         self._stages: tuple[str, ...] = ()
         self._cells: dict[str, dict[str, _Cell]] = {}
         self._notes: dict[str, str] = {}  # server → why none of its stages is running
-        self._newest: dict[str, int] = {}  # server → number of its last event
+        self._newest: dict[str, int] = {}  # server → sequence number of its last event
 
     def update(self, event: events.RunEvent) -> None:
         """Add one event."""
