@@ -282,7 +282,7 @@ def _wheels(folder: Path, origin: Origin | None) -> Iterator[SetupChange]:
 
 
 def _conflicts(folder: Path) -> Iterator[SetupChange]:
-    """Yield folders with names that mcpfactory needs and with unrelated files."""
+    """Yield folders that mcpfactory needs but that contain unrelated files."""
     for path in _OURS:
         place = folder / path
         if place.is_dir() and (held := sorted(entry.name for entry in place.iterdir() if entry.name != ".gitkeep")):

@@ -56,9 +56,7 @@ def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tu
 
 
 def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
-    """Return the total seconds for which a channel has offered a candidate; periods count as zero if a clock was set
-    back.
-    """
+    """Return the total seconds for which a channel has offered a candidate; negative periods (clock set back) are 0."""
     stays = _stays(events, channel, candidate)
     return sum(max(0.0, ((end or now) - start).total_seconds()) for start, end in stays)
 

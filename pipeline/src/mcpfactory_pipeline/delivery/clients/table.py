@@ -1,8 +1,8 @@
 """MCP clients that a server can be installed into, one row each. No other module knows a client by name.
 
-`docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder), `{config}` (the
-settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`), or, for
-projects, at the project's folder.
+`docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder) or `{config}` (the
+settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
+project's path is relative to the project folder.
 
 The shape of an entry is data with placeholders: `<command>`, `<args>`, `<command line>` (both in one list), `<env>`,
 `<literals>` (environment values that are not references), `<names>` (of variables that are passed on), `<name>`,
@@ -23,8 +23,7 @@ System = Literal["linux", "mac", "windows"]
 class ConfigFile:
     """A configuration file: its format, and the content of a new one.
 
-    `paths` are tried in order; the first that exists is used, or else the first. `systems` has the paths of systems
-    that differ.
+    The first of `paths` that exists is used, else the first path. `systems` has the paths of systems with other paths.
     """
 
     paths: tuple[str, ...]
@@ -47,20 +46,20 @@ class ClientProfile:
     """One client.
 
     Attributes:
-        id: the value of `--client`.
-        title: its name.
-        user: its file for all projects of a user.
-        project: its file in a project; None without project support.
-        forms: of entries; the first, unless the container of a later one is in the file.
+        id: value of `--client`.
+        title: name of the client.
+        user: file for all projects of a user.
+        project: file in a project; None without project support.
+        forms: forms of entries; the first one is used, unless the file has the container of a later one.
         reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if
             unsupported.
         header: the same for headers.
-        folder: how an entry in a project's file names the project's folder: `.` if the client starts servers in it,
-            or the client's placeholder for it; None if it has neither, so that nothing of the project can be started.
-        gui: it is started from a desktop and does not have a shell's PATH.
-        moved: the environment variable that names another folder for the user's file.
+        folder: project folder in an entry of a project's file: `.` if the client starts servers there, or the client's
+            placeholder. None if the client has neither, so it cannot start servers from the project.
+        gui: True if it is started from a desktop, without the PATH of a shell.
+        moved: environment variable with another folder for the user's file.
         note: information or tasks for a person.
-        project_note: the same, for the file of a project.
+        project_note: information or tasks for a person about the file of a project.
     """
 
     id: str
