@@ -132,7 +132,7 @@ def client_failure(error: Exception, server: str = "") -> ServerError:
 
 
 def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None:
-    """Return where in the server's code the last tool failed, read from its log; None if unknown."""
+    """Return the location in the server's code where the last tool failed, read from its log; None if unknown."""
     _, found, trace = log.rpartition(_TRACE)
     frames = [frame for frame in _FRAME.finditer(trace) if Path(frame["file"]).is_relative_to(folder)]
     raised = _RAISED.search(trace)

@@ -1,4 +1,4 @@
-"""Admission of the events that a job submits: only of its own run, in a valid order, about built files. Pure.
+"""Admission of the events that a job submits: events of the assigned run, in a valid order, about built files. Pure.
 
 A job runs server code, so its claims are not trusted. `admit` replays the events by the rules of a run. A stage ends
 only after its start and after the stages that it needs. A candidate comes from the build stage, and a check refers to
@@ -247,7 +247,7 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
 
 
 def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str) -> str:
-    """Return who rejected the candidate, or the content of a required approval stage, while the job ran."""
+    """Return the person who rejected the candidate, or a required approval stage's content, while the job ran."""
     known = admission.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(admission.rules.stages.values()), stage.name):

@@ -59,7 +59,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text, also as `plain` (comments blanked) and `strict` (trailing commas blanked, too), at equal positions."""
+    """A text, as `plain` without comments, and as `strict` also without trailing commas; all positions are equal."""
 
     text: str
     plain: str

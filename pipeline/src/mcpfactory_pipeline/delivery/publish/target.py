@@ -37,7 +37,7 @@ class PublishEvidence:
 
 @dataclass(frozen=True, slots=True)
 class RemoteState:
-    """What a target has under the release's name and version.
+    """State of a target under the release's name and version.
 
     `same` is the evidence if the target has the whole release, byte for byte. Otherwise, `missing` lists the missing
     parts. `other` describes differing content; the target then can no longer accept the release.
