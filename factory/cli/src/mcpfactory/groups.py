@@ -27,7 +27,7 @@ _SECTIONS: Final = {field: section for section, fields in _FIELDS.items() for fi
 
 
 class CommandEntry(NamedTuple):
-    """Location of a command (`module:name` of a function, an app or an operation), and its entry in help texts.
+    """Entry of a command in help texts, and its location: `module:name` of a function, an app or an operation.
 
     `summary` repeats the first sentence of the command's help, so that a list of commands imports none of them. A
     test compares the two.

@@ -160,6 +160,6 @@ def _read(line: bytes) -> ApiModel:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{API_MODEL_PROGRAM} did not say where it serves: {line[:200]!r}",
+            f"{API_MODEL_PROGRAM} did not print its address: {line[:200]!r}",
             hint='print {"environment": {"NAME_BASE_URL": "http://127.0.0.1:…"}} as the first line on stdout',
         ) from error

@@ -125,11 +125,11 @@ class OperationContext:
     """Workspace in which an operation runs, and its callbacks.
 
     Attributes:
-        place: the workspace; None outside one.
+        place: the workspace; None outside a workspace.
         dry_run: check everything and write nothing.
         stages: replace the stages of the workspace.
         reporter: receives the events of a run.
-        stop: ends a run cleanly when it is set.
+        stop: setting this event ends a run cleanly.
         run_id: ID from `new_id` for the run, for callers that follow it.
         access: documents and templates that the caller may name; None if the caller may name none.
         notify: receives a line at the start of each step, and "" before a question.

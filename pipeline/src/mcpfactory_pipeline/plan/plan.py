@@ -1,6 +1,6 @@
 """Plan of the stages to run, with reasons. Pure: (stages, state, current inputs of the stages) → steps.
 
-A stage is up to date when it passed and all its inputs are unchanged since then. The rules, in order:
+A stage is up to date if it passed and its inputs have not changed since. The rules, in order:
 
 0. the server is retired → held
 1. a required stage did not pass and will not run → blocked

@@ -64,7 +64,7 @@ class DaskExecutor:
                     return StageOutputs("errored", f"the dask cluster had no worker for {_PATIENCE:g} seconds")
         except KilledWorker:
             return StageOutputs("interrupted", "the dask worker that ran the stage died")
-        except Exception as error:  # noqa: BLE001 - any failure on the way to the worker is a machinery failure
+        except Exception as error:  # noqa: BLE001 - any failure on the way to the worker is an error of the pipeline
             if self._cancelled.is_set():
                 return StageOutputs("interrupted", RUN_ENDED)
             return StageOutputs("errored", f"dask: {type(error).__name__}: {error}")

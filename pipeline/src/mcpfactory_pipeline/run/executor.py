@@ -45,7 +45,7 @@ class Executor(Protocol):
         """Run a job within its limits until it ends, and write its output to `log`."""
 
     def cancel(self) -> None:
-        """End all jobs and start no new one; their outcome is `interrupted`."""
+        """End all jobs, and start no more jobs; the outcome of all of them is `interrupted`."""
 
     def close(self) -> None:
         """Release the resources after the run."""

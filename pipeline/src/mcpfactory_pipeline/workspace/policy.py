@@ -227,7 +227,7 @@ class ApprovalPolicy(Settings):
 
     @property
     def restart(self) -> str:
-        """The stage that runs again after a rejection; "" stops all stages after this one."""
+        """The stage that runs again after a rejection; "" if a rejection blocks all later stages."""
         return self.on_rejection.removeprefix("restart:") if self.on_rejection != "stop" else ""
 
     @model_validator(mode="after")

@@ -106,7 +106,7 @@ def _difference(name: str, wheels: list[Path]) -> WheelDifference | None:
     if not wheels:
         return WheelDifference(name, "", here, "is missing")
     if len(wheels) > 1:
-        return WheelDifference(name, "", here, f"is there {len(wheels)} times")
+        return WheelDifference(name, "", here, f"exists {len(wheels)} times")
     version = parse_wheel_filename(wheels[0].name)[1]
     there = str(version)
     if version != Version(here):
@@ -417,7 +417,7 @@ def with_origin(text: str, origin: Origin) -> str:
     """Return the text of a root `mcpfactory.toml` with that origin in its table `[workspace]`.
 
     Raises:
-        ConfigError: there is no such table to write it into.
+        ConfigError: the text has no table `[workspace]`, or no safe place for the line.
     """
     line = f"factory = {json.dumps(str(origin))}"
     lines = text.split("\n")

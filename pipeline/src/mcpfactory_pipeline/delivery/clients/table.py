@@ -100,14 +100,14 @@ CLIENTS: Final = (
         ConfigFile(("~/.claude.json",)), _project(".mcp.json"),
         (Form(_SERVERS, _TYPED_STDIO, _TYPED_HTTP),),
         reference="${VAR:-}", header="Bearer ${VAR:-}", folder=".", moved="CLAUDE_CONFIG_DIR",
-        project_note="Servers of a project are asked about when it is opened.",
+        project_note="The client asks about the servers of a project when you open the project.",
     ),
     ClientProfile(
         "cursor", "Cursor",
         ConfigFile(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
         (Form(_SERVERS, _TYPED_STDIO, _PLAIN_HTTP),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", folder="${workspaceFolder}", gui=True,
-        project_note="Servers of a project are switched on in its settings: MCP.",
+        project_note="Enable servers of a project in its settings: MCP.",
     ),
     ClientProfile(
         "vscode", "VS Code",
@@ -120,7 +120,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.codeium/windsurf/mcp_config.json",)), None,
         (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", gui=True,
-        note="Versions since it is called Devin Desktop read another file: --client devin.",
+        note="Versions that are named Devin Desktop read another file: --client devin.",
     ),
     ClientProfile(
         "devin", "Devin Desktop and CLI",
@@ -137,7 +137,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
         _project(".zed/settings.json"),
         (Form(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
-        folder=".", gui=True, project_note="Settings of a project count in trusted projects.",
+        folder=".", gui=True, project_note="Settings of a project apply only in trusted projects.",
     ),
     ClientProfile(
         "codex", "Codex CLI",
@@ -152,13 +152,13 @@ CLIENTS: Final = (
                 {"url": "<url>", "bearer_token_env_var": "<token variable>"},
             ),
         ),
-        folder=".", moved="CODEX_HOME", project_note="Files of a project count in trusted projects.",
+        folder=".", moved="CODEX_HOME", project_note="Files of a project apply only in trusted projects.",
     ),
     ClientProfile(
         "gemini", "Gemini CLI",
         ConfigFile(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
         (Form(_SERVERS, _STDIO, {"httpUrl": "<url>", "headers": "<headers>"}),),
-        reference="${VAR}", header="Bearer ${VAR}", folder=".", project_note="Settings of a project count in trusted folders.",
+        reference="${VAR}", header="Bearer ${VAR}", folder=".", project_note="Settings of a project apply only in trusted folders.",
     ),
     ClientProfile(
         "antigravity", "Antigravity",
@@ -216,7 +216,7 @@ CLIENTS: Final = (
                 {"type": "streamableHttp", "url": "<url>", "headers": "<headers>", "disabled": False},
             ),
         ),
-        gui=True, note="Versions before 2026 keep the file among the settings of VS Code; that one is changed while only it is there.",
+        gui=True, note="Versions before 2026 have the file in the settings of VS Code; that file is changed if it is the only one.",
     ),
     ClientProfile(
         "lm-studio", "LM Studio",
@@ -250,7 +250,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
         (Form(_SERVERS, {**_TYPED_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
         reference="${VAR:-}", header="Bearer ${VAR}", folder=".", moved="COPILOT_HOME",
-        note="References need its version 1.0.10.", project_note="Servers of a project count in trusted folders; `.mcp.json` is also read.",
+        note="References need version 1.0.10.", project_note="Servers of a project are used only in trusted folders; `.mcp.json` is also read.",
     ),
     ClientProfile(
         "kiro", "Kiro",
@@ -269,7 +269,7 @@ CLIENTS: Final = (
         "warp", "Warp",
         ConfigFile(("~/.warp/.mcp.json",)), _project(".warp/.mcp.json"),
         (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
-        gui=True, project_note="Servers of a project are started by hand: Settings, Agents, MCP servers.",
+        gui=True, project_note="Start servers of a project by hand: Settings, Agents, MCP servers.",
     ),
 )  # fmt: skip
 

@@ -97,7 +97,7 @@ class HttpClient:
             place = urlsplit(url)
             raise TargetError(
                 f"{place.scheme}://{place.netloc} cannot be reached: {type(error).__name__}: {error}",
-                hint="publish again to continue where it stopped",
+                hint="publish again to continue the upload",
             ) from error
 
 
