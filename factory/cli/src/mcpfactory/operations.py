@@ -94,7 +94,7 @@ def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: b
 
 
 def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that were given; an argument may also be given as an option, but not twice.
+    """Return the given fields. An argument can also be given as an option, but not as both with different values.
 
     Raises:
         OperationError: a value is empty, or an argument and its option differ.

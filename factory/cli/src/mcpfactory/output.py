@@ -62,14 +62,14 @@ def note(text: str) -> None:
 
 
 def raw(text: str) -> None:
-    """Print foreign text, such as a log: colors stay on a terminal, other terminal and CI commands are removed."""
+    """Print third-party text, such as a log: keep colors on a terminal, remove other terminal and CI commands."""
     from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, colour=is_interactive(sys.stdout)))
 
 
 def document(text: str) -> None:
-    """Print a machine-readable document unchanged; its writer has already escaped it."""
+    """Print a machine-readable document unchanged, because its writer has already escaped it."""
     sys.stdout.write(text)
 
 
@@ -149,7 +149,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def count_progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a function to call before each server with (number, total); it reports every few seconds."""
+    """Yield a function to call before each server with (number, total); it prints progress every few seconds."""
     with progress(quiet=False) as step:
         reported = time.monotonic()
 

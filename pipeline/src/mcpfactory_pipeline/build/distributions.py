@@ -40,7 +40,7 @@ _BESIDE: Final = ("pyproject.toml", "README.md")
 
 
 def distribution_wheel(name: str, into: Path) -> Path:
-    """Write the wheel of one of our distributions, as used by this process, into a folder; return its path.
+    """Write the wheel of one of our distributions, in the version that this process runs; return its path.
 
     A distribution that is used from its sources is built from them. Any other is rebuilt offline from its installed
     files.
@@ -105,7 +105,7 @@ def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _build_into(folder: Path, source: Path) -> None:
-    for leftover in folder.parent.glob(".building-*"):  # left by killed processes; this one holds the lock
+    for leftover in folder.parent.glob(".building-*"):  # left by killed processes, because this process holds the lock
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as work:
         write_wheel(build_files(source, log=True), Path(work) / "made").parent.rename(folder)
@@ -172,7 +172,7 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
 def _reinstall_hint(name: str) -> str:
     """Return the command that repairs the installation from its original source."""
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
-        # uv hard-links files from its cache, so a changed file is also changed there and would be installed again.
+        # uv hard-links files from its cache, so a changed file is also changed in the cache, and must be fetched again.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
     return (
         f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and what you gave pip "
@@ -242,7 +242,7 @@ def requires_runtime(wheel: Path) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the packages of each folder, and print each with its hash."""
+    """Build the packages of each folder; print each package with its hash."""
     if len(arguments) < 2:
         print("usage: python -m mcpfactory_pipeline.build.distributions INTO FOLDER…", file=sys.stderr)  # noqa: T201 - output for the Makefile
         return 2

@@ -16,7 +16,7 @@ _FILES: Final = re.compile(
     r"\.netrc|_netrc|\.pypirc|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519)|\.env(\.(local|prod|production|staging|live))?",
     re.I,
 )
-"""Names of files that programs keep credentials in."""
+"""Names of files in which programs store credentials."""
 
 _DOCUMENTS: Final = frozenset(
     {".json", ".yaml", ".yml", ".graphql", ".graphqls", ".gql", ".xml", ".wsdl", ".txt", ".md"}

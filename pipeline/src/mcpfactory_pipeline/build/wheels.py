@@ -90,7 +90,7 @@ def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
 
 
 def entry_pattern(entry: str, wheel: str) -> str:
-    """Return an `fnmatch` pattern for a wheel entry in all versions; its data folder is NAME-VERSION.data."""
+    """Return an `fnmatch` pattern for a wheel entry in every version of the wheel (its data folder has the version)."""
     name, version = wheel.split("-")[:2]
     data = f"{name}-{version}.data/"
     return f"{name}-*.data/{escape(entry.removeprefix(data))}" if entry.startswith(data) else escape(entry)
@@ -134,7 +134,7 @@ def digest(data: bytes) -> str:
 
 
 def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
-    """Return a wheel with these files, which are a package and its `.dist-info` without `RECORD`."""
+    """Return the bytes of a wheel with these files: a package and its `.dist-info`, without `RECORD`."""
     record = f"{_info(files)}/RECORD"
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")

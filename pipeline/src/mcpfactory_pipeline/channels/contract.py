@@ -25,7 +25,7 @@ from mcpfactory_pipeline.workspace.adopted import adopted_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"
-_LARGEST: Final = 50_000_000  # maximum size in bytes of a manifest in a wheel
+_LARGEST: Final = 50_000_000  # bytes; maximum size of a manifest in a wheel
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 
@@ -95,7 +95,7 @@ async def compare_source(workspace: Workspace, server: str, against: str = "") -
 
 
 async def source_contract(server: WorkspaceServer) -> Contract:
-    """Return all tools of the server's sources, regardless of the default profile, and its version.
+    """Return all tools in the server's sources, regardless of the default profile, and the server's version.
 
     The server is started and queried.
 

@@ -31,7 +31,7 @@ def client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[li
 
 
 def main() -> None:
-    """Replace this process by the container client."""
+    """Replace this process with the container client."""
     command, environ = client_command(sys.argv[1:], os.environ)
     try:
         os.execvpe(command[0], command, environ)  # noqa: S606 - replaces this process by the container client

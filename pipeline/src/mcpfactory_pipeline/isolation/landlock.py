@@ -16,7 +16,7 @@ import struct
 import sys
 from typing import Final
 
-OLDEST: Final = 3  # oldest usable ABI version of Landlock: earlier versions do not prevent truncation of files outside
+OLDEST: Final = 3  # minimum ABI version of Landlock; earlier ones do not prevent truncation of other files
 # System call numbers, which are equal on all architectures of Python's wheels.
 _CREATE: Final = 444
 _ADD: Final = 445
@@ -141,7 +141,7 @@ def _checked(result: int) -> int:
 
 
 def main() -> None:
-    """Restrict this process, and replace it by the program."""
+    """Restrict this process, then replace it with the program."""
     rules, _, program, *arguments = sys.argv[1:]
     try:
         with open(rules, encoding="utf-8") as stream:  # noqa: PTH123 - pathlib is not imported before the server's code

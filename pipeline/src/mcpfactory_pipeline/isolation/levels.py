@@ -116,7 +116,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class SandboxPaths:
-    """The non-system paths that a program can read and write; `rules` is the rules file of `landlock.py`."""
+    """Paths outside the system that a program can read and write; `rules` is the rules file of `landlock.py`."""
 
     read: tuple[str, ...]
     write: tuple[str, ...]

@@ -34,7 +34,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")
 _UNUSED: Final = 60 * 86_400  # seconds; environments that were unused for longer are deleted
-_PATIENCE: Final = 900.0  # seconds to wait for another process that creates the same environment
+_PATIENCE: Final = 900.0  # seconds; maximum wait for another process that creates the same environment
 
 
 def create_environment(
@@ -114,7 +114,7 @@ def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: 
         run_uv("venv", "--quiet", "--no-config", str(folder), cwd=Path(work), log=False)
         what = [*_runtime_argument(needs, Path(work)), *_declared(needs, wanted)]
         if what:
-            # Compile bytecode here, because Python often cannot store it later and would compile at every start.
+            # Compile bytecode now: later, Python often cannot store bytecode, and would compile at every start.
             install = ("pip", "install", "--quiet", "--compile-bytecode", *what)
             try:
                 _install(install, server.folder, venv_python(folder))

@@ -111,7 +111,7 @@ def _backend_inputs(folder: Path, text: str) -> str:
 def unmet_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str:
     """Describe the first requirement that a user's own environment does not meet; return "" if it meets all."""
     if needs.found or needs.special:
-        return ""  # only the user who made the environment knows the requirements
+        return ""  # uv sources or the build backend determine the packages, which only the user can check
     libraries = [*venv.glob("lib*/python*/site-packages"), *venv.glob("Lib/site-packages")]
     return unmet_requirement(wanted, [str(one) for one in libraries], _version_of(venv))
 

@@ -187,7 +187,7 @@ def describe_published(state: ServerState) -> list[str]:
 
 
 def uncommitted(root: Path, folder: Path) -> list[str]:
-    """Return files below a folder that git could not restore, by path below `root`; without generated ones.
+    """Return the files below a folder that git could not restore, except generated files, by path below `root`.
 
     Without git, or outside a repository, return the folder itself. A nested repository counts as such a file, because
     git restores only its commit. Git does not run inside it, because its configuration could start programs.

@@ -123,8 +123,8 @@ _OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pip
 WRITE: Final = "write"  # create a missing file
 ADD: Final = "add"  # append lines to an existing file
 WHEELS: Final = "wheels"  # put the factory's wheels into a folder
-NOTE: Final = "tell"  # only tell the person
-BLOCKED: Final = "blocked"  # prevents the setup until it is removed
+NOTE: Final = "tell"  # only report to the user
+BLOCKED: Final = "blocked"  # an obstacle that prevents the setup
 _FILE: Final = "pyproject.toml"
 _MEMBERS: Final = "servers/*"
 
@@ -147,7 +147,7 @@ class WorkspaceSetup:
         return tuple(change for change in self.changes if change.action == BLOCKED)
 
     def written(self) -> list[str]:
-        """Return the files below the folder that were written, once the setup was applied."""
+        """Return the files that an applied setup wrote below the folder."""
         found = [change.path for change in self.changes if change.action == WRITE]
         for change in self.changes:
             if change.action == WHEELS:

@@ -273,7 +273,7 @@ class Promote(Decision):
     due: bool = param("Promote all servers that the policy allows now (for timers)", False, omit=_SINGLY)
 
     def run(self, context: OperationContext) -> PromoteResult:
-        """Move the candidate, or with `due` all that the policy allows."""
+        """Move the candidate; with `due`, move all candidates that the policy allows."""
         if self.due == bool(self.server):
             raise OperationError("give either a server or due", hint=f"mcpfactory {self.command} NAME, or --due")
         if self.due and (self.candidate or self.reason):

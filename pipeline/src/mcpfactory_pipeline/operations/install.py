@@ -208,7 +208,7 @@ class Uninstall(Operation):
     project: Project = False
 
     def run(self, context: OperationContext) -> ClientsResult:
-        """Remove the entries, all or none."""
+        """Remove the entries: all of them, or none if an error occurs."""
         from mcpfactory_pipeline.delivery.clients.install import select_clients, uninstall
 
         project = Path.cwd() if self.project else None
@@ -222,7 +222,7 @@ def _changed(
     context: OperationContext,
     details: tuple[str, ...] = (),
 ) -> ClientsResult:
-    """Change the files of clients, all or none."""
+    """Change the files of clients: all of them, or none if an error occurs."""
     changes = [edit(row, dry_run=True) for row in rows]
     if not context.dry_run:
         changes = [edit(row) for row in rows]

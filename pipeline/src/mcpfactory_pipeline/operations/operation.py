@@ -90,7 +90,7 @@ class Access(Protocol):
 
     @property
     def permits_private(self) -> bool:
-        """Return True if naming a document at a private address permits calls of that address."""
+        """Return True if a caller who names a document at a private address thereby permits calls to that address."""
 
     def document(self, name: str) -> str:
         """Return the path or URL of a document, or raise `ConfigError`."""
@@ -189,7 +189,7 @@ class OperationResult(BaseModel):
 
     @property
     def record(self) -> Any:
-        """Return the object that the operation made, for commands that print more than the fields."""
+        """Return the object that the operation made, for commands that print more than this result's fields."""
         return self._record
 
     def of(self, record: Any) -> Self:

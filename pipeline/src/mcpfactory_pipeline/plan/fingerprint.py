@@ -169,7 +169,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: part_version("mcpfactory-codegen"),
-    # Adopted servers do not use this factory's runtime; one that needs a runtime has its wheel among its own files.
+    # Adopted servers do not use this factory's runtime; if one needs a runtime, its own files include the wheel.
     "runtime": lambda subject: ABSENT if subject.server.adopted else part_version("mcpfactory-runtime"),
     "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),
@@ -202,7 +202,7 @@ SHOWN_FILE: Final = "file:"
 
 
 def shown_by_state(stage: Stage, state: ServerState) -> dict[str, str]:
-    """Return the shown parts of a stage that are in the state: all except files of the server's folder."""
+    """Return the parts that a stage shows and that are in the state: all except files in the server's folder."""
     found = {name: state.candidate or ABSENT for name in stage.reads if name == "candidate"}
     for name in stage.reads:
         kind, _, rest = name.partition(":")
@@ -212,7 +212,7 @@ def shown_by_state(stage: Stage, state: ServerState) -> dict[str, str]:
 
 
 def shown_files(stages: Iterable[Stage], subject: InputReader) -> dict[str, str]:
-    """Return the current hashes of files in the server's folder that stages show: `file:PATH` → hash."""
+    """Return the current hashes of the files in the server's folder that stages show: `file:PATH` → hash."""
     names = {name for stage in stages for name in stage.reads if name.startswith(SHOWN_FILE)}
     return {name: _read(name, subject) for name in sorted(names)}
 
@@ -243,7 +243,7 @@ _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "py
 
 
 def provenance(subject: InputReader) -> dict[str, str]:
-    """Return the candidate's sources other than the inputs of `build`, for its record only."""
+    """Return the inputs that affected the candidate's sources but are not inputs of `build`; only for its record."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": commit(subject.server.folder)}
 
 

@@ -192,7 +192,7 @@ def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
 
 
 def describe_change(name: str, before: str | None, after: str | None) -> str:
-    """Describe the change of an input; None means that the input was or is not read."""
+    """Describe the change of an input. A value is None if the input was (`before`) or is (`after`) not read."""
     if before is None:
         return f"{name} is read now"
     if after is None:

@@ -203,7 +203,7 @@ def failed_checks(checks: Iterable[str], candidate: Candidate) -> list[str]:
 
 
 def soak_left(channel: ChannelPolicy, candidate: str, events: Sequence[Event], now: datetime) -> float:
-    """Return the remaining seconds for which the previous channel must offer a candidate."""
+    """Return the seconds of soak time that a candidate still needs in the previous channel."""
     if not channel.soak or channel.source is None:
         return 0.0
     return max(0.0, channel.soak - seconds_in_channel(events, channel.source, candidate, now))

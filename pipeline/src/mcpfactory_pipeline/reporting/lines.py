@@ -74,7 +74,7 @@ def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
 
 
 class LineReporter(events.Reporter):
-    """Reporter that writes lines without colors or cursor movements: of text, wrapped on a terminal, or of JSON."""
+    """Reporter that writes plain lines: text, which is wrapped on a terminal, or JSON."""
 
     def __init__(self, stream: TextIO, *, as_json: bool) -> None:
         self._stream, self._as_json = stream, as_json
@@ -135,7 +135,7 @@ def _channel(name: str, release: Mapping[str, Any] | None, newest: str | None, *
 
 
 def _live(row: Mapping[str, Any]) -> str:
-    """Return the live releases per target; a star marks those that differ from their channel's release."""
+    """Return the published release of each target; a star marks releases that differ from their channel's release."""
     offers = row.get("channels", {})
     return (
         ", ".join(

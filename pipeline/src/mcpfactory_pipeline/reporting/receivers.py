@@ -116,9 +116,9 @@ def delivery_error_reason(error: Exception) -> str:
     return known or (connection_error_reason(system) if system is not None else type(error).__name__)
 
 
-_WAITING: Final = 1000  # maximum number of queued events; further ones are dropped
+_WAITING: Final = 1000  # maximum queued events; more events are dropped
 _LEFT: Final = 10.0  # seconds; maximum wait for pending events at the end of a command
-_PAUSE: Final = 0.5  # seconds before the second attempt; doubled before each further one
+_PAUSE: Final = 0.5  # seconds before the second attempt; the pause doubles before each later attempt
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
@@ -209,7 +209,7 @@ class Webhook:
 
 
 _MOST: Final = 200  # maximum events that one mail lists; it counts the rest
-_SUBJECT: Final = 150  # maximum length of a subject in characters
+_SUBJECT: Final = 150  # characters; maximum length of a subject
 
 
 class Mail:

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.build.programs import job_environ
 from mcpfactory_pipeline.isolation.processes import hide_process
 from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
-_ROOM: Final = 512 * 2**20  # bytes of free memory required for each parallel job
+_ROOM: Final = 512 * 2**20  # bytes; minimum free memory for each parallel job
 _POLL: Final = 0.25  # seconds between checks of a job
 _ENDING: Final = 20.0  # seconds; timeout of a supervisor's exit, which takes at most ten
 _PROC: Final = Path("/proc")

@@ -41,7 +41,7 @@ _SHOWN: Final = 15  # maximum lines shown of a log
 
 
 def log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
-    """Return the lines about closed gates, each with its details, or the last lines if no gate is closed."""
+    """Return the lines about closed gates with their details; if no gate is closed, return the last lines."""
     found: list[str] = []
     about = False  # True while lines belong to a gate
     margin = 0
@@ -406,7 +406,7 @@ class Runner:
     def _move(
         self, transaction: Transaction, channel: ChannelPolicy, candidate: Artifact, outputs: StageOutputs
     ) -> StageOutputs:
-        """Move a channel, unless it was held, or the server retired, while the stage ran."""
+        """Move a channel, unless the channel was held or the server was retired while the stage ran."""
         if not outputs.channel:
             return outputs
         state = transaction.state

@@ -53,7 +53,7 @@ def make_factory(root: Path, documents: Sequence[str] = (), *, local: bool = Tru
 
 
 _LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
-_SHORTEST: Final = 16  # minimum length of a token in characters
+_SHORTEST: Final = 16  # characters; minimum length of a token
 
 
 @dataclass(frozen=True, slots=True)

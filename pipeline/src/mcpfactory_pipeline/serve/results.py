@@ -79,7 +79,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class ConfusedTools:
-    """Confused pairs as in `evaluate --suggest --json`, most frequent first; `reports` lists models with reports."""
+    """Confused pairs as in `evaluate --suggest --json`, most frequent first; `reports` are the models with reports."""
 
     server: str
     reports: list[str]
@@ -88,7 +88,7 @@ class ConfusedTools:
 
 @dataclass(frozen=True, slots=True)
 class SourceDiff:
-    """Effect of a server's source changes on its callers, and the version that they require."""
+    """Effect of a server's source changes on callers, and the version that these changes require."""
 
     server: str
     against: str

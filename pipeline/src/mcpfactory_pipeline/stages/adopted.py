@@ -271,7 +271,7 @@ def _sandbox(inputs: StageInputs, ready: PreparedServer, name: str) -> tuple[San
 
 
 def _dummies(record: Record) -> dict[str, str]:
-    """Return a dummy for each variable that the server reads, because it gets none of the caller's values."""
+    """Return a dummy value for each variable that the server reads, because it must not get the caller's values."""
     from mcpfactory_pipeline.checks.validation import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
 
     return {name: CANARY if is_secret(name) else "dummy" for name in record.environment}

@@ -22,7 +22,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         template = Lock.read(server.folder).template
     except LockError as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
-    origin = {"template": template} if template else {}  # drift of the template is computed from this
+    origin = {"template": template} if template else {}  # drift is computed from this record
     if server.document is None:
         return StageOutputs("passed", "not made from an API document: nothing to generate", origin)
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only this job needs it

@@ -270,7 +270,7 @@ def _run_pytest(
     judged = judge_tests(code, observed)
     if judged.outcome == "failed":
         mistake = diagnose_start(python, inputs.package, inputs.folder, sandbox=sandbox)
-        if mistake is not None:  # explains all failures
+        if mistake is not None:  # the start failure explains all failed tests
             judged = replace(judged, message=f"the server does not start: {error_summary(mistake)}")
     return judged, observed or ObservedTests()
 

@@ -43,7 +43,7 @@ def read(file: Path, where: str) -> list[schema.Event]:
 
 
 def parse(data: bytes, where: str) -> list[schema.Event]:
-    """Return the events of a history, as `read` does."""
+    """Return the events in the bytes of a history, under the rules of `read`."""
     events: dict[str, schema.Event] = {}
     lines, limits = data.split(b"\n"), schema.latest()
     for number, line in enumerate(lines, 1):

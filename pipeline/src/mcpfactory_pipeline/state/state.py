@@ -182,7 +182,7 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
 
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
-    """Return the state after more events, as `fold` does."""
+    """Return the state after more events, under the rules of `fold`."""
     begun, last = dict(state.begun), state.last
     for event in events:
         state = apply(state, event)

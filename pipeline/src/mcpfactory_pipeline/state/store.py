@@ -63,7 +63,7 @@ class Transaction:
         self._store, self._server, self._rehearsal = store, server, rehearsal
         self._before = state.last
         self.size = store.history_size(server)
-        self.alone = True  # True until another program adds to the history
+        self.alone = True  # False after another program has added to the history
         self.state = state
         self.appended: list[Event] = []
 

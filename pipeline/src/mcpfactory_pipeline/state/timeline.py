@@ -76,13 +76,13 @@ def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds:
 
 
 def records_about(events: Iterable[Event], candidate: str) -> dict[str, StageRecord]:
-    """Return the last record of each stage that concerned a candidate."""
+    """Return the last record about a candidate, for each stage."""
     about = (e for e in events if e["event"] == "stage.finished" and e.get("candidate") == candidate)
     return {str(event["stage"]): finished_record(event) for event in about}
 
 
 def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
-    """Return the time since which a channel has offered this candidate without a break; None if it does not."""
+    """Return the time since which a channel has offered this candidate without a break; None if it offers another."""
     since = None
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None

@@ -98,7 +98,7 @@ def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -
 
 
 def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[str, dict[str, Event]]:
-    """Return the committed events, by ID, of the servers whose files differ from these blobs."""
+    """Return the committed events, by ID, of each server whose history differs from its blob in `blobs`."""
     store, found = Store(workspace), {}
     for server, blob in blobs.items():
         data = _read(store, server)

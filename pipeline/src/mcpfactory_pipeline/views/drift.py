@@ -121,7 +121,7 @@ def _edited(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _lock(case: _DriftInputs) -> Mapping[str, Any]:
-    """Return the server's lock; empty if it is missing or unreadable, which the stage `generate` reports."""
+    """Return the server's lock; empty if it is missing or unreadable (the stage `generate` reports this)."""
     return read_json(case.server.folder / _LOCK)
 
 

@@ -140,7 +140,7 @@ _MARKS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def to_text(nodes: Sequence[GraphNode]) -> str:
-    """Return a line per stage, indented by its level; people in ( ), gates in < >, channels in [ ]."""
+    """Return a line per stage, indented by its level, with approvals in ( ), gates in < > and channels in [ ]."""
     names = {node.name: "  " * node.level + node.name.join(_MARKS[node.kind]) for node in nodes}
     width = max(map(len, names.values()), default=0)
     needs = {node.name: f"needs {', '.join(node.needs)}" if node.needs else "" for node in nodes}
@@ -187,7 +187,7 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 MANY: Final = 30  # servers; for more, the graph shows counts
 _IN_INBOX: Final = frozenset(
     {"gate", "approval", "ready"}
-)  # statuses that are kinds in the inbox; the board shows the others
+)  # statuses that are also kinds of inbox items; the board shows servers of other statuses
 _CHIPS: Final = 8  # maximum chips per place; one more chip counts the rest
 
 # Statuses of a server at a place, in order of display.
@@ -196,7 +196,7 @@ _ORDER: Final = (
 )  # fmt: skip
 _NO_QUESTION: Final = frozenset(
     {"hold", "stale", "never", "failed"}
-)  # items about a channel that require no decision about a candidate
+)  # kinds of items about a channel that need no decision about a candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +355,7 @@ def server_places(
     stages: Sequence[Stage],
     channels: Sequence[ChannelPolicy],
 ) -> tuple[GraphPlace, ...]:
-    """Return the graph of one server: each stage with its status, each candidate at its position."""
+    """Return the graph of one server, with the status of each stage and the position of each candidate."""
     positions = positions_of(row, items, stages, channels)
     return tuple(
         GraphPlace(node, tuple(_chip(one, one.version or "next") for one in here))

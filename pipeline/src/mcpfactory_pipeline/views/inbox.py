@@ -94,7 +94,7 @@ _STALE_TOO: Final = {
     "moved",
     "replaced",
     "offers",
-}  # kinds of drift that also make stages stale; one item is enough
+}  # kinds of drift that also make stages stale, so that only the drift is listed
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
@@ -319,7 +319,7 @@ class InboxReader:
         return ""
 
     def _stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[InboxItem]:
-        """Yield the first stage that did not pass; later ones wait for it."""
+        """Yield an item for the first stage that did not pass; later stages wait for this stage."""
         run = f"mcpfactory pipeline run {server.name}"
         for name, stage in row["stages"].items():
             outcome = stage["outcome"]

@@ -115,7 +115,7 @@ def notify_inbox_items(
 
 
 def _read(file: Path, receivers: Iterable[str]) -> dict[str, set[str]]:
-    """Return the IDs sent to each receiver; empty if the file is not ours."""
+    """Return the IDs sent to each receiver; empty if mcpfactory did not write the file."""
     try:
         found: Any = json.loads(file.read_bytes())
         return {one: {str(name) for name in found.get(one, ())} for one in receivers}

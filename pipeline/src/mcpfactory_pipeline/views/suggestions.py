@@ -1,4 +1,4 @@
-"""Dry runs of suggested commands, so that no suggestion is shown that would be refused."""
+"""Dry runs of suggested commands, so that only commands that would succeed are shown."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SuggestionValidator:
         return None
 
     def _try(self, operation: Operation) -> None:
-        """Try an operation without writing; signed decisions are not tried, because only their owner has the key."""
+        """Try an operation without writing. Signed decisions are not tried, because only the owner has the key."""
         context = OperationContext(self.workspace, dry_run=True, clock=lambda: self.now, stages=self.stages)
         if isinstance(operation, Promote):
             require_promotable(

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 
 FILE: Final = "drift.json"
-STOPPING: Final = ("replaced", "offers")  # kinds of drift that block the server; a newer version does not
+STOPPING: Final = ("replaced", "offers")  # kinds of drift that block the server; a newer version does not block it
 DRIFT_RULE: Final = "security.drift"  # rule of `validate` that reports drift; waivers refer to it
 OFFERS: Final = "offers.json"
 _SCHEMA: Final = 2
@@ -120,7 +120,7 @@ def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[Drift, ...]
 
 
 def offered_now(known: Sequence[Drift]) -> str:
-    """Return one hash of everything that replaced the adopted version; "" if nothing did."""
+    """Return one hash of everything that replaced the adopted version; "" if nothing replaced it."""
     return known[0].offer if len(known) == 1 else hash_record({one.kind: one.offer for one in known}) if known else ""
 
 

@@ -82,19 +82,27 @@ class GateLimits(Settings):
     max_lost_tests: Number | None = Field(
         default=None, description="maximum missing tests (by name) that the channel's current candidate passed", examples=[0]
     )
-    token_budget: Number | None = Field(default=None, description="maximum tokens of all tool descriptions", examples=[8000])
+    token_budget: Number | None = Field(
+        default=None, description="maximum tokens of all tool descriptions", examples=[8000]
+    )
     min_coverage: Number | None = Field(
         default=None, description="minimum percentage of the document's operations that are tools", examples=[80]
     )
-    max_start_ms: Number | None = Field(default=None, description="maximum time to the first response, of the fastest start", examples=[500])
+    max_start_ms: Number | None = Field(
+        default=None, description="maximum time to the first response, of the fastest start", examples=[500]
+    )
     max_call_ms: Number | None = Field(default=None, description="maximum median time of a call", examples=[50])
-    max_memory_mb: Number | None = Field(default=None, description="maximum peak memory of the process (Linux)", examples=[200])
+    max_memory_mb: Number | None = Field(
+        default=None, description="maximum peak memory of the process (Linux)", examples=[200]
+    )
     min_pass_rate: Annotated[float, Field(ge=0, le=1)] | None = Field(
         default=None,
         description="minimum lower 95 % bound of the pass rate in the report of each model of pipeline.evaluation",
         examples=[0.8],
     )
-    max_report_days: Number | None = Field(default=None, description="maximum age of these reports in days", examples=[30])
+    max_report_days: Number | None = Field(
+        default=None, description="maximum age of these reports in days", examples=[30]
+    )
     contract: Literal[True] | None = Field(
         default=None, description="no change breaks callers of the offered release, or the version has a major step"
     )
@@ -155,7 +163,7 @@ class ChannelPolicy(Settings):
 
     @property
     def gates(self) -> dict[str, float]:
-        """The limits that are set, by the name of the gate."""
+        """The configured limits, by gate name."""
         return {name: limit for name, limit in self.limits if limit is not None}
 
     @model_validator(mode="after")

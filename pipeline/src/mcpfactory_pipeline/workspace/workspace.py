@@ -60,14 +60,14 @@ def explain_broken(name: str, error: Exception) -> BrokenServer:
 
 CONFIG: Final = "mcpfactory.toml"
 CALLS: Final = "tests/calls.json"  # hand-written cases of an adopted server
-CASES: Final = "tests/_generated/cases.json"  # generated cases, relative to a server's folder
+CASES: Final = "tests/_generated/cases.json"  # generated cases; the path is relative to a server's folder
 _NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDocument:
-    """An API document of a server on disk, and its source ("" if unknown). `label` is "" for the only one."""
+    """An API document of a server on disk, and its source ("" if unknown). `label` is "" for a single document."""
 
     path: Path
     source: str = ""

@@ -197,7 +197,7 @@ async def _count_tools(server: WorkspaceServer) -> int:
 
 
 def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
-    """Check the API address of a server, whether calls are permitted there, and missing credentials by scheme."""
+    """Check the API address of a server, the permission to call it, and the credentials of each scheme."""
     from mcpfactory_pipeline.base.errors import StageError
     from mcpfactory_pipeline.workspace.coverage import inspection_report
     from mcpfactory_pipeline.workspace.upstream import api_addresses, scheme_statuses

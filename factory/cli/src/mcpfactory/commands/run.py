@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MAX_SUGGESTIONS: Final = 5  # maximum tools suggested for an unknown tool
 _MIN_LENGTH: Final = 3  # characters; minimum length of a word, because shorter ones match too many tools
-_WARNING: Final = "warning: "  # prefix of a server's lines on stderr for the person who started it
+_WARNING: Final = "warning: "  # prefix of lines on a server's stderr that the user must see
 _INVALID: Final = "Invalid arguments"  # prefix of the runtime's message about invalid arguments
 
 

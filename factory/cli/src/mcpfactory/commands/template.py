@@ -177,7 +177,7 @@ def check(source: Source, as_json: AsJson = False) -> None:
 
 
 def _described(template: ServerTemplate) -> dict[str, Any]:
-    """Return the properties of a template as plain data; its files are those created with the default answers."""
+    """Return the properties of a template as plain data, with the files that the default answers create."""
     from mcpfactory_codegen.servers.template_answers import questions, unsafe_settings
 
     asked = [one for one in questions(template) if not one.hidden and one.name not in _TOLD]

@@ -119,7 +119,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
     for path, content in {**reports, **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
-            continue  # the log may belong to a later attempt without a record
+            continue  # the log may be from a later attempt that has no record yet
         data = read_verified(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))

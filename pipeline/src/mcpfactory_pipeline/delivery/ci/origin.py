@@ -55,7 +55,7 @@ class WheelDifference(JsonRecord):
 
 
 def differences(folder: Path) -> list[WheelDifference]:
-    """Return the missing or different wheels of the factory in a folder. Builds nothing."""
+    """Return the factory's wheels that are missing in a folder or differ from ours. Builds nothing."""
     there = _wheels(folder)
     found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
     return [one for one in found if one is not None]
@@ -67,7 +67,7 @@ def factory_wheels(folder: Path) -> list[Path]:
 
 
 def refresh(folder: Path) -> list[str]:
-    """Replace the factory's wheels in the folder by those of the version in use; return the changed names.
+    """Replace the factory's wheels in the folder by those of the running version; return the changed file names.
 
     Raises:
         StageError: a wheel cannot be built or found; the folder is then unchanged.
@@ -185,7 +185,7 @@ def describe_origin(origin: Origin) -> str:
 
 
 def parse_origin(text: str) -> Origin:
-    """Return the origin whose `str` is this text.
+    """Parse an origin from its text form (`str(origin)`).
 
     Raises:
         ConfigError: the text is not an origin.
@@ -233,7 +233,7 @@ def read_origin(settings: WorkspaceSettings) -> Origin | None:
 
 
 def read_ci(settings: WorkspaceSettings) -> CiSettings:
-    """Return `[ci]` with the command that installs mcpfactory: from its origin, unless `install` is set.
+    """Return `[ci]`; if `install` is not set there, set it to the command that installs mcpfactory from its origin.
 
     Raises:
         ConfigError: the origin is invalid.

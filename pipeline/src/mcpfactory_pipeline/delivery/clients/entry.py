@@ -1,4 +1,4 @@
-"""Client configuration entries for a server, with references instead of secrets, and their reference page."""
+"""Entries for a server in client configurations, with references instead of secrets."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def build_entry(
         references = {variable: client.reference.replace("VAR", variable) for variable in variables}
     elif (
         "<names>" not in form.stdio.values() and not shared
-    ):  # so secrets go into private files, not into the configuration
+    ):  # no references, so secrets go into private files, not into the configuration
         references = {variable + _FILE: str(secrets / variable) for variable in target.variables}
         taken = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
         taken += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]

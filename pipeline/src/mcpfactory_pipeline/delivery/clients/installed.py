@@ -1,4 +1,4 @@
-"""Servers installed in the clients of this machine: server, source, version, and whether they are up to date."""
+"""Servers installed in the clients of this machine, each with source, version and state (current, stale, …)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class InstalledServer(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class _KnownServer:
-    """A server of the workspace as configurations refer to it: package, and releases in channels and the index."""
+    """A server of the workspace with the facts that entries refer to: package, and releases in channels and index."""
 
     workspace: Workspace
     server: WorkspaceServer

@@ -221,7 +221,7 @@ def launch(
     project: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[LaunchEntry, str, str]:
-    """Return the launch of the server, its source and its version.
+    """Return how to launch the server, with its source and its version.
 
     Args:
         workspace: workspace of the server.
@@ -351,7 +351,7 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 
 
 def factory() -> LaunchEntry:
-    """Return the running mcpfactory, preferring a link to it on the `PATH`, which survives a reinstallation."""
+    """Return the running mcpfactory; prefer a link on the `PATH`, which stays valid after a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
     if beside is None:  # started with `python -m`
         return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())

@@ -34,7 +34,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The location of servers in the file, and the shape of an entry. `http` is None without URL support."""
+    """Location of servers in the file, and shapes of entries; `http` is None if the client does not support URLs."""
 
     container: tuple[str, ...]
     stdio: Mapping[str, Any]

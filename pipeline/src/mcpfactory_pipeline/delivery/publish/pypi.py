@@ -147,7 +147,7 @@ def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
 
 
 def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mapping[str, _IndexFile]) -> PublishEvidence:
-    """Return the evidence; `newest` is set if installers get a newer version, as after a rollback without a yank."""
+    """Return the evidence; `newest` is set if installers get a newer version, for example after a rollback."""
     page = f"{http.require_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
     versions = [found for name, file in there.items() if not file.yanked and (found := _parsed(_version(name)))]
     newest = max((one for one in versions if not one.is_prerelease), default=None)
@@ -220,7 +220,7 @@ def _html_files(answer: http.HttpResponse, page: str) -> Iterator[tuple[str, _In
 
 
 class _Links(HTMLParser):
-    """The links of a page: target, text, and whether they are yanked."""
+    """The links of a page, as (target, text, yanked)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -304,7 +304,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
 
 
 def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -> None:
-    """Upload a file with `uv publish`, which reads its metadata. No retries, because publishing again continues."""
+    """Upload a file with `uv publish`, which reads its metadata. No retries: publishing again continues the upload."""
     url = settings["url"]
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)

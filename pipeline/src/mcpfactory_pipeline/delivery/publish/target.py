@@ -50,7 +50,7 @@ class RemoteState:
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings:
-    """The workspace's settings for a target: `[publish.<target>]` of the root `mcpfactory.toml` over the defaults.
+    """The workspace's settings for a target: the defaults, overridden by `[publish.<target>]` in `mcpfactory.toml`.
 
     `options` are texts by name. Secrets are only in `environ`; an option names the variable. In `folder`, the target
     stores data that it needs to continue.

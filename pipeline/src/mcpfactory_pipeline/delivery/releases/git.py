@@ -162,7 +162,7 @@ class Repository:
         if done.returncode != 0:
             message = " ".join(done.stderr.decode(errors="replace").split())[:400]
             unknown = "tell me who you are" in message or "user.email" in message
-            hint = "git config user.name '…' && git config user.email '…'" if unknown else "fix the error that git reports"
+            hint = "git config user.name '…' && git config user.email '…'" if unknown else "fix the error of git"
             raise ReleaseError(
                 "git",
                 f"git {next(word for word in words if word[:1] != '-')} failed: "

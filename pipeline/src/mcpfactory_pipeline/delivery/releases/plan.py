@@ -277,7 +277,7 @@ def _newest(tags: Mapping[str, Tag]) -> dict[str, Tag]:
 
 
 def _promoted(workspace: Workspace, state: ServerState) -> str:
-    """Return the last channel that offers the server after a promotion, not after a run; "" if none does."""
+    """Return the last channel that people promote into and that offers the server; "" if there is none."""
     names = [channel.name for channel in read_channels(workspace) if channel.source]
     return next((name for name in reversed(names) if name in state.channels), "")
 
