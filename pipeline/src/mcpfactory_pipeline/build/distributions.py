@@ -1,4 +1,4 @@
-"""Wheels and sdists of the factory's own distributions, with equal bytes for every kind of installation."""
+"""The factory's own distributions as wheels and sdists, with the same bytes for each kind of installation."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _BESIDE: Final = ("pyproject.toml", "README.md")
 
 
 def distribution_wheel(name: str, into: Path) -> Path:
-    """Write the wheel of one of our distributions, in the version that this process runs; return its path.
+    """Write the wheel of one of our distributions, as used by this process, into a folder; return its path.
 
-    A distribution that is used from its sources is built from them. Any other is rebuilt offline from its installed
-    files.
+    A distribution used from its sources is built from them; any other is reassembled from its installed files,
+    offline.
 
     Raises:
         StageError: the wheel cannot be built or reassembled.
@@ -95,7 +95,7 @@ def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
 
 
 def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
-    """Return the wheel of installed files from the wheelhouse; write it if it is missing or differs."""
+    """Return the wheel of installed files from the wheelhouse; an existing one is compared byte for byte."""
     data = canonical_wheel(files)
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_name(files)
     if place.is_file() and place.read_bytes() == data:
@@ -105,7 +105,7 @@ def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _build_into(folder: Path, source: Path) -> None:
-    for leftover in folder.parent.glob(".building-*"):  # left by killed processes, because this process holds the lock
+    for leftover in folder.parent.glob(".building-*"):  # left by killed processes; this one holds the lock
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as work:
         write_wheel(build_files(source, log=True), Path(work) / "made").parent.rename(folder)
@@ -172,7 +172,7 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
 def _reinstall_hint(name: str) -> str:
     """Return the command that repairs the installation from its original source."""
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
-        # uv hard-links files from its cache, so a changed file is also changed in the cache, and must be fetched again.
+        # uv hard-links files from its cache, so a changed file is also changed there and would be installed again.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
     return (
         f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and what you gave pip "
@@ -195,10 +195,10 @@ def package_files(source: Path) -> list[str]:
 
 
 def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
-    """Build the distribution in `source`; return the files of its wheel. With `log`, log the output of uv.
+    """Return the files of the wheel of the distribution in `source`; with `log` uv's words go to the log of the stage.
 
     Raises:
-        StageError: the distribution does not build.
+        StageError: when it does not build.
     """
     with tempfile.TemporaryDirectory() as work:
         try:
@@ -208,12 +208,12 @@ def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
 
 
 def write_packages(source: Path, into: Path) -> dict[str, str]:
-    """Build the distribution in `source`; write its sdist and wheel into a folder, and return name → hash.
+    """Write the wheel and the source distribution of the sources in a folder into another; return name → hash.
 
-    The wheel is built from the sdist. Other versions of both are deleted.
+    The wheel is built from the source distribution. Other versions of them are taken away.
 
     Raises:
-        StageError: the distribution does not build.
+        StageError: when they do not build.
     """
     if not (source / "pyproject.toml").is_file():
         raise StageError(f"{source} has no pyproject.toml", hint="give the folder of a distribution")
@@ -242,7 +242,7 @@ def requires_runtime(wheel: Path) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Build the packages of each folder; print each package with its hash."""
+    """Write the packages of each folder, and print each with its hash."""
     if len(arguments) < 2:
         print("usage: python -m mcpfactory_pipeline.build.distributions INTO FOLDER…", file=sys.stderr)  # noqa: T201 - output for the Makefile
         return 2

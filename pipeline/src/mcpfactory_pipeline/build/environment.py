@@ -1,7 +1,6 @@
 """Virtual environments of a candidate, and their installed packages.
 
-Each environment is made from files that were hashed immediately before. It is reused only while its files are
-unchanged.
+Each is built from bytes that were hashed immediately before, and reused only while all its files are unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.build.wheels import digest
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
-_SKIPPED: Final = "__pycache__"  # not checked: sandboxed Python never reads these caches
+_SKIPPED: Final = "__pycache__"  # not checked, because sandboxed Python keeps its caches elsewhere
 _OF_THE_VENV: Final = ("_virtualenv.py", "_virtualenv.pth")
 _SHOWN: Final = 3
 
@@ -37,7 +36,7 @@ class ChangedFilesError(StageError):
 
 
 def contents(folder: Path, *, without: str = "") -> dict[str, str]:
-    """Return the files in a folder, except `without`: path → link target, or hash in `RECORD` format."""
+    """Return path → hash in `RECORD` format (or link target) of the files in a folder, except `without`."""
     return {path: entry for path, entry in _walk(folder) if path != without}
 
 
@@ -141,7 +140,7 @@ def environment_for_validate(inputs: StageInputs, candidate: Artifact) -> Enviro
 
     Raises:
         ProgramRefusedError: the candidate cannot be installed.
-        StageError: a tool failed, or the wheel differs from the built one.
+        StageError: the tooling failed, or the wheel is not the one that was built.
     """
     return _environment(inputs, candidate, _CHECKED, [], {})
 
@@ -159,10 +158,10 @@ def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: b
 
 
 def environment_for_api_model(inputs: StageInputs, candidate: Artifact) -> Environment:
-    """Return the environment of the simulated API, with the wheel and the dependency group `test`.
+    """Return the environment for the API model, invisible to the server: the wheel and the dependency group `test`.
 
-    The server cannot see it. It is separate from the test environment, because the tests run at the same time. Raises
-    the same errors as `environment_for_validate`.
+    It is separate from the test environment, because the tests run at the same time. Raises the same errors as
+    `environment_for_validate`.
     """
     groups, requirements = _test_group(inputs.folder)
     return _environment(inputs, candidate, _MODEL, groups, {"requirements": requirements} if groups else {})
@@ -189,14 +188,14 @@ def _environment(
     folder = _folder(candidate, purpose)
     if (found := _whole(folder, wanted)) is not None:
         return found
-    for other in candidate.folder.parent.glob("*/environments"):  # those of earlier candidates are unused
+    for other in candidate.folder.parent.glob("*/environments"):  # earlier candidates no longer need theirs
         if other != candidate.folder / "environments":
             shutil.rmtree(other, ignore_errors=True)
     packages = [str(wheel), *([str(runtime)] if runtime else []), *options]
     try:
         holds = _made(inputs, folder, wheel, packages)
     except ChangedFilesError as error:
-        # uv hard-links files from its cache: editing one installed file (such as certifi's) changes it everywhere.
+        # uv hard-links files from its cache: an edit of one installed file (such as certifi's) changes all copies.
         print(f"{error}; fetching again without the cache of uv", flush=True)  # noqa: T201 - the log of the stage
         holds = _made(inputs, folder, wheel, [*packages, "--no-cache"])
     (folder / _READY).write_text(json.dumps({**wanted, "holds": contents_hash(holds)}), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Build frontend (PEP 517) that fetches a backend's requirements, then runs the backend in a sandbox.
+"""A build frontend (PEP 517) that keeps the backend apart: what it needs is fetched first, then it runs in a sandbox without a network's secrets.
 
-`uv build` would do both in one process. The backend runs code of the server, and would see uv's variables and cache.
+`uv build` would do both in one, and give the backend, which is code of the server, the variables and the cache of uv.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 _LEGACY: Final = {"requires": ["setuptools>=40.8.0"], "build-backend": "setuptools.build_meta:__legacy__"}
 _PATTERNS: Final = {"sdist": "*.tar.gz", "wheel": "*.whl"}
 _NAMES: Final = {"sdist": "source distribution", "wheel": "wheel"}
-_PATIENCE: Final = 3  # maximum calls of a backend, which may request more requirements in each call
+_PATIENCE: Final = 3  # calls of a backend, which may ask for more requirements after each
 
 
 def build_in_sandbox(
@@ -38,12 +38,12 @@ def build_in_sandbox(
 ) -> list[Path]:
     """Build packages from a copy of `files` with the hooks (`sdist`, `wheel`) and return their paths in `work/dist`.
 
-    If both are built, the wheel is built from the source distribution. `constraints` pins the versions of the build
-    requirements; `settings` are the isolation settings of a stage.
+    If both are built, the wheel is built from the source distribution. `constraints` are the required versions of the
+    backend; `settings` are the isolation settings of a stage.
 
     Raises:
         ProgramRefusedError: the package does not build.
-        StageError: a tool failed.
+        StageError: the tooling failed.
     """
     tools = work / "tools"
     sandbox = make_sandbox(settings, work, readable=(tools, Path(pep517_backend.__file__)), name="builder")
@@ -102,7 +102,7 @@ def _build_system(file: Path) -> dict[str, Any]:
 
 
 def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequence[str], *, log: bool) -> None:
-    """Install a backend's requirements from the project's indexes; refuse text that is not a requirement."""
+    """Install a backend's requirements, as requirements and not as uv options, from the project's indexes."""
     for text in wanted:
         try:
             Requirement(text)

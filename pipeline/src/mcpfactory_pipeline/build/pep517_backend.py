@@ -4,8 +4,8 @@ PLAN is JSON: `source`, the folder of the project; `out`, the output folder; `ba
 `[build-system]`; `hook`, the package to build (`sdist` or `wheel`); `from_sdist`, true to build from the source
 distribution in `out`; `given`, the requirements that the backend requested earlier and that are now installed.
 
-If the backend needs more requirements, they are written to `wanted.json` next to the plan, and the exit code is
-`ASKS`. This file runs by path in a sandbox without our packages, so it uses only the standard library.
+Further requirements of the backend are written to `wanted.json` next to the plan, and the exit code is `ASKS`. The
+file is run by path in a sandbox where our packages may be missing, so it uses only the standard library.
 """
 
 from __future__ import annotations

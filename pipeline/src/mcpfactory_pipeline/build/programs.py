@@ -16,7 +16,7 @@ import uv
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation.levels import PLAIN, Sandbox
 
-EPOCH: Final = "1580601600"  # value of SOURCE_DATE_EPOCH (hatchling's default); equal sources then give equal wheels
+EPOCH: Final = "1580601600"  # SOURCE_DATE_EPOCH, so that equal sources give equal wheels; hatchling's default
 
 # Additional variables for uv: package indexes and network access.
 _FETCHING: Final = re.compile(
@@ -48,10 +48,10 @@ class ProgramRefusedError(Exception):
 def run_program(
     command: Sequence[str], *, cwd: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
 ) -> int:
-    """Run a program, in the sandbox if one is given; write its output to the log, and return its exit code.
+    """Run a program, in a sandbox where one is given, with its output in the log, and return its exit code.
 
     Raises:
-        StageError: the program cannot be started.
+        StageError: when it cannot be started.
     """
     print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     try:
@@ -66,10 +66,10 @@ def run_program(
 def run_captured(
     command: Sequence[str], cwd: Path, environ: Mapping[str, str], sandbox: Sandbox, *, log: bool = True
 ) -> tuple[int, str]:
-    """Run a program in a sandbox; return its exit code and its output, which is also logged if a log is open.
+    """Run a program in a sandbox and return its exit code and all that it printed, which goes to the log, if there is one.
 
     Raises:
-        StageError: the program cannot be started.
+        StageError: when it cannot be started.
     """
     try:
         return _captured(command, sandbox.command(command), cwd, environ, log=log)
@@ -108,13 +108,13 @@ def uv_environ() -> dict[str, str]:
 
 
 def npm_environ() -> dict[str, str]:
-    """Return the environment for npm: the one for uv, without uv's own variables, and npm's registry settings."""
+    """Return the environment for npm: that of uv without uv's own variables, plus registry settings."""
     own = {name: value for name, value in os.environ.items() if _OF_NPM.fullmatch(name)}
     return {name: value for name, value in uv_environ().items() if not name.upper().startswith("UV_")} | own
 
 
 def job_environ() -> dict[str, str]:
-    """Return the environment for a stage's process: variables of uv and npm, Python's paths, the actor; no tokens."""
+    """Return the environment for a stage's process: that of uv and npm, Python's paths and the actor, but no tokens."""
     more = {name: value for name, value in os.environ.items() if _OF_A_JOB.fullmatch(name)}
     return {**npm_environ(), **uv_environ(), **more}
 

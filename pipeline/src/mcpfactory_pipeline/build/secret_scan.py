@@ -11,18 +11,18 @@ from typing import Final
 
 from mcpfactory_pipeline.base.git import git_output
 
-_LARGEST: Final = 1 << 24  # bytes; larger files are not searched
+_LARGEST: Final = 1 << 24  # maximum size in bytes of a file that is searched
 _FILES: Final = re.compile(
     r"\.netrc|_netrc|\.pypirc|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519)|\.env(\.(local|prod|production|staging|live))?",
     re.I,
 )
-"""Names of files in which programs store credentials."""
+"""Names of files that programs keep credentials in."""
 
 _DOCUMENTS: Final = frozenset(
     {".json", ".yaml", ".yml", ".graphql", ".graphqls", ".gql", ".xml", ".wsdl", ".txt", ".md"}
 )
 _KEY: Final = "a private key"
-# Kind of secret → pattern. Each pattern is a format that the issuer documents, so ordinary text does not match.
+# Kind of secret → its pattern. Each is a format that its issuer documents, so ordinary text does not match.
 _CONTENTS: Final = {
     _KEY: rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:\s|\\[nr])+(?:[A-Za-z-]+: [^\n\\]*(?:\n|\\n))*(?:[A-Za-z0-9+/=]|\s|\\[nr]){64}",
@@ -64,7 +64,7 @@ def without_ignored(folder: Path, files: Iterable[str]) -> list[str]:
     """Return the files of a server's folder that git would track, or all files outside a repository."""
     listed = git_output(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
     ignored = set((listed or b"").decode(errors="surrogateescape").split("\0"))
-    if "pyproject.toml" in ignored:  # the whole server is git-ignored, so ignore rules say nothing about single files
+    if "pyproject.toml" in ignored:  # the whole server is git-ignored, so ignore rules do not tell its files apart
         return list(files)
     return [name for name in files if name not in ignored]
 
@@ -83,9 +83,10 @@ def _members(package: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_document(package: str, name: str) -> bool:
-    """Return True if a file is an API document or is generated from one, so that its examples are public.
+    """Return True if a file is an API document or generated from one: its text and examples are public.
 
-    API documents are below `api/` in the root of a source distribution. A package called `api` is code.
+    API documents are below `api/` of a server's folder, which is part of a source distribution; a package called
+    `api` is code.
     """
     path = PurePosixPath(name)
     of_server = package.endswith(".tar.gz") and path.parts[1:2] == ("api",) and path.suffix.lower() in _DOCUMENTS

@@ -29,13 +29,13 @@ from mcpfactory_pipeline.build.pep517 import build_in_sandbox
 
 
 def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = True) -> Path:
-    """Build the wheel of the package in `source` from a copy of `files` in `work`, and return its path.
+    """Return the wheel of the package in `source`, built from a copy of `files` in `work`: nothing is left in the tree.
 
-    The build leaves no files in `source`. Without `log`, nothing is printed.
+    Without `log` nothing is printed.
 
     Raises:
-        ProgramRefusedError: the package does not build.
-        StageError: a tool failed.
+        ProgramRefusedError: when the package does not build.
+        StageError: when the machinery broke.
     """
     return build_in_sandbox(source, files, work, ("wheel",), settings={}, log=log)[0]
 
@@ -49,11 +49,11 @@ def build_packages(
     settings: Mapping[str, object] | None = None,
     log: bool = True,
 ) -> tuple[Path, Path]:
-    """Build the source distribution of the package in `source`, and the wheel from it; return the wheel and the sdist.
+    """Return the wheel and the source distribution of the package in `source`; the wheel is built from the source distribution.
 
-    `backend` is the required build backend, as `backend_of` names it; "" for the newest version that the package
-    allows. `settings` are the isolation settings (`isolation`, `container`). Without `log`, nothing is printed. Raises
-    the errors of `build_wheel`.
+    `backend` is the program that they must be built by, as `backend_of` names it; "" for the newest that the package
+    allows. `settings` say how it is kept apart (`isolation`, `container`). Without `log` nothing is printed. Raises as
+    `build_wheel` does.
     """
     pinned = re.fullmatch(r"([\w.-]+) \(?([\w.+!-]+)\)?", backend)
     constraints = f"{pinned[1]}=={pinned[2]}" if pinned else ""
@@ -90,7 +90,7 @@ def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
 
 
 def entry_pattern(entry: str, wheel: str) -> str:
-    """Return an `fnmatch` pattern for a wheel entry in every version of the wheel (its data folder has the version)."""
+    """Return an `fnmatch` pattern for a wheel entry in all versions; its data folder is NAME-VERSION.data."""
     name, version = wheel.split("-")[:2]
     data = f"{name}-{version}.data/"
     return f"{name}-*.data/{escape(entry.removeprefix(data))}" if entry.startswith(data) else escape(entry)
@@ -121,7 +121,7 @@ _BUILT: Final = re.compile(r"METADATA|WHEEL|entry_points\.txt|(licenses|license_
 
 
 def is_wheel_file(path: str) -> bool:
-    """Return True if a path in `RECORD` is from the wheel; False for files that the installer wrote."""
+    """Return True if a path in `RECORD` comes from the wheel, not from the installer (programs, caches, notes)."""
     top, _, rest = path.partition("/")
     if top.endswith(".dist-info"):
         return _BUILT.fullmatch(rest) is not None
@@ -134,7 +134,7 @@ def digest(data: bytes) -> str:
 
 
 def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
-    """Return the bytes of a wheel with these files: a package and its `.dist-info`, without `RECORD`."""
+    """Return a wheel with these files, which are a package and its `.dist-info` without `RECORD`."""
     record = f"{_info(files)}/RECORD"
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -166,10 +166,10 @@ _DYNAMIC: Final = re.compile(r"""^(?P<key>__version__\s*=\s*)(?P<quote>["'])[^"'
 
 
 def with_version(folder: Path, package: str, version: str) -> tuple[str, str]:
-    """Return the path of the file in `folder` that states the server's version, and its text with another version.
+    """Return the file of the server in `folder` that states its version, by its path there, and its text with another version.
 
     Raises:
-        ReleaseError: neither pyproject.toml nor the package states the version.
+        ReleaseError: it is in neither.
     """
     path = "pyproject.toml"
     text = _text(folder / path)
