@@ -192,5 +192,5 @@ def test_a_package_that_does_not_start_without_its_scripts_says_that_they_are_no
     done(space, "adopt", "npm:@acme/native@1.0.0", "--name", "native", "--yes")
     assert space("pipeline", "run", "native").code == 1
     message = state(space, "native")["stages"]["validate"]["message"]
-    assert "the installation scripts of @acme/native are not run, and it may need what they make" in message
+    assert "the installation scripts of @acme/native are not run, but may make files that it needs" in message
     assert "mcpfactory adopt --command" in message

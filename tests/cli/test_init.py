@@ -41,7 +41,7 @@ def test_init_makes_a_workspace_in_a_repository(empty):
     done = empty("init", "ws", "--factory", "index", "--json")
     assert done.code == 0
     assert done.data["workspace"] == "ws"
-    assert "that it is yours" in empty("init", "other", "--factory", "index").err
+    assert "that it is your package" in empty("init", "other", "--factory", "index").err
     made = {path.name for path in (empty.folder / "ws").iterdir()}
     assert {"mcpfactory.toml", "pyproject.toml", "servers", "pipeline", ".git", ".gitattributes"} <= made
 

@@ -230,7 +230,7 @@ def test_a_run_that_ends_at_an_approval_says_what_to_type(tmp_path: Path) -> Non
     stage(space, "notes", "one")
     done = InProcessCli(space.root)("pipeline", "run")
     assert done.code == 0
-    assert "books: seen: 1 of 1 approval missing, from anyone; look at: servers/books/mcpfactory.toml" in done.err
+    assert "books: seen: 1 of 1 approval missing, from anyone; review: servers/books/mcpfactory.toml" in done.err
     commands = [parse(line.removeprefix("next: ")) for line in done.err.splitlines() if line.startswith("next: ")]
     assert sorted(commands) == [["pipeline", "approve", name, "--stage", "seen"] for name in ("books", "notes")]
     assert "next:" not in InProcessCli(space.root)("pipeline", "run", "--json").err

@@ -128,7 +128,7 @@ def test_a_process_that_ends_before_pytest_does_shows_nothing(tmp_path, text):
     assert (code, seen) == (0, None)
     judged = judge_tests(code, seen)
     assert judged.outcome == "failed"
-    assert "without a record" in judged.message
+    assert "no record of the tests" in judged.message
 
 
 def test_tests_that_are_skipped_or_expected_to_fail_are_not_passed(tmp_path):

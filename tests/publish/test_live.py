@@ -68,7 +68,7 @@ def test_a_rollback_is_drift_until_it_is_published_and_the_newer_version_is_yank
     assert waiting(live, "drift") == [("drift", "live", "mcpfactory publish books --target pypi")]
     assert publish(live.workspace, "books", ["pypi"])[0].evidence["newest"] == "1.1.0"
     (message,) = [item.message for item in read_inbox(live.workspace) if item.about == "live"]
-    assert message.startswith("pypi has 1.1.0 besides")
+    assert message.startswith("pypi also has 1.1.0")
     index.yanked = "1.1.0"
     assert publish(live.workspace, "books", ["pypi"])[0].outcome == "there"
     assert waiting(live, "drift") == []
@@ -80,7 +80,7 @@ def test_a_publish_that_broke_off_waits_in_the_inbox_but_not_while_another_is_un
     with pytest.raises(TargetError):
         publish(live.workspace, "books", ["pypi"])
     assert waiting(live, "publish") == [("publish", "pypi", "mcpfactory publish books --target pypi")]
-    assert "broke off" in page(live).get("/").text
+    assert "stopped; publish again" in page(live).get("/").text
     with FileLock(live.workspace.pipeline / "locks" / "books.publish.lock"):
         assert waiting(live, "publish") == []
     publish(live.workspace, "books", ["pypi"])

@@ -77,8 +77,8 @@ def test_variables_that_the_server_reads_and_addresses_of_several_documents_are_
     promoted.put(api=api, config=config)
     settings = manifest_of(bundle()[1])["user_config"]
     assert {name: (row["required"], row["description"]) for name, row in settings.items()} == {
-        "books_shelves_base_url": (False, "Where the API lives, https://shelves.example.com when unset"),
-        "books_loans_base_url": (True, "Where the API lives, such as https://api.example.com/v1"),
+        "books_shelves_base_url": (False, "Address of the API, https://shelves.example.com when unset"),
+        "books_loans_base_url": (True, "Address of the API, such as https://api.example.com/v1"),
         "books_branch": (False, "BOOKS_BRANCH"),
         "books_language": (False, "Of titles"),
     }

@@ -1,4 +1,4 @@
-"""Shell completion of names. It reads folder names and one small file, and imports little, so that it stays fast."""
+"""Shell completion of names. To stay fast, it imports little and reads only folder names and one small file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _among(*names: str) -> Completion:
-    """Return a completion over fixed names, copied here so that their table is not loaded."""
+    """Return a completion over fixed names, which are copied here to avoid loading the module that defines them."""
 
     def complete(incomplete: str) -> list[str]:
         return _beginning(names, incomplete)

@@ -27,9 +27,10 @@ _SECTIONS: Final = {field: section for section, fields in _FIELDS.items() for fi
 
 
 class CommandEntry(NamedTuple):
-    """Location of a command (`module:name` of a function, an app or an operation), and its entry in help texts.
+    """Entry of a command in help texts, and its location: `module:name` of a function, an app or an operation.
 
-    `summary` is the first sentence of its help, which a test compares: help texts list commands without importing them.
+    `summary` repeats the first sentence of the command's help, so that a list of commands imports none of them. A
+    test compares the two.
     """
 
     section: str

@@ -1,7 +1,7 @@
 """The `mcpfactory` program: the command table and the top-level error handler.
 
-A command is a function in `commands/`, or an operation of the pipeline (`operations.py` makes the command). It is
-imported when it is used, so that each command starts without the others.
+A command is a function in `commands/`, or an operation of the pipeline (`operations.py` makes the command). Commands
+are imported at first use, so that each one starts without the others.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _options(
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # Many commands start code of servers, which must not read our environment.
-    if context.invoked_subcommand is None and not greet():  # prints pending items in a workspace; elsewhere, print help
+    if context.invoked_subcommand is None and not greet():  # greet() prints pending items in a workspace
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
 
@@ -156,22 +156,22 @@ def _report(error: Exception) -> Exit:
     return Exit.INTERNAL_ERROR
 
 
-# --- which error ends in which exit code; documented in docs/reference/exit-codes.md ---
+# --- exit code of each error, as documented in docs/reference/exit-codes.md ---
 
 
 # System errors in any operation, which are not bugs of mcpfactory.
 _MACHINE: Final = {
-    errno.EACCES: "make it readable and writable for you, or choose another place",
-    errno.EPERM: "make it readable and writable for you, or choose another place",
-    errno.EROFS: "choose a place that can be written",
+    errno.EACCES: "make it readable and writable for you, or use another path",
+    errno.EPERM: "make it readable and writable for you, or use another path",
+    errno.EROFS: "use a path on a writable file system",
     errno.ENOSPC: "free space, and run it again",
     errno.EDQUOT: "free space, and run it again",
-    errno.EEXIST: "name a new place, or move what is there away",
-    errno.ENOTDIR: "a file is where a folder is needed: name another place",
-    errno.EISDIR: "a folder is where a file is needed: name another place",
-    errno.ENOTEMPTY: "name a new place, or move what is there away",
+    errno.EEXIST: "use a new path, or move the existing file away",
+    errno.ENOTDIR: "part of the path is a file, not a folder: use another path",
+    errno.EISDIR: "the path is a folder, not a file: use another path",
+    errno.ENOTEMPTY: "use a new path, or empty the folder",
     errno.ENAMETOOLONG: "give a shorter name",
-    errno.ELOOP: "a link leads to itself: remove it",
+    errno.ELOOP: "a symlink points to itself: remove it",
     errno.EMFILE: "let a process open more files: ulimit -n 4096",
 }
 

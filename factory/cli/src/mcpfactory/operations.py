@@ -51,7 +51,7 @@ def command_of(
     Args:
         operation: its fields are the options.
         show: prints the result as text.
-        perform: replaces running the operation and printing its result.
+        perform: called instead of running the operation and printing its result.
     """
 
     def command(*, dry_run: bool, as_json: bool, **values: Any) -> None:
@@ -94,7 +94,7 @@ def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: b
 
 
 def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that were given; an argument may also be given as an option, but not twice.
+    """Return the given fields. An argument can also be given as an option, but not as both with different values.
 
     Raises:
         OperationError: a value is empty, or an argument and its option differ.
@@ -117,7 +117,7 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
         required, several = info.is_required(), is_list(info)
         kind: Any = list[str] | None if several else str if info.annotation in _AS_TEXT else info.annotation
         kind = str if get_origin(info.annotation) is Literal else kind
-        kind = str | None if kind is str and info.default == "" else kind  # tells an empty value from a missing one
+        kind = str | None if kind is str and info.default == "" else kind  # distinguishes an empty value from a missing one
         texts: dict[str, Any] = {"help": info.description, "metavar": param.metavar or _metavar(name, kind)}
         texts |= {
             "autocompletion": getattr(completion, param.names or "", None),

@@ -36,7 +36,7 @@ Host = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help=(
-            "Address to bind; with a non-loopback address `run` and `serve` require authorization and `dashboard` "
+            "Address to bind; at a non-loopback address, `run` and `serve` require authorization, and `dashboard` "
             "allows no actions"
         ),
     ),
@@ -97,7 +97,7 @@ def workspace_in(folder: Path | None = None) -> Workspace:
     """Return the workspace that `--workspace` names, or the one around the current folder.
 
     Raises:
-        WorkspaceError: when the folder does not exist, or is in no workspace.
+        WorkspaceError: the folder does not exist, or is not in a workspace.
     """
     from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.workspace.workspace import Workspace

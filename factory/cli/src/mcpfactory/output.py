@@ -62,14 +62,14 @@ def note(text: str) -> None:
 
 
 def raw(text: str) -> None:
-    """Print foreign text, such as a log: colors stay on a terminal, other terminal and CI commands are removed."""
+    """Print third-party text, such as a log: keep colors on a terminal, remove other terminal and CI commands."""
     from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, colour=is_interactive(sys.stdout)))
 
 
 def document(text: str) -> None:
-    """Print a machine-readable document unchanged; its writer has already escaped it."""
+    """Print a machine-readable document unchanged, because its writer has already escaped it."""
     sys.stdout.write(text)
 
 
@@ -123,8 +123,8 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-_PATIENCE: Final = 1.0  # seconds without a progress line on a terminal
-_LONG: Final = 3.0  # seconds without a progress line elsewhere, because lines cannot be erased there
+_PATIENCE: Final = 1.0  # seconds before the first progress line on a terminal
+_LONG: Final = 3.0  # seconds before the first progress line elsewhere, where a line cannot be erased
 _TICK: Final = 0.25
 _CLEAR: Final = "\r\x1b[K"
 
@@ -149,7 +149,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def count_progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a function to call before each server with (number, total); it reports every few seconds."""
+    """Yield a function to call before each server with (number, total); it prints progress every few seconds."""
     with progress(quiet=False) as step:
         reported = time.monotonic()
 
@@ -208,13 +208,13 @@ _MAX_PROBLEMS: Final = 12
 def print_addresses(
     server: str, address: Mapping[str, Any], environ: Mapping[str, str] | None = None, setting: str = "export"
 ) -> None:
-    """Note on stderr each address of an API that is private, cannot be called, or stays where it is although the root was moved.
+    """Print on stderr each API address with a problem, and each private one.
 
     Args:
         server: its name.
-        address: of its report; empty for servers that are not made from a document, or by an older mcpfactory.
-        environ: what the server will be started with; ours by default.
-        setting: how variables are set there, for hints.
+        address: the addresses in its report; empty if it has no API document, or an older mcpfactory made it.
+        environ: environment in which the server will start; ours by default.
+        setting: how to set a variable in that environment, for hints.
     """
     from mcpfactory_pipeline.workspace.upstream import api_addresses
 
@@ -299,7 +299,7 @@ def log_to_stderr(level: str) -> None:
 
 
 def _log_process(event: str, arguments: tuple[Any, ...]) -> None:
-    """Log the command line of a started process; many modules and libraries start some."""
+    """Log the command line of a process that this command, or a library, starts."""
     if event == "subprocess.Popen":
         words = arguments[1] if isinstance(arguments[1], list | tuple) else [arguments[1]]
         _log.info("start %s", shlex.join(str(word) for word in words))

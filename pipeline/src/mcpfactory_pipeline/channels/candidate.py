@@ -1,7 +1,7 @@
-"""Candidates: packages identified by the hash of their bytes; built, stored on this machine, published into a channel, pruned.
+"""Build, store, publish and prune candidates: packages that are identified by the hash of their bytes.
 
-Pruning deletes what nothing refers to any more: old candidates, old runtimes, leftovers of killed runs. Runs and promotions
-prune by themselves, for the servers that they moved, as `[artifacts]` of the workspace says.
+Pruning deletes files that are no longer referenced: old candidates, old runtimes, leftovers of killed runs. Each run
+and promotion prunes the servers that it moved, by `[artifacts]` of the workspace.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from mcpfactory_pipeline.workspace.workspace import (
 def build_candidate(
     source: Path, work: Path, *, backend: str = "", settings: Mapping[str, object] | None = None, version: str = ""
 ) -> BuiltCandidate:
-    """Build wheel and source distribution of the server in `source` in the folder `work`, by a certain `backend` if one is named.
+    """Build wheel and source distribution of the server in `source`, in the folder `work`.
 
-    `settings` say how the backend is kept apart: those of a stage, or of `[pipeline]`. A local `version` takes the
-    place of the one that the sources state.
+    `backend` is the required build backend, if any. `settings` are the isolation settings of a stage or of
+    `[pipeline]`. A local `version` replaces the version in the sources.
 
-    Files that git ignores are not built: they are of this machine alone.
+    Files that git ignores are left out, because they belong to this machine only.
 
     Raises:
-        ProgramRefusedError: the server does not build, or its packages hold secrets.
+        ProgramRefusedError: the server does not build, or its packages contain secrets.
         StageError: the build cannot be run.
         ReleaseError: the sources do not state their version.
     """
@@ -107,8 +107,8 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
     Without `build`, the runtime's wheel is included only if it was built before.
 
     Raises:
-        StateError: the files are not on this machine, differ from the validated ones, or the distribution name
-            belongs to another server; the channel is then unchanged.
+        StateError: the files are not on this machine, the files differ from the validated ones, or the distribution
+            name belongs to another server. The channel is then unchanged.
     """
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)
@@ -124,7 +124,7 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
 
 
 NAME_HINT: Final = (
-    "give the server another name in [project] of its pyproject.toml; case, -, _ and . do not tell names apart"
+    "give the server another name in [project] of its pyproject.toml; case, -, _ and . do not count in names"
 )
 
 
@@ -149,13 +149,13 @@ def _has_built(store: Store, server: str, hashes: set[str]) -> bool:
     return any(not hashes.isdisjoint(candidate.files.values()) for candidate in known)
 
 
-_CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")  # other folders are logs, reports and evidence
-_PATIENCE: Final = 0.05  # seconds to wait for a server that is running; then it is skipped
+_CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")  # folder names of candidates; others are logs, reports and evidence
+_PATIENCE: Final = 0.05  # seconds to wait for a server's locks; a locked server is skipped
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedFolder(JsonRecord):
-    """A deleted folder below `pipeline/artifacts/`, and its bytes; `kept` is the reason if it was not deleted."""
+    """A deleted folder below `pipeline/artifacts/`, with its size; `kept` is the reason if it could not be deleted."""
 
     path: str
     bytes: int = 0
@@ -165,14 +165,14 @@ class PrunedFolder(JsonRecord):
 def prune(
     workspace: Workspace, names: Sequence[str] | None = None, *, keep: int | None = None, dry_run: bool = False
 ) -> list[PrunedFolder]:
-    """Delete the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
+    """Delete the files of old candidates.
 
-    `keep` defaults to `[artifacts]` of the workspace. Candidates that a channel can be rolled back to stay. A server
-    whose stages are running is left alone. State and history are not touched.
+    The newest `keep` candidates stay (by default `[artifacts]` of the workspace), and so do candidates that are
+    published or were ever in a channel. Servers with running stages are skipped. State and history do not change.
 
     Raises:
-        NotFoundError: there is no such server.
-        ConfigError: not even the newest candidate would stay.
+        NotFoundError: unknown server.
+        ConfigError: `keep` is 0, so not even the newest candidate would stay.
     """
     newest = workspace.settings.artifacts.keep if keep is None else keep
     if newest == "all":
@@ -192,7 +192,7 @@ def prune(
         if not folder.is_dir():
             continue
         try:
-            # The locks stop stages from writing here, and decisions from restoring files that are about to be deleted.
+            # Without these locks, a stage could write here, or a decision could restore files during the deletion.
             run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
             with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
                 forgotten = _unreferenced(folder, referenced(store.state(server.name), newest))
@@ -205,7 +205,7 @@ def prune(
 
 
 def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
-    """Prune the named servers (without names, none) by `[artifacts]`, and return the deleted folders with their bytes.
+    """Prune the named servers by `[artifacts]`; return the deleted folders and their sizes. No names: no servers.
 
     Servers with active runs or unreadable files are skipped.
     """

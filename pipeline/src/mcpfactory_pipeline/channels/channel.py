@@ -48,13 +48,13 @@ def publish_files(
     *,
     others: Mapping[Path, str] = MappingProxyType({}),
 ) -> None:
-    """Copy a wheel into a channel in place of what the channel had of that project.
+    """Copy a wheel into a channel; it replaces the files of that project in the channel.
 
-    `expected` is the hash of the bytes that were checked. `others` are the other files of the same candidate with their hashes.
-    `companions` are wheels that it needs and that no public index has.
+    `expected` is the hash of the checked bytes. `others` are the other files of the candidate with their hashes.
+    `companions` are required wheels that no public index has.
 
     Raises:
-        StateError: a file has other bytes, or the channel cannot be written; then nothing is changed.
+        StateError: a file has other bytes, or the channel cannot be written. Nothing is changed then.
     """
     files = {file.name: read_verified(file, content) for file, content in {wheel: expected, **others}.items()}
     with _writing(channels, channel) as folder:
@@ -74,7 +74,7 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
 
 @contextmanager
 def _writing(channels: Path, channel: str) -> Iterator[Path]:
-    """Lock a channel's folder for the block, then write its list of projects, which a killed process may have omitted.
+    """Lock a channel's folder for the block, then rewrite its list of projects: a killed process may not have done so.
 
     Raises:
         StateError: the channel cannot be written.
@@ -102,7 +102,7 @@ def offered_hashes(channels: Path, channel: str, project: str) -> set[str]:
 
 
 def is_absent(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> bool:
-    """Return True if a channel on this machine has nothing of a candidate.
+    """Return True if a channel on this machine has no file of a candidate.
 
     Channels are not in git, so a clone contains only candidates that were run or restored in it.
     """
@@ -125,11 +125,11 @@ def offer_faults(channels: Path, channel: str, project: str, files: Mapping[str,
     found = []
     if sorted(page.splitlines()) != sorted(wanted.splitlines()):
         more = sorted(set(_LINKED.findall(page)) - {html.escape(name) for name in files})
-        found.append(f"the page of {project} names {', '.join(more)}" if more else f"the page of {project} is another")
+        found.append(f"the page of {project} names {', '.join(more)}" if more else f"the page of {project} was changed")
     for name, content in files.items():
         place = folder / "files" / _short(content) / name
         if place.is_symlink() or place.parent.is_symlink():
-            found.append(f"{name} is a link to another place")
+            found.append(f"{name} is a link out of the channel")
         elif (there := hash_file(place)) != content:
             found.append(f"{name} is missing" if there == ABSENT else f"{name} has other bytes")
     return found
@@ -150,12 +150,12 @@ def page_faults(channels: Path, channel: str, project: str) -> list[str]:
         return []
     links = [(html.unescape(target), html.unescape(text)) for target, text in _LINK.findall(page)]
     if page.splitlines() != _page_text(project, links).splitlines():
-        return [f"the page of {project} is not one that a channel writes"]
+        return [f"the page of {project} was not written by mcpfactory"]
     found = []
     for target, name in links:
         place, _, digest = target.partition("#sha256=")
         if not place.startswith("../../files/") or not digest:
-            found.append(f"the page of {project} names {name} without its hash, or elsewhere")
+            found.append(f"the link to {name} on the page of {project} has no hash, or another path")
         elif hash_file(folder / place) != f"sha256:{digest}":
             found.append(f"{name} has other bytes, or is missing")
     return found
@@ -168,7 +168,7 @@ def offered_digest(channels: Path, channel: str, project: str) -> str | None:
 
 
 def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
-    """Return the local wheel that a project's page offers, or an adopted server's record; None if missing."""
+    """Return the file that a project's page offers: a wheel, or an adopted server's record; None if missing."""
     folder = channels / channel / "simple" / project
     found = re.search(rf'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+(?:\.whl|{re.escape(RECORD)}))#', _page(folder))
     wheel = (folder / found[1]).resolve() if found else None
@@ -179,7 +179,7 @@ def read_verified(file: Path, expected: str) -> bytes:
     """Return the bytes of a candidate's file.
 
     Raises:
-        StateError: they are not there, or not those that were checked.
+        StateError: the file is missing, or differs from the checked bytes.
     """
     try:
         data = file.read_bytes()

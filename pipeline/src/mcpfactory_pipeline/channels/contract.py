@@ -1,7 +1,7 @@
-"""The contract with those who call a server: the tool list of the candidate that a channel offers.
+"""The contract with callers of a server: the tool list of the candidate that a channel offers.
 
-The stage `validate` keeps the list of each candidate as `tools.json`; from it follows what another list breaks, and how large
-the step of the version must be. What a change means is decided by `mcpfactory_codegen.servers.diff`.
+The stage `validate` stores the tool list of each candidate as `tools.json`. A comparison of two lists gives the
+breaking changes and the required version step. `mcpfactory_codegen.servers.diff` classifies each change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mcpfactory_pipeline.workspace.adopted import adopted_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"
-_LARGEST: Final = 50_000_000  # maximum size in bytes of a manifest in a wheel
+_LARGEST: Final = 50_000_000  # bytes; maximum size of a manifest in a wheel
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 
@@ -60,7 +60,7 @@ class ContractComparison:
 
     @property
     def proposed(self) -> str:
-        """The newer version if its step is large enough, else the next sufficient one."""
+        """The version of `after` if its step is large enough, else the next version that is."""
         if permits(self.before.version, self.after.version, self.needed):
             return self.after.version
         return next_version(self.before.version, self.needed)
@@ -95,7 +95,7 @@ async def compare_source(workspace: Workspace, server: str, against: str = "") -
 
 
 async def source_contract(server: WorkspaceServer) -> Contract:
-    """Return all tools of the server's sources, regardless of the default profile, and its version.
+    """Return all tools in the server's sources, regardless of the default profile, and the server's version.
 
     The server is started and queried.
 
@@ -106,7 +106,7 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
-    offer |= {"MCPFACTORY_DEMO": "1"}  # the compared contracts come from `validate`, which sets the same
+    offer |= {"MCPFACTORY_DEMO": "1"}  # `validate`, which made the other contract, also sets it
     try:
         async with connect_server(server, offer) as client:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")
@@ -124,12 +124,12 @@ def contract_text(tools: Sequence[Any], version: str = "") -> str:
 
 
 def stored_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
-    """Return the contract of the candidate whose files are in `folder`; None when they are not there.
+    """Return the contract of the candidate whose files are in `folder`; None if the files are missing.
 
-    From what `validate` kept, else (and always with `manifest`) from the manifest in the wheel.
+    Read the tool list that `validate` stored. If it is missing, or with `manifest`, read the manifest in the wheel.
 
     Raises:
-        StateError: that cannot be read.
+        StateError: the tool list or the manifest cannot be read.
     """
     kept = folder / "validate" / FILE
     try:
@@ -155,7 +155,7 @@ def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
 
 
 def count_breaking_changes(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
-    """Return the number of breaking changes for each candidate below `folder` (candidate → number) and itself (0).
+    """Return the number of breaking changes since each candidate below `folder` (candidate → number); 0 for `own`.
 
     A candidate whose list is not on this machine or unreadable is omitted.
     """
@@ -177,8 +177,8 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
     Without `against`, return that of the last channel that offers the server.
 
     Raises:
-        NotFoundError: not found.
-        StateError: it is not on this machine, or cannot be read.
+        NotFoundError: unknown channel, candidate or file.
+        StateError: the contract is not on this machine, or cannot be read.
     """
     if not against and not state.channels:
         raise NotFoundError(
@@ -228,7 +228,7 @@ def read_contract(text: bytes, source: str) -> Contract:
 def source_version(server: WorkspaceServer) -> str:
     """Return the version in a server's sources: `project.version`, or `__version__` of its package, or "".
 
-    For an adopted server, return the adopted version, or the one given by its project or its offers.
+    For an adopted server, return the adopted version, or the version in its project or in its recorded offers.
     """
     if server.adopted is not None:
         return adopted_version(server.adopted, server.folder)

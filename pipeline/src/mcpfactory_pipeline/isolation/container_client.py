@@ -2,8 +2,8 @@
 
 python -I -S container_client.py [NAME=VALUE]… -- CLIENT [OPTION]… -- IMAGE PROGRAM [ARGUMENT]…
 
-NAME=VALUE are variables of the client itself, which the program does not get. A server's variables are known only at
-its start, so the command cannot contain them. It is run by path, like `landlock.py`.
+NAME=VALUE are variables of the client, not of the program. A server's variables are known only at its start, so the
+command line cannot contain them. This file is run by path, like `landlock.py`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _OWN: Final = ("PATH",)  # variables that the image sets itself
 
 
 def client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the command of the client and its environment, from the arguments of this program and the variables it was given.
+    """Return the client's command and environment, made from this program's arguments and environment.
 
-    A value stands in the environment of the client and not among its arguments, which every user of the machine can read.
+    Values of variables are in the client's environment, because every user of the machine can read arguments.
     """
     first = arguments.index("--")
     second = arguments.index("--", first + 1)
@@ -31,7 +31,7 @@ def client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[li
 
 
 def main() -> None:
-    """Replace this process by the container client."""
+    """Replace this process with the container client."""
     command, environ = client_command(sys.argv[1:], os.environ)
     try:
         os.execvpe(command[0], command, environ)  # noqa: S606 - replaces this process by the container client

@@ -2,8 +2,8 @@
 
 python -I -S landlock.py RULES -- PROGRAM [ARGUMENT]…
 
-RULES is JSON: `read` and `write` are lists of paths, each including its descendants. It is run by path before every
-start of a server: it uses only the standard library, and as little of it as possible.
+RULES is a JSON file: `read` and `write` are lists of paths, each including its descendants. This file is run by path
+before every start of a server, so it imports only the standard library, and as little of it as possible.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import struct
 import sys
 from typing import Final
 
-OLDEST: Final = 3  # oldest usable ABI version of Landlock: earlier versions do not prevent truncation of files outside
+OLDEST: Final = 3  # minimum ABI version of Landlock; earlier ones do not prevent truncation of other files
 # System call numbers, which are equal on all architectures of Python's wheels.
 _CREATE: Final = 444
 _ADD: Final = 445
@@ -65,12 +65,12 @@ def landlock_version() -> int:
 
 
 def restrict(read: list[str], write: list[str]) -> None:
-    """Take from this process, and from all that it starts, root's capabilities and every right over files but those listed.
+    """Drop root's capabilities and all access to files except these, for this process and its future children.
 
-    Paths that are not there are left out.
+    Missing paths are ignored.
 
     Raises:
-        OSError: when the system refuses.
+        OSError: the system refuses a restriction.
     """
     libc, version = _libc(), landlock_version()
     attributes = struct.pack("=QQQ", _ALL, 0, _SCOPES if version >= 6 else 0)[: 24 if version >= 6 else 8]
@@ -102,8 +102,8 @@ def seccomp_program(machine: str) -> bytes:
     """Return the seccomp filter for a machine (`os.uname`), in seccomp(2) format; empty for unknown call numbers.
 
     It refuses (EACCES) Unix sockets, which Landlock does not cover: access to docker's socket gives root permissions.
-    Stream socket pairs are allowed, because asyncio needs them; a pair of another type can send to any path. It also
-    refuses io_uring, limits of another process, and calls of another architecture.
+    Stream socket pairs are allowed, because asyncio needs them; other pairs could send to any path. The filter also
+    refuses io_uring, changes to limits of other processes, and system calls of other architectures.
     """
     if machine not in _SOCKET:
         return b""
@@ -141,7 +141,7 @@ def _checked(result: int) -> int:
 
 
 def main() -> None:
-    """Restrict this process, and replace it by the program."""
+    """Restrict this process, then replace it with the program."""
     rules, _, program, *arguments = sys.argv[1:]
     try:
         with open(rules, encoding="utf-8") as stream:  # noqa: PTH123 - pathlib is not imported before the server's code
@@ -149,7 +149,7 @@ def main() -> None:
         restrict(listed["read"], listed["write"])
         os.execvp(program, [program, *arguments])  # noqa: S606 - replaces this process by the confined program
     except OSError as error:
-        sys.stderr.write(f"error: {program} cannot be started apart from the workspace: {error}\n")
+        sys.stderr.write(f"error: {program} cannot be started in the sandbox: {error}\n")
         sys.exit(_FAILED)
 
 

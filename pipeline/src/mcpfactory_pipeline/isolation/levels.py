@@ -17,7 +17,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation import container_client, landlock
 
-# Variables that any program needs. None of them holds tokens or passwords of the caller.
+# Variables that any program needs. They contain no tokens or passwords of the caller.
 PLAIN: Final = (
     "PATH",
     "LANG",
@@ -34,7 +34,7 @@ PLAIN: Final = (
 
 
 def foreign_path() -> str:
-    """Return `PATH` without mcpfactory's own environment, so that `python` is the machine's with its packages."""
+    """Return `PATH` without mcpfactory's own environment, so that `python` is the system's Python."""
     path = os.environ.get("PATH", os.defpath)
     if sys.prefix == sys.base_prefix:
         return path
@@ -46,8 +46,8 @@ def foreign_path() -> str:
 def clean_environ(home: Path) -> dict[str, str]:
     """Return the environment for untrusted code: only the variables that programs need, and a separate home.
 
-    Temporary files and Python's caches are below that home: a cache next to the code could be written by one program
-    and trusted by the next.
+    Temporary files and Python's caches are below this home. One program could write a cache next to the code, and the
+    next program would trust it.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def interpreter_paths() -> tuple[str, ...]:
 
 
 def _start_files() -> set[str]:
-    """Return modules imported at each start that the standard library links to, such as Debian's in /etc."""
+    """Return start-up modules that are symlinks in the standard library, such as Debian's sitecustomize in /etc."""
     library = Path(sysconfig.get_path("stdlib"))
     return {str(file.resolve()) for name in _STARTS if (file := library / name).is_symlink()}
 
@@ -101,14 +101,14 @@ AUTO: Final = "auto"
 REQUIRED: Final = "required"  # like auto, but fails instead of using no isolation
 _CLIENT: Final = ("HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "CONTAINER_HOST")
 _INSTALL: Final = (
-    'install bubblewrap, take a machine with Landlock, or run for people whom you trust with isolation = "none"'
+    'install bubblewrap, use a machine with Landlock, or set isolation = "none" if you trust all server code'
 )
 _PATIENCE: Final = 10.0  # seconds; timeout of the no-op program that probes the sandbox
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The program that starts containers, and an image whose C library is compatible with the interpreter."""
+    """The program that starts containers, and an image with a C library that the interpreter can use."""
 
     program: str = "docker"
     image: str = "debian:stable-slim"
@@ -116,7 +116,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class SandboxPaths:
-    """The non-system paths that a program can read and write; `rules` is the rules file of `landlock.py`."""
+    """Paths outside the system that a program can read and write; `rules` is the rules file of `landlock.py`."""
 
     read: tuple[str, ...]
     write: tuple[str, ...]
@@ -135,12 +135,12 @@ class IsolationLevel:
 
 
 def find_level(wanted: str) -> IsolationLevel:
-    """Return the level of a name; for `auto` and `required` the first available level of the table.
+    """Return the level of that name; for `auto` and `required`, the first available level of the table.
 
-    Levels that must be requested by name are skipped.
+    `auto` and `required` skip levels that must be requested by name.
 
     Raises:
-        StageError: if that level is unavailable here; for `required` if only `none` is available.
+        StageError: the level is unavailable here, or `required` finds only `none`.
     """
     if wanted in {AUTO, REQUIRED}:
         found = next(LEVELS[name] for name in _CHOSEN if not LEVELS[name].lacking())
@@ -160,7 +160,7 @@ def find_level(wanted: str) -> IsolationLevel:
 
 
 def describe_lacking() -> str:
-    """Return why each automatically chosen level is unavailable here, as text."""
+    """Return as text why each level that `auto` could choose is unavailable here."""
     return "; ".join(f"{name}: {lacking}" for name in _CHOSEN if (lacking := LEVELS[name].lacking()))
 
 
@@ -228,7 +228,7 @@ def _container_lacking() -> str:
 
 NONE: Final = IsolationLevel(
     "none",
-    "a copy of the files and an environment without secrets, and nothing that keeps code to them",
+    "server code gets a copy of the files and an environment without secrets, but is not confined",
     lambda: "",
     lambda _reach, command: list(command),
 )
@@ -237,7 +237,7 @@ LEVELS: Final[Mapping[str, IsolationLevel]] = {
     for level in (
         IsolationLevel(
             "landlock",
-            "the kernel keeps server code to its own folder: it reads the system and what was installed, and "
+            "the kernel confines server code to its own folder: it can read the system and installed packages, but "
             "no other process",
             _landlock_lacking,
             _landlock,
@@ -262,10 +262,10 @@ _RULES: Final = "landlock.json"
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The sandbox of a server's code. `folder` is all that it can write: home, temporary files, working files.
+    """The sandbox of a server's code, which can write only below `folder`: home, temporary files, working files.
 
-    `reach` are the paths that it can read and write, for the level; `environ` its environment variables, none of them
-    secret.
+    `reach` has the paths that the level opens for reading and writing. `environ` is the environment; it contains no
+    secrets.
     """
 
     level: IsolationLevel
@@ -274,7 +274,7 @@ class Sandbox:
     environ: Mapping[str, str]
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """Return the command that runs `command` in the sandbox; its variables are those of its caller."""
+        """Return the command that runs `command` in the sandbox, with the environment variables of the caller."""
         return self.level.command(self.reach, command)
 
 
@@ -288,10 +288,10 @@ def make_sandbox(
 ) -> Sandbox:
     """Make a sandbox below a work folder, at the level in a stage's settings (`isolation`, `container`).
 
-    Everything else in the work folder, including the sandbox's rules, is out of its reach, except for `writable`.
+    Code in the sandbox can reach nothing else in the work folder, not even the sandbox's rules, except `writable`.
 
     Raises:
-        StageError: if the level that the workspace requires is unavailable here.
+        StageError: the level that the workspace requires is unavailable here.
     """
     level = find_level(str(settings.get("isolation", "auto")))
     container = settings.get("container")

@@ -1,10 +1,8 @@
-"""Processes of this user: hiding one from the others, and ending the orphans of a job.
+"""Hide a process from other processes of the user, and end the orphans of a job.
 
-The process that started a job adopts its orphans and ends them before the results of the job are read.
-
-If no isolation level confines server code, a process that outlives its job could change files of the job after they
-were checked. On Linux an orphan becomes a child of its nearest ancestor that requested this; elsewhere only sessions
-are ended.
+Without isolation, an orphan of a job could change the job's files after they were checked. So the process that
+started the job adopts its orphans, and ends them before it reads the results. On Linux, an orphan becomes a child of
+its nearest ancestor that requested this. On other systems, only sessions are ended.
 """
 
 from __future__ import annotations
@@ -25,16 +23,15 @@ _PR_SET_DUMPABLE: Final = 4  # option of prctl(2)
 _PR_SET_CHILD_SUBREAPER: Final = 36  # option of prctl(2)
 _PROC: Final = Path("/proc")
 _ENDED: Final = (b"Z", b"X")
-_PATIENCE: Final = 10.0  # seconds until killed processes must be gone
-_PAUSE: Final = 0.01  # seconds between two scans
-_LOOKS: Final = 3  # consecutive scans that must find no process
+_PATIENCE: Final = 10.0  # seconds; timeout of the end of killed processes
+_PAUSE: Final = 0.01  # seconds between scans
+_LOOKS: Final = 3  # required consecutive scans without a process
 
 
 def hide_process() -> None:
-    """Make `/proc/<pid>/environ`, `mem` and `fd` of this process unreadable for programs without rights over all processes.
+    """Make `/proc/<pid>/environ`, `mem` and `fd` of this process unreadable for other programs, except those of root.
 
-    Holds until the process executes another program. Does nothing where the system is not Linux. A program that runs as root is
-    not kept out.
+    This lasts until the process executes another program. On systems other than Linux, it does nothing.
     """
     _prctl(_PR_SET_DUMPABLE, 0)
 
@@ -60,14 +57,13 @@ def _prctl(option: int, value: int) -> bool:
 def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """End every descendant of this process, except those in `spare`; return their number.
 
-    It repeats until several scans find nothing, so that newly started processes are also found. A process that copies
-    itself and exits is gone before its id is read, but its group remains, and a signal to the group reaches all later
-    members. A process that leaves its group with every copy becomes a child of this process each time, and is ended
-    there.
+    Scans repeat until several of them find nothing, so that new processes are also found. A process that forks and
+    exits is gone before its id is read, but its group remains, and a signal to the group reaches all later members. If
+    each fork also leaves the group, each fork becomes a child of this process, which ends it.
     """
     ended: set[int] = set()
     seen: set[int] = set()
-    started: set[int] | None = None  # processes before the first signal; their parent reaps them
+    started: set[int] | None = None  # descendants before the first signal; their own parent reaps them
     quiet, deadline = 0, time.monotonic() + _PATIENCE
     while quiet < _LOOKS and time.monotonic() < deadline:
         processes = _processes()
@@ -90,7 +86,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
 
 
 def _end_adopted(spare: AbstractSet[int], deadline: float) -> set[int]:
-    """End and reap children of this process, except those in `spare`, as they appear; return the signaled ones."""
+    """End and reap new children of this process, except those in `spare`; return the signaled ones."""
     met: set[int] = set()
     while (children := _children() - spare) and time.monotonic() < deadline:
         for pid in children:
@@ -124,7 +120,7 @@ def descendants(leader: int) -> set[int]:
 
 
 def kill_known_processes(known: AbstractSet[int]) -> None:
-    """Kill the processes that still descend from this one; ids that other processes reuse are not affected."""
+    """Kill those of these processes that still descend from this one; ids may belong to other processes by now."""
     for pid in known & descendants(os.getpid()) if known else ():
         _kill(pid)
 

@@ -16,15 +16,15 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_KEPT: Final = 2  # source folders that are kept, with the current one; running servers may use the earlier
+_KEPT: Final = 2  # source folders to keep, including the current one; running servers may use an earlier one
 
 
 def source_command(server: WorkspaceServer) -> list[str]:
-    """Return the command that starts an adopted server as its files say; it is made ready at the first start, and again when they change.
+    """Return the command that starts an adopted server from its files; prepare the server if the files are new.
 
     Raises:
-        ServerError: it cannot be made ready, or is at a URL.
-        StageError: an index did not answer.
+        ServerError: the server cannot be prepared, or runs at a URL.
+        StageError: a package index did not respond.
     """
     adopted, root = server.adopted, server.folder.parents[1]
     assert adopted is not None  # callers check that the server is adopted
@@ -57,12 +57,12 @@ def source_command(server: WorkspaceServer) -> list[str]:
 
 
 def channel_command(workspace: Workspace, server: WorkspaceServer, channel: str) -> list[str]:
-    """Return the command that starts an adopted server as a channel offers it, by the bytes that were checked.
+    """Return the command that starts the checked files of an adopted server's release in a channel.
 
     Raises:
-        StateError: the channel does not offer it, or its bytes are not on this machine.
-        ServerError: it cannot be made ready, or is at a URL.
-        StageError: an index did not answer.
+        StateError: the channel does not offer the server, or its files are not on this machine.
+        ServerError: the server cannot be prepared, or runs at a URL.
+        StageError: a package index did not respond.
     """
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)

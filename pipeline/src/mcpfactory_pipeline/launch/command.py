@@ -1,6 +1,6 @@
 """Commands that start a server of the workspace from its sources, and the diagnosis of a start that fails.
 
-The diagnosis is an error for the owner of the server, from its stderr or the error of a client.
+The diagnosis is an error for the owner of the server, made from the server's stderr or a client's error.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ _PREFIXES: Final = ("XDG_", "PYTHON", f"{SHARED}_AUTH_")
 
 
 def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) -> list[str]:
-    """Return the command that starts the server in its own environment, which is made where it is not there; `web` to serve over HTTP.
+    """Return the command that starts the server in its own environment; create the environment if it is missing.
+
+    `web` prepares the environment for HTTP.
 
     Raises:
-        ServerError: when its environment cannot be installed; for an adopted server that is at a URL, or is to take options.
-        StageError: when that could not be made.
+        ServerError: the dependencies cannot be installed, or an adopted server runs at a URL or got options.
+        StageError: the environment could not be created.
     """
     if server.adopted is not None:
         if web or arguments:
@@ -59,8 +61,8 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
 def server_environ(server: WorkspaceServer) -> dict[str, str]:
     """Return the environment of the server's process, with its `src` folder importable.
 
-    Of our environment it has the variables that programs need, the runtime's own switches, the variables of the
-    server's report, and those that its configuration names; it excludes our credentials and those of other servers.
+    It has the variables that programs need, the runtime's settings, and the variables that the server's report and
+    configuration name. It excludes our credentials and those of other servers.
     """
     named = {*_OF_PROGRAMS, *(f"{SHARED}_{one}" for one in _OF_RUNTIME), *_own_variables(server)}
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith(_PREFIXES)}
@@ -86,11 +88,11 @@ _TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.
 _TRACE: Final = "Traceback (most recent call last):\n"
 _FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in .+\n {4}(?P<code>.+)$', re.MULTILINE)
 _RAISED: Final = re.compile(r"^[\w.]+(?:: .*)?$", re.MULTILINE)
-_PATIENCE: Final = 15.0  # seconds until a server must exit after the end of its input
+_PATIENCE: Final = 15.0  # seconds; timeout of a server's exit after the end of its input
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:
-    """Return the command that runs a server's package with an interpreter, and explains start failures."""
+    """Return the command that runs a server's package with an interpreter; its start script explains failures."""
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 
@@ -106,7 +108,7 @@ def error_summary(mistake: ServerError) -> str:
 
 
 def client_failure(error: Exception, server: str = "") -> ServerError:
-    """Return a client's error as one for the server's owner; `server` is its name, if known."""
+    """Convert a client's error into one for the server's owner; `server` is the server's name, if known."""
     if (stated := read_failure(str(error))) is not None:
         return stated
     kind, called, name = type(error).__name__, server or "the server", server or "NAME"
@@ -130,7 +132,7 @@ def client_failure(error: Exception, server: str = "") -> ServerError:
 
 
 def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None:
-    """Return the location in the server's code where its last tool failed, from its log; None if unknown."""
+    """Return the location in the server's code where the last tool failed, read from its log; None if unknown."""
     _, found, trace = log.rpartition(_TRACE)
     frames = [frame for frame in _FRAME.finditer(trace) if Path(frame["file"]).is_relative_to(folder)]
     raised = _RAISED.search(trace)
@@ -144,7 +146,7 @@ def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None
 
 
 def diagnose_start(python: Path, package: str, folder: Path, *, sandbox: Sandbox) -> ServerError | None:
-    """Start a failed server again in a sandbox without input; return the error, or None if it starts."""
+    """Start a failed server again, in a sandbox and without input; return its error, or None if it starts now."""
     try:
         done = subprocess.run(
             sandbox.command(package_command(python, package, folder)),

@@ -1,4 +1,4 @@
-"""Start a server as a process with a client, and the stub API for its cases."""
+"""Start a server as a process with a client, and the simulated API for its evaluation cases."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ async def connect_server(
     home: Path | None = None,
     elicitation: Callable[[dict[str, Any]], Any] | None = None,
 ) -> AsyncIterator[Client]:
-    """Start the server from its sources and end it with the block; `environ` is added to its environment.
+    """Start the server from its sources for the block; `environ` is added to its environment.
 
-    With a `home`, an empty folder, it is a stranger's: it runs there, and of our environment has what any program needs.
-    `elicitation` is the client's: it answers what the server asks a person.
+    `home` is an empty folder for an untrusted server: the server runs there, with only the variables that any program
+    needs. `elicitation` answers the server's questions to a person.
 
     Raises:
-        ServerError: when it does not start, does not speak, or ends meanwhile.
-        StageError: when its environment cannot be made.
+        ServerError: the server does not start, does not speak MCP, or ends during the block.
+        StageError: the environment cannot be created.
     """
     if server.adopted is not None and server.adopted.url:
         async with _connected(server, server.adopted.url, timeout) as client:
@@ -79,32 +79,32 @@ async def _connected(server: WorkspaceServer, url: str, seconds: float) -> Async
         ) from error
 
 
-_PATIENCE: Final = 60.0  # seconds until the program must print its address
-_ENDING: Final = 10.0  # seconds until the program must exit after the end of its input
+_PATIENCE: Final = 60.0  # seconds; timeout of the line with the program's address
+_ENDING: Final = 10.0  # seconds; timeout of the program's exit after the end of its input
 
 
 @dataclass(frozen=True, slots=True)
 class ApiModel:
-    """The address of the API: variables for the server's process, and values that cases use as `${name}`."""
+    """A running simulated API: variables for the server's process, and values that cases use as `${name}`."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
 
 
 def has_api_model(folder: Path) -> bool:
-    """Return True if the server in `folder` has a model of its API."""
+    """Return True if the server in `folder` has a simulated API."""
     return (folder / API_MODEL_PROGRAM).is_file()
 
 
 @asynccontextmanager
 async def serve_api_model(folder: Path) -> AsyncIterator[ApiModel]:
-    """Serve the model of the API of the server in `folder` on loopback until the block ends.
+    """Serve the simulated API of the server in `folder` on loopback until the block ends.
 
-    Yields an empty model for a server without one. Starts `tests/upstream.py`, which prints one line of JSON
-    (`environment`, `values`) and serves until its input ends.
+    Start `tests/upstream.py`, which prints one line of JSON (`environment`, `values`) and serves until its input ends.
+    Without this file, yield empty variables and values.
 
     Raises:
-        ConfigError: the program ends or prints nothing that can be read.
+        ConfigError: the program ends, or its first line is invalid.
     """
     if not has_api_model(folder):
         yield ApiModel()
@@ -117,10 +117,10 @@ async def serve_api_model(folder: Path) -> AsyncIterator[ApiModel]:
 
 @asynccontextmanager
 async def run_api_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> AsyncIterator[ApiModel]:
-    """Run the program of a model until the block ends, and no process of it longer than that.
+    """Run the program of a simulated API until the block ends; then kill all its processes.
 
-    The program leads a session, so that Ctrl-C at a terminal ends this process, and not the model with a traceback.
-    It ends with its input, even if this process was killed.
+    The program leads a session, so that Ctrl-C at a terminal does not end it with a traceback. It ends when its input
+    ends, even if this process was killed.
 
     Raises:
         ConfigError: as `serve_api_model`.
@@ -160,6 +160,6 @@ def _read(line: bytes) -> ApiModel:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{API_MODEL_PROGRAM} did not say where it serves: {line[:200]!r}",
+            f"{API_MODEL_PROGRAM} did not print its address: {line[:200]!r}",
             hint='print {"environment": {"NAME_BASE_URL": "http://127.0.0.1:…"}} as the first line on stdout',
         ) from error

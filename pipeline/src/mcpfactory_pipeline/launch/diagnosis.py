@@ -1,7 +1,7 @@
-"""Explanation of an error in a server's own code, from the error that ended it: the place, the line, and the fix.
+"""Explanation of an error that ended a server: the location in its own code, the line, and the fix.
 
-It is run by path, next to `start.py`, in the server's environment, and therefore uses only the standard library.
-It prints at most eight lines, because clients show only that much of a server's final output.
+`start.py` loads this file by path in the server's environment, so it uses only the standard library. An explanation
+has at most eight lines, because clients show only that much of a server's final output.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Final
 
-_CODE: Final = 160  # characters of a line of code that are shown; messages get three times as many
-_STEPS: Final = 2  # stack frames shown before the one that failed
+_CODE: Final = 160  # characters; maximum shown of a line of code. Messages may have three times as many.
+_STEPS: Final = 2  # maximum stack frames shown before the frame that failed
 
 # Import name → distribution name, for popular packages where the two differ.
 _DISTRIBUTIONS: Final = {
@@ -50,7 +50,7 @@ _FACTORY: Final = ("mcpfactory", "mcpfactory_pipeline", "mcpfactory_codegen")
 
 
 def explain_error(error: BaseException, package: str, folder: str) -> str:
-    """Return the lines that explain an error: `error:`, the code, the call chain, and `hint:`.
+    """Return the explanation of an error, in lines: `error:`, the code, the call chain, and `hint:`.
 
     Args:
         error: the exception that the package raised.
@@ -74,7 +74,7 @@ def explain_error(error: BaseException, package: str, folder: str) -> str:
     # `__main__` only imports the server.
     steps = [one for one in led if os.path.basename(one.filename) != "__main__.py"]  # noqa: PTH119 - no pathlib here
     lines += [
-        f"  led there by {sources.display_path(one.filename)}:{one.lineno}: {(one.line or '')[:_CODE]}"
+        f"  called from {sources.display_path(one.filename)}:{one.lineno}: {(one.line or '')[:_CODE]}"
         for one in steps[-_STEPS:]
     ]
     if own and frames[-1] is not own[-1] and not isinstance(error, SyntaxError):
@@ -148,12 +148,12 @@ def _hint(error: BaseException, frames: list[traceback.FrameSummary], sources: _
     if isinstance(error, ImportError):
         return _missing_name(error, sources)
     if isinstance(error, SyntaxError):
-        return "correct the line; the mark shows where Python no longer understood it"
+        return "correct the line; the mark shows where Python found the error"
     if isinstance(error, NameError):
         return "define or import that name before this line, or correct its spelling"
     if frames and not sources.contains(frames[-1].filename):
-        return "look at the arguments on that line of the server; the library that it calls refused them"
-    return "the server's own code ended with this; correct that line"
+        return "check the arguments on that line of the server; the called library refused them"
+    return "correct that line of the server; this error ended it"
 
 
 def _missing_module(name: str, frames: list[traceback.FrameSummary], sources: _Sources) -> str:
@@ -161,12 +161,12 @@ def _missing_module(name: str, frames: list[traceback.FrameSummary], sources: _S
     if top == sources.package.split(".", maxsplit=1)[0]:
         return _own_module(name, sources)
     if top in _FACTORY:
-        return "a server runs without the factory: of its packages it may import mcpfactory_runtime only"
+        return "import only mcpfactory_runtime of mcpfactory's packages: a server runs without the factory"
     if top in sys.stdlib_module_names:
-        return f"{top} is part of Python, and has no such module: correct the import"
+        return f"{top} is part of Python, but has no such module: correct the import"
     wanted, sure = _distribution(name)
     if top in packages_distributions():
-        return f"{top} is installed, and has no such module: correct the import, or state another version of {wanted}"
+        return f"{top} is installed, but has no such module: correct the import, or require another version of {wanted}"
     if frames and not sources.contains(frames[-1].filename):
         library = sources.display_path(frames[-1].filename).split("/", maxsplit=1)[0]
         return f'{library} needs it and does not say so: add "{wanted}" to [project] dependencies in {sources.project}'
@@ -195,19 +195,19 @@ def _missing_name(error: ImportError, sources: _Sources) -> str:
             return f'make {main}: "from .server import main" and "main()"'
         if str(error).startswith("No module named"):
             return f"make src/{sources.package}/ in {sources.home}, or correct server.package in {sources.home}/mcpfactory.toml"
-        return "correct that import; the library that it is of may want another version, or a library of the system"
+        return "correct that import; the imported library may need another version, or a missing system library"
     name, circle, module = found.groups()
     if circle:
         return "two modules import each other: move what both need into a third, or one import into its function"
     if module.split(".", maxsplit=1)[0] != sources.package.split(".", maxsplit=1)[0]:
-        return f"{module} has no {name} in the version that is installed: correct the import, or state a version in {sources.project}"
+        return f"the installed {module} has no {name}: correct the import, or the version in {sources.project}"
     if name == "main":
         return "end that module with a function main() that calls server.run()"
     return f"define {name} in {module}, or correct the import"
 
 
 def _distribution(name: str) -> tuple[str, bool]:
-    """Return the distribution that provides `name`, and True if it is known; otherwise it is a guess."""
+    """Return the distribution that provides `name`, and True if it is known or False if it is a guess."""
     top = name.split(".", maxsplit=1)[0]
     known = _DISTRIBUTIONS.get(top) or (top if top in _SAME else "")
     return known or top.replace("_", "-"), bool(known)

@@ -1,8 +1,8 @@
 """Environment of a server that runs from its sources, with only the dependencies that it declares.
 
-The environment's folder is named by the hash of everything that determines its content. So servers with the same
-needs share one environment, and a thousand servers from one template have one. A change of dependencies, runtime or
-interpreter selects another. The server itself is not installed in it, so that an edit takes effect at once.
+The name of the environment's folder is a hash of everything that determines its content. So servers with the same
+requirements share one environment, such as all servers from one template. A change of dependencies, runtime or
+interpreter selects another one. The server itself is not installed, so that an edit takes effect at once.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _WEB: Final = f"{RUNTIME}[http,auth]"  # extra requirement of servers over HTTP
 def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callable[[str], None] | None = None) -> Path:
     """Return the interpreter for a server.
 
-    This is the one of the server's own `.venv` if that meets the requirements, otherwise the one of an environment
-    made for the server.
+    This is the interpreter of the server's own `.venv` if that meets the requirements. Otherwise, it is the interpreter
+    of an environment that is created for the server.
 
     Args:
         server: a server of a workspace.
@@ -38,8 +38,8 @@ def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callabl
 
     Raises:
         ServerError: the server's declared dependencies cannot be installed.
-        StageError: the environment could not be made (no network, no space), and mcpfactory's own environment lacks a
-            requirement.
+        StageError: the environment could not be created (no network, no space), and mcpfactory's own environment
+            lacks a requirement.
     """
     notify = notify or _to_stderr
     needs, wanted = _wanted(server, web=web)
@@ -58,10 +58,10 @@ def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callabl
 
 
 def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:
-    """Return the interpreter that a server would run with, None where its environment is not made yet; and what its `.venv` lacks.
+    """Return a server's interpreter (None if its environment does not exist yet), and what its own `.venv` lacks.
 
     Raises:
-        ServerError: for a `pyproject.toml` that cannot be used.
+        ServerError: the `pyproject.toml` is invalid.
     """
     python, _, lacking = _find(server, *_wanted(server, web=False))
     return python, lacking
@@ -108,7 +108,8 @@ def _key(needs: Requirements, wanted: tuple[str, ...]) -> str:
 def _runtime() -> str:
     """Return the identity of this factory's runtime.
 
-    This is the list of its files with their hashes, or the location of its sources and their requirements.
+    An installed runtime is identified by its files and their hashes, an editable one by the location of its sources
+    and their requirements.
     """
     spec = find_spec("mcpfactory_runtime")
     assert spec is not None

@@ -34,15 +34,16 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")
 _UNUSED: Final = 60 * 86_400  # seconds; environments that were unused for longer are deleted
-_PATIENCE: Final = 900.0  # seconds to wait for another process that creates the same environment
+_PATIENCE: Final = 900.0  # seconds; maximum wait for another process that creates the same environment
 
 
 def create_environment(
     folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str], notify: Callable[[str], None]
 ) -> Path:
-    """Make the environment of a server in a folder; return its interpreter, or mcpfactory's own where that has all that is needed.
+    """Create the environment of a server in a folder, and return its interpreter.
 
-    Raises as `server_python` does.
+    If the creation fails, return mcpfactory's own interpreter, provided that it meets all requirements. Raises the
+    errors of `server_python`.
     """
     shown = f"servers/{server.name}/pyproject.toml"
     _check(needs, shown)
@@ -56,7 +57,7 @@ def create_environment(
             f"mcpfactory update {server.name}",
         ) from error
     except (StageError, StateError, OSError) as error:
-        lacking = "what its sources say" if needs.special else unmet_requirement(wanted, sys.path)
+        lacking = "the uv sources of the server" if needs.special else unmet_requirement(wanted, sys.path)
         if lacking:
             raise StageError(
                 f"the environment of {server.name} cannot be created: {_reason(str(error))}; mcpfactory's own "
@@ -64,8 +65,8 @@ def create_environment(
                 hint=_hint(error, folder),
             ) from error
         notify(
-            f"{server.name} runs in mcpfactory's own environment, which has its dependencies; a separate one "
-            f"cannot be created: {_reason(str(error))}"
+            f"{server.name} runs in mcpfactory's own environment, which has all its dependencies: a separate "
+            f"environment cannot be created: {_reason(str(error))}"
         )
         return Path(sys.executable)
     return venv_python(folder)
@@ -113,7 +114,7 @@ def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: 
         run_uv("venv", "--quiet", "--no-config", str(folder), cwd=Path(work), log=False)
         what = [*_runtime_argument(needs, Path(work)), *_declared(needs, wanted)]
         if what:
-            # Compile bytecode here, because Python often cannot store it later and would compile at every start.
+            # Compile bytecode now: later, Python often cannot store bytecode, and would compile at every start.
             install = ("pip", "install", "--quiet", "--compile-bytecode", *what)
             try:
                 _install(install, server.folder, venv_python(folder))
@@ -137,7 +138,7 @@ def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
 
 
 def _runtime_argument(needs: Requirements, work: Path) -> list[str]:
-    """Return the runtime as uv's argument: its source folder for an editable factory, so that edits take effect."""
+    """Return uv's argument for the runtime; for an editable factory its source folder, so that edits take effect."""
     if not needs.runtime:
         return []
     source = source_folder(RUNTIME)

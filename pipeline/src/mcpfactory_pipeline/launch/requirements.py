@@ -32,8 +32,8 @@ class Requirements:
         file: the `pyproject.toml`; if it does not exist, the runtime is the only requirement.
         dependencies: of `[project]`, as written there.
         python: `requires-python`; "" if not set.
-        special: other settings that affect the installation: uv sources, dependencies that the build backend
-            computes; "" for most servers, whose environment then depends on `dependencies` alone.
+        special: other inputs of the installation: uv sources, files from which the build backend computes
+            dependencies; "" for most servers.
         found: True if the build backend computes the dependencies (`dynamic`).
     """
 
@@ -103,7 +103,7 @@ def _root(folder: Path) -> dict[str, Any]:
 
 
 def _backend_inputs(folder: Path, text: str) -> str:
-    """Return everything in which a build backend may find dependencies."""
+    """Return the content of every file in which a build backend may find dependencies."""
     beside = sorted([*folder.glob("requirements*.txt"), folder / "setup.cfg", folder / "setup.py"])
     return "\n".join([str(folder), text, *(one.read_text(errors="replace") for one in beside if one.is_file())])
 
@@ -111,7 +111,7 @@ def _backend_inputs(folder: Path, text: str) -> str:
 def unmet_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str:
     """Describe the first requirement that a user's own environment does not meet; return "" if it meets all."""
     if needs.found or needs.special:
-        return ""  # only the user who made the environment knows the requirements
+        return ""  # uv sources or the build backend determine the packages, which only the user can check
     libraries = [*venv.glob("lib*/python*/site-packages"), *venv.glob("Lib/site-packages")]
     return unmet_requirement(wanted, [str(one) for one in libraries], _version_of(venv))
 
@@ -166,7 +166,7 @@ def _applies(wanted: Requirement, extras: frozenset[str], environment: Environme
 
 
 READY: Final = "ready.json"  # written last, so an environment with this file is complete
-_MARKED: Final = 86_400  # seconds; resolution of the last-used time of an environment
+_MARKED: Final = 86_400  # seconds; minimum time between updates of an environment's last-used time
 
 
 def is_ready(folder: Path) -> bool:

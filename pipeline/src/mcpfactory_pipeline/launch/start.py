@@ -1,9 +1,9 @@
-"""Start script for a server's package, like `python -m`, that explains a fatal error: file, line, remedy.
+"""Start script that runs a server's package like `python -m`, and explains a fatal error: file, line, remedy.
 
 python -P start.py PACKAGE FOLDER [ARGUMENT]…
 
-It is run by path, with the interpreter of the server's environment, in which mcpfactory need not be installed: it
-uses the standard library only, and little of it, because it delays every start.
+This file is run by path, with the interpreter of the server's environment, where mcpfactory may be missing. So it
+uses only the standard library, and little of it, because imports delay every start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Remove a server: close its history, remove it from channels, delete its folder, and report what stays elsewhere."""
+"""Remove a server: close its history, empty its channels, delete its folder, and report what remains elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_PATIENCE: Final = 0.2  # seconds to wait for a run lock; servers that are running are not removed
+_PATIENCE: Final = 0.2  # seconds to wait for the run lock; a running server is not removed
 _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".mypy_cache/", "dist/", "build/")
 _SUBMODULE: Final = "160000 "  # mode of a submodule in git's index
 
@@ -41,10 +41,10 @@ def remove(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Remove a server, or the remains of one whose folder was deleted.
+    """Remove a server, or the remains of a server whose folder was deleted.
 
-    A dry run reports the changes without making them. State and history are kept, closed by an event. Return the fields
-    of `operations.removal.RemoveResult`.
+    A dry run reports the changes without making them. State and history are kept; an event closes them. Return the
+    fields of `operations.removal.RemoveResult`.
 
     Raises:
         NotFoundError: the server never existed.
@@ -131,10 +131,10 @@ def set_aside(folder: Path, problem: str = "") -> Iterator[None]:
 
 @contextmanager
 def exclusive_access(store: Store, server: str) -> Iterator[None]:
-    """Keep runs away from a server for the block.
+    """Hold the run lock of a server for the block.
 
     Raises:
-        RefusedError: while one is at it.
+        RefusedError: a run holds the lock.
     """
     try:
         with file_lock(store.locks / f"{server}.run.lock", timeout=_PATIENCE):
@@ -145,7 +145,7 @@ def exclusive_access(store: Store, server: str) -> Iterator[None]:
             raise
         stages = ", ".join(holder["stages"])
         raise RefusedError(
-            f"a run of {server} is under way (process {holder['pid']}{stages and f', at work: {stages}'})",
+            f"a run of {server} is under way (process {holder['pid']}{stages and f', running: {stages}'})",
             hint="wait until it has finished, or stop it",
         ) from error
 
@@ -162,8 +162,8 @@ def close_history(
 ) -> ServerState:
     """End the history of a server under this name, if it has one; return the state before.
 
-    `gone` says how it ended: `removed`, or `renamed to …`. With `keep_channels` what channels offer stays, on purpose. It is
-    recorded first: where channels cannot be emptied then, the inbox says so, and the same command ends it.
+    `gone` is `removed` or `renamed to …`. With `keep_channels`, the channels keep their releases. The end is recorded
+    before the channels are emptied. If that fails, the inbox reports it, and the same command completes it.
     """
     with store.transaction(server, rehearsal=dry_run) as transaction:
         before = transaction.state
@@ -187,10 +187,10 @@ def describe_published(state: ServerState) -> list[str]:
 
 
 def uncommitted(root: Path, folder: Path) -> list[str]:
-    """Return files below a folder that git could not restore, by path below `root`; without generated ones.
+    """Return the files below a folder that git could not restore, except generated files, by path below `root`.
 
-    Without git, or outside of a repository, that is the folder itself. A repository inside is among them: git restores its commit
-    alone, and is not asked in there, where its configuration would run programs.
+    Without git, or outside a repository, return the folder itself. A nested repository counts as such a file, because
+    git restores only its commit. Git does not run inside it, because its configuration could start programs.
     """
     options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--ignored=traditional", "--no-renames")
     rows, prefix = git_output(folder, "status", *options, "--", "."), git_output(root, "rev-parse", "--show-prefix")

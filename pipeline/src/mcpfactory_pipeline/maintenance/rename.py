@@ -1,7 +1,7 @@
-"""A server under another name: its folder, its package, its files; its history is closed, and one begins that names it.
+"""Rename a server: its folder, package and files. Its history is closed, and a new history refers to the old name.
 
-Nothing that was found out about the old name's candidates is carried over: another name is another package with other bytes,
-and evidence is about bytes. What people decided to hold stays held.
+Checks and approvals of the old candidates are not carried over, because the renamed package has other bytes. Holds of
+channels stay.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ def rename(
     clock: Clock = utc_now,
     notify: Notify = no_notice,
 ) -> dict[str, Any]:
-    """Give a server another name. A dry run says what that means, and changes nothing.
+    """Rename a server. A dry run reports the changes without making them.
 
-    A folder that was moved by hand is also renamed: `new` is then its name, and `old` the name in its configuration. `notify`
-    is called before slow steps. Return the fields of `operations.removal.RenameResult`.
+    The folder may already have been moved by hand: `new` is then its name, and `old` the name in its configuration.
+    `notify` is called before slow steps. Return the fields of `operations.removal.RenameResult`.
 
     Raises:
-        NotFoundError: for an unknown server.
-        CreateError: for a name that no server can have.
-        RefusedError: for one that is taken, for a server that is retired, and while a stage runs.
+        NotFoundError: unknown server.
+        CreateError: the new name is invalid.
+        RefusedError: the new name is taken, the server is retired, or a stage is running.
     """
     store = Store(workspace, clock)
     if workspace.has_folder(old) and (adopted := workspace.server(old).adopted) is not None:
         raise RefusedError(
-            f"{old} was adopted, and its name is also in files that mcpfactory does not manage",
+            f"{old} was adopted: its name is also in files that mcpfactory does not manage",
             hint=f"mcpfactory adopt {adopted.origin} --name {new}, then mcpfactory remove {old}",
         )
     folder = _source(workspace, old, new)
@@ -93,7 +93,7 @@ def rename(
 
 
 def _source(workspace: Workspace, old: str, new: str) -> Path:
-    """Return the folder to rename: the old name's, or the new name's if it was already moved."""
+    """Return the folder to rename: `servers/OLD`, or `servers/NEW` if it was already moved."""
     servers = workspace.root / "servers"
     if old == new:
         raise RefusedError(f"{old} already has that name", hint="mcpfactory rename OLD NEW")

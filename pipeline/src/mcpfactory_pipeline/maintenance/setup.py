@@ -1,7 +1,7 @@
-"""Set up a workspace: find the files and lines that a folder lacks, and write them.
+"""Set up a workspace: write the files and lines that a folder lacks.
 
-Existing content is never changed: missing files are written, and lines are added if that is safe. Everything else is
-reported, and an obstacle stops the whole setup.
+Existing content is never changed: missing files are written, and missing lines are added if that is safe. Other
+changes are left to the user and reported. An obstacle stops the whole setup.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def _template(name: str) -> str:
 def workspace_files(
     name: str, origin: Origin | None = None, *, branch: str = "main", python: str = "", owner: str = NOBODY
 ) -> dict[str, str]:
-    """Every file of a new workspace with that name: path below its root → text.
+    """Return the files of a new workspace with that name: path below its root → text.
 
-    With an origin, the workspace configures the source of mcpfactory for jobs and uv, the branch that keeps results, and
-    the Python version. `owner` must review changes to the pipeline's records and policies.
+    With an origin, the files configure the source of mcpfactory for CI jobs and uv, the branch for results, and the
+    Python version. `owner` must review changes to the pipeline's records and policies.
     """
     factory = _template("factory.toml").format(factory=json.dumps(str(origin)))  # a JSON string is a TOML string
     ci = _template("ci.toml").format(branch=json.dumps(branch), python=json.dumps(python))
@@ -90,7 +90,7 @@ def root_of(folder: Path) -> Path | None:
 
 
 def main_branch(folder: Path) -> str:
-    """Return the main branch: where the remote's HEAD points, else the checked-out one, else ""."""
+    """Return the main branch: the target of the remote's HEAD, else the checked-out branch, else ""."""
     if root_of(folder) is None:
         return ""
     there = _existing(folder)
@@ -123,8 +123,8 @@ _OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pip
 WRITE: Final = "write"  # create a missing file
 ADD: Final = "add"  # append lines to an existing file
 WHEELS: Final = "wheels"  # put the factory's wheels into a folder
-NOTE: Final = "tell"  # only tell the person
-BLOCKED: Final = "blocked"  # prevents the setup until it is removed
+NOTE: Final = "tell"  # only report to the user
+BLOCKED: Final = "blocked"  # an obstacle that prevents the setup
 _FILE: Final = "pyproject.toml"
 _MEMBERS: Final = "servers/*"
 
@@ -147,7 +147,7 @@ class WorkspaceSetup:
         return tuple(change for change in self.changes if change.action == BLOCKED)
 
     def written(self) -> list[str]:
-        """Return the files below the folder that were written, once the setup was applied."""
+        """Return the files that an applied setup wrote below the folder."""
         found = [change.path for change in self.changes if change.action == WRITE]
         for change in self.changes:
             if change.action == WHEELS:
@@ -197,11 +197,11 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Wo
 
 
 def _origin(settings: WorkspaceSettings, wanted: Origin | None) -> Origin | None:
-    """Return the workspace's origin; raise `ConfigError` for another `wanted` one: workflows would keep the old."""
+    """Return the workspace's origin; raise `ConfigError` if `wanted` differs: workflows would keep the old origin."""
     recorded = read_origin(settings)
     if wanted is not None and wanted != recorded:
         raise ConfigError(
-            f"this workspace takes the factory from {recorded or 'nowhere that it names'}",
+            f"this workspace installs the factory from {recorded or 'an unknown source'}",
             hint=f"mcpfactory ci --factory {wanted}",
         )
     return recorded
@@ -282,7 +282,7 @@ def _wheels(folder: Path, origin: Origin | None) -> Iterator[SetupChange]:
 
 
 def _conflicts(folder: Path) -> Iterator[SetupChange]:
-    """Yield folders that have our names but hold unrelated files."""
+    """Yield folders that mcpfactory needs but that contain unrelated files."""
     for path in _OURS:
         place = folder / path
         if place.is_dir() and (held := sorted(entry.name for entry in place.iterdir() if entry.name != ".gitkeep")):
@@ -310,8 +310,8 @@ class SetupChange:
 def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iterator[SetupChange]:
     """Yield the changes to an existing `pyproject.toml`.
 
-    That of a workspace (`known`) only gets the location of the runtime. Tables are added only to a file that does not
-    define a package: workspace members in a package would change its environment and lock file.
+    In a workspace (`known`), only the location of the runtime is added. Tables are added only if the file defines no
+    package: workspace members would change the package's environment and lock file.
     """
     file = folder / _FILE
     if not file.is_file():

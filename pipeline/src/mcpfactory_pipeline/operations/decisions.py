@@ -28,9 +28,9 @@ from mcpfactory_pipeline.operations.operation import (
 )
 from mcpfactory_pipeline.reporting.lines import pruned_lines
 
-_KEY: Final = "a private key is a file of the person's own machine"
+_KEY: Final = "a private key is on the person's own machine"
 _SINGLY: Final[Omitted] = {
-    "dashboard": "the inbox selects several candidates",
+    "dashboard": "people select candidates in the inbox",
     "mcp": "a person confirms each decision of an agent",
 }
 
@@ -57,9 +57,9 @@ class DecisionResult(OperationResult):
     stage: str = Field(default="", description="The approval stage; empty for a decision about a channel.")
     candidate: str | None = None
     version: str | None = None
-    already: bool = Field(default=False, description="The channel offered the candidate before.")
+    already: bool = Field(default=False, description="The channel already offered the candidate.")
     precondition: str = Field(default="", description="Hash of the facts that the decision depends on.")
-    facts: dict[str, str] = Field(default_factory=dict, description="These facts, part by part.")
+    facts: dict[str, str] = Field(default_factory=dict, description="The facts that the decision depends on, by name.")
     blockers: tuple[dict[str, Any], ...] = Field(
         default=(), description="Conditions of the channel that the candidate does not meet."
     )
@@ -89,7 +89,7 @@ class DecisionResult(OperationResult):
 
 
 class PromoteResult(DecisionResult):
-    """A promotion, or those of all servers that the policy allows now."""
+    """One promotion, or all promotions that the policy allows now."""
 
     promoted: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: the promoted candidates.")
     failed: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: servers with an error and a hint.")
@@ -127,7 +127,7 @@ class Decision(ConfirmedOperation):
     channel: Channel = "production"
     reason: Reason = ""
     precondition: str = param(
-        "`precondition` of the inbox or the status: refuses the decision if the facts changed since",
+        "`precondition` from the inbox or the status: the decision is refused if its facts have changed since",
         "",
         omit={"cli": "a person at a terminal reads and decides in one step"},
     )
@@ -206,7 +206,7 @@ class Approve(Decision):
         return _result(made, sentence, details=details, next=self._next(made))
 
     def _texts(self, context: OperationContext) -> tuple[str, ...]:
-        """Return a note to read the texts of a third-party server, which no check can judge."""
+        """Return a note to read the descriptions of a third-party server, because no check can judge them."""
         adopted = context.workspace.server(self.server).adopted
         if adopted is None or adopted.kind not in {"url", "pypi", "npm"}:
             return ()
@@ -273,7 +273,7 @@ class Promote(Decision):
     due: bool = param("Promote all servers that the policy allows now (for timers)", False, omit=_SINGLY)
 
     def run(self, context: OperationContext) -> PromoteResult:
-        """Move the candidate, or with `due` all that the policy allows."""
+        """Move the candidate; with `due`, move all candidates that the policy allows."""
         if self.due == bool(self.server):
             raise OperationError("give either a server or due", hint=f"mcpfactory {self.command} NAME, or --due")
         if self.due and (self.candidate or self.reason):

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.delivery.clients.table import ClientProfile
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-_TERMINAL: Final[Omitted] = {"dashboard": "clients are on the machine of a person, not of the dashboard"}
+_TERMINAL: Final[Omitted] = {"dashboard": "clients are on the person's machine, not on that of the dashboard"}
 _SECRETS: Final[Omitted] = {"mcp": "a person decides about values and tokens in configurations"}
-_PRINTED: Final[Omitted] = {"mcp": "an agent is not given configurations of people"}
+_PRINTED: Final[Omitted] = {"mcp": "agents must not read people's configurations"}
 
 Clients = Annotated[
     tuple[str, ...],
@@ -39,7 +39,7 @@ Clients = Annotated[
         "MCP client (repeatable)", examples=[["cursor"]], flags=("--client", "-c"), metavar="CLIENT", names="clients"
     ),
 ]
-Project = Annotated[bool, param("Use the project's configuration in this folder instead of the user's")]
+Project = Annotated[bool, param("Use the project configuration in this folder, not the user configuration")]
 
 
 class ClientsResult(OperationResult):
@@ -81,8 +81,8 @@ def _change_line(change: Mapping[str, Any], *, dry_run: bool) -> str:
 class Install(ConfirmedOperation):
     """Add a server to the configuration of MCP clients.
 
-    Other entries in the files stay unchanged. Without NAME, list the clients that have servers of this workspace, for
-    the user and in this folder, and which entries are stale.
+    Other entries in the files stay unchanged. Without NAME, list the servers of this workspace in the configurations
+    of the user and of this folder, and mark stale entries.
     """
 
     command: ClassVar[str] = "install"
@@ -100,10 +100,10 @@ class Install(ConfirmedOperation):
         names="servers",
     )
     clients: Clients = ()
-    name: str = param("Name in the client [default: server name, or made from the host]", "", metavar="NAME")
+    name: str = param("Name in the client [default: server name, or derived from the URL's host]", "", metavar="NAME")
     source: str = param(
-        "Channel, `index` (package index) or `source` (its folder here) [default: the last channel that "
-        "offers it, else its folder; with --project: the index if published, else its folder in the project]",
+        "Channel, `index` (package index) or `source` (server folder) [default: last channel that offers the server, "
+        "else `source`; with --project: `index` if published, else `source` in the project]",
         "",
         flags=("--from",),
         metavar="SOURCE",
@@ -120,7 +120,7 @@ class Install(ConfirmedOperation):
     force: bool = param(
         "Replace an entry of another server with the same name",
         False,
-        omit={"mcp": "an entry of another server is a person's"},
+        omit={"mcp": "a person decides about entries of other servers"},
     )
     everything: bool = param(
         "Without NAME: also list servers from outside this workspace", False, flags=("--all",), omit=_PRINTED
@@ -208,7 +208,7 @@ class Uninstall(Operation):
     project: Project = False
 
     def run(self, context: OperationContext) -> ClientsResult:
-        """Remove the entries, all or none."""
+        """Remove the entries: all of them, or none if an error occurs."""
         from mcpfactory_pipeline.delivery.clients.install import select_clients, uninstall
 
         project = Path.cwd() if self.project else None
@@ -222,7 +222,7 @@ def _changed(
     context: OperationContext,
     details: tuple[str, ...] = (),
 ) -> ClientsResult:
-    """Change the files of clients, all or none."""
+    """Change the files of clients: all of them, or none if an error occurs."""
     changes = [edit(row, dry_run=True) for row in rows]
     if not context.dry_run:
         changes = [edit(row) for row in rows]

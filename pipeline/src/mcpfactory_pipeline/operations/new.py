@@ -66,11 +66,11 @@ class ServerResult(OperationResult):
     operations: int
     tokens: int | None = None
     problems: tuple[dict[str, Any], ...] = Field(default=(), description="Problems of the API document.")
-    groups: tuple[dict[str, Any], ...] = Field(default=(), description="Groups of tools to select, if there are many.")
+    groups: tuple[dict[str, Any], ...] = Field(default=(), description="Tool groups to select from, if there are many tools.")
     address: dict[str, Any] = Field(default_factory=dict, description="URLs of the API, as in the server's report.")
     addresses: tuple[str, ...] = Field(default=(), description="Variables to set to reach the API.")
     recognised: str = Field(default="", description="Kind of the API document.")
-    alike: tuple[str, ...] = Field(default=(), description="Equal security schemes of several documents.")
+    alike: tuple[str, ...] = Field(default=(), description="Security schemes that are equal in several documents.")
     overview: dict[str, Any] | None = Field(
         default=None, description="Tools that are difficult for models, and decisions to consider."
     )
@@ -195,7 +195,7 @@ class Update(Operation):
         """Update the server, after a person confirmed a third-party template.
 
         Raises:
-            ConfigError: the server was adopted, so that it has no document and no template.
+            ConfigError: the server was adopted, so it has no document and no template.
             CreateError: the document or template cannot be used; nothing was changed.
         """
         from mcpfactory_codegen.servers.template_answers import typed_answers
@@ -290,7 +290,7 @@ class Adopt(Operation):
     result: ClassVar[type[OperationResult]] = AdoptResult
     omit: ClassVar[Omitted] = {
         "dashboard": "servers are adopted at a terminal, where their files are",
-        "mcp": "a person decides which programs of other people start here",
+        "mcp": "a person decides which third-party programs start here",
     }
 
     source: str = param(

@@ -54,11 +54,11 @@ class Param:
     """Presentation of a field, in addition to its type, default and description.
 
     Attributes:
-        flags: options of the command line; by default `--` and the name, in the singular for a list.
+        flags: options on the command line; by default `--` and the field's name, in the singular for a list.
         metavar: placeholder for the value in help texts.
-        argument: whether it is a positional argument of the command.
-        names: the kind of names that shells complete.
-        omit: surfaces that do not offer it, each with the reason.
+        argument: True for a positional argument of the command.
+        names: kind of names that shells complete, such as `servers`.
+        omit: surfaces that do not offer the field, each with the reason.
     """
 
     flags: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Access(Protocol):
 
     @property
     def permits_private(self) -> bool:
-        """Return True if naming a document at a private address permits calls of that address."""
+        """Return True if a caller who names a document at a private address thereby permits calls to that address."""
 
     def document(self, name: str) -> str:
         """Return the path or URL of a document, or raise `ConfigError`."""
@@ -125,13 +125,13 @@ class OperationContext:
     """Workspace in which an operation runs, and its callbacks.
 
     Attributes:
-        place: the workspace; None outside one.
+        place: the workspace; None outside a workspace.
         dry_run: check everything and write nothing.
-        stages: used instead of those of the workspace.
+        stages: replace the stages of the workspace.
         reporter: receives the events of a run.
-        stop: ends a run cleanly when it is set.
-        run_id: from `new_id`, for callers that follow a run.
-        access: documents and templates that the caller may name; None: none.
+        stop: setting this event ends a run cleanly.
+        run_id: ID from `new_id` for the run, for callers that follow it.
+        access: documents and templates that the caller may name; None if the caller may name none.
         notify: receives a line at the start of each step, and "" before a question.
         ask: shows the result of a dry run, if any, and asks a person; returns None if nobody can be asked.
     """
@@ -182,14 +182,14 @@ class OperationResult(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     message: str = Field(description="What happened, in one sentence.")
-    details: tuple[str, ...] = Field(default=(), description="What to know before confirming it, one line each.")
+    details: tuple[str, ...] = Field(default=(), description="Facts to know before confirmation, one line each.")
     next: str = Field(default="", description="Command to run next.")
     dry_run: bool = Field(default=False, description="Nothing was written.")
     _record: Any = PrivateAttr(default=None)
 
     @property
     def record(self) -> Any:
-        """Return the object that the operation made, for commands that print more than the fields."""
+        """Return the object that the operation made, for commands that print more than this result's fields."""
         return self._record
 
     def of(self, record: Any) -> Self:
@@ -224,9 +224,9 @@ class Operation(BaseModel):
     title: ClassVar[str]
     result: ClassVar[type[OperationResult]]
     destructive: ClassVar[bool] = False
-    """It replaces a release or a decision (`destructiveHint` of its tool)."""
+    """True if it replaces a release or a decision (`destructiveHint` of its tool)."""
     idempotent: ClassVar[bool] = False
-    """Repeating it changes nothing more (`idempotentHint` of its tool)."""
+    """True if repeating it changes nothing more (`idempotentHint` of its tool)."""
     json_help: ClassVar[str] = "Print one JSON document instead of text"
     """Help text of `--json`."""
     omit: ClassVar[Omitted] = {}
@@ -252,7 +252,7 @@ class Operation(BaseModel):
 
     @classmethod
     def fields(cls, surface: Surface) -> Iterator[tuple[str, FieldInfo, Param]]:
-        """Yield the fields that a surface offers, those of other models last: name, type and texts, presentation."""
+        """Yield (name, info, presentation) of the fields that a surface offers; fields of mixins come last."""
         own = {name for base in cls.__mro__ if issubclass(base, Operation) for name in base.__annotations__}
         for name, info in sorted(cls.model_fields.items(), key=lambda item: item[0] not in own):
             param = param_of(info)
@@ -303,12 +303,12 @@ class ConfirmedOperation(Operation):
         return self
 
     def subject(self, tried: Any) -> str:
-        """Return the key of the question: an answer to another question does not count."""
+        """Return the key of the question, so that an answer counts only for this question."""
         return f"{self.id()}-{hash_bytes(tried.model_dump_json().encode())}"
 
 
 def param_of(info: FieldInfo) -> Param:
-    """Return the presentation of a field: the last one, which overrides that of a shared type."""
+    """Return the presentation of a field: its own `Param`, else the one of its annotated type."""
     return next((one for one in reversed(info.metadata) if isinstance(one, Param)), _PLAIN)
 
 

@@ -36,7 +36,7 @@ class PublishResult(OperationResult):
         return [line for one in self.outcomes for line in _outcome_lines(one)]
 
     def errors(self) -> list[tuple[str, str]]:
-        """Return the reasons of targets that refuse the release."""
+        """Return why targets refuse the release, each with a hint."""
         found = [problem for one in self.outcomes for problem in one["problems"]]
         return [(" ".join(filter(None, (one["rule"], one["message"]))), one["hint"]) for one in found]
 
@@ -62,7 +62,7 @@ class Publish(ConfirmedOperation):
         "Publish {server} {version} (candidate {candidate}) of {channel}? It cannot be taken back."
     )
     destructive: ClassVar[bool] = True
-    omit: ClassVar[Omitted] = {"dashboard": "the tokens of targets are at a terminal or in CI"}
+    omit: ClassVar[Omitted] = {"dashboard": "tokens of targets are only available at a terminal or in CI"}
 
     server: Server
     targets: tuple[str, ...] = param(

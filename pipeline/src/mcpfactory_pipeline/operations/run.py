@@ -20,8 +20,8 @@ from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.run.run import RunOutcome, plan_servers, run_pipeline
 
 _HERE: Final[Omitted] = {
-    "dashboard": "the machine of the dashboard decides it",
-    "mcp": "the machine of the agent's server decides it",
+    "dashboard": "the machine of the dashboard determines it",
+    "mcp": "the machine of the agent's server determines it",
 }
 
 
@@ -49,7 +49,7 @@ class RunResult(OperationResult):
 class Run(Operation):
     """Run the stages that are not up to date.
 
-    The stages generate, build, test, validate, and promote to staging.
+    The default stages generate, build, test and validate servers, and promote them to staging.
     """
 
     command: ClassVar[str] = "pipeline run"

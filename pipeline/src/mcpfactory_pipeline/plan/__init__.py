@@ -1,4 +1,4 @@
-"""Stages, policies, gates and the plan: from stages, state and fingerprints to the steps to run, with reasons.
+"""Stages, policies, gates and the plan, which lists the steps to run with reasons, from state and fingerprints.
 
-Pure, except for fingerprints, which read the files of a server.
+All modules are pure except `fingerprint`, which reads the files of a server.
 """

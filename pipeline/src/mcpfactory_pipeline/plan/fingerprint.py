@@ -1,4 +1,4 @@
-"""Fingerprints of each stage's inputs, and stale checks."""
+"""Fingerprints of each stage's inputs, and checks that are stale because their inputs changed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class InputReader:
 
 
 def _document(subject: InputReader) -> str:
-    """Return the hash of the API documents and of the files near them that they may reference (usually `api/`)."""
+    """Return the hash of the API documents, and of files in their folder (usually `api/`) that they may reference."""
     root, documents = subject.server.folder, [one.path for one in subject.server.documents]
     if not documents or not all(document.is_file() for document in documents):
         return ABSENT
@@ -77,7 +77,7 @@ def _documents_in(subject: InputReader, folder: str) -> str:
 
 
 def _generated(subject: InputReader) -> str:
-    """Return the hash of the generated files: after a manual edit, `generate` runs and restores them."""
+    """Return the hash of the generated files, so that `generate` runs and restores them after a manual edit."""
     package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
     places = (package, "tests/_generated/", ".mcpfactory/")
     return subject.hash_all(path for path in subject.files if path.startswith(places))
@@ -114,20 +114,20 @@ def _evals(subject: InputReader) -> str:
 
 
 def _reports(subject: InputReader) -> str:
-    """Return the hash of the recorded model evaluations; the pages next to them add no information."""
+    """Return the hash of the recorded model evaluations; the pages next to them repeat the same data."""
     return subject.hash_all(
         path for path in subject.files if path.startswith("evals/reports/") and path.endswith(".json")
     )
 
 
 def _model(subject: InputReader) -> str:
-    """Return the hash of the API model and the files that it may use; `none` without a model or cases."""
+    """Return the hash of the simulated API and the files that it may use; `none` without a simulated API or cases."""
     files = api_model_files(subject.files)
     return subject.hash_all(files) if files and _evals(subject) != ABSENT else ABSENT
 
 
 def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
-    """Return the stages that checked the candidate, with outcomes, so that promotion follows a repeated check."""
+    """Return the checks of the candidate with their outcomes, so that a promotion runs again after a repeated check."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
         return ABSENT
@@ -136,7 +136,7 @@ def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
 
 
 def _waivers(subject: InputReader) -> str:
-    """Return the valid waivers: when one expires, what it excused is checked again."""
+    """Return the valid waivers, so that the check runs again when a waiver expires."""
     if WAIVERS not in subject.files:
         return ABSENT
     valid = in_force(read_waivers(subject.server.folder), utc_now().date())
@@ -169,7 +169,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: part_version("mcpfactory-codegen"),
-    # Adopted servers do not use this factory's runtime; one that needs a runtime has its wheel among its own files.
+    # Adopted servers do not use this factory's runtime; if one needs a runtime, its own files include the wheel.
     "runtime": lambda subject: ABSENT if subject.server.adopted else part_version("mcpfactory-runtime"),
     "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),
@@ -196,13 +196,13 @@ def _shown_artifact(state: ServerState, name: str) -> str:
     return next((value for path, value in kept.items() if path.partition("/")[2] == name), ABSENT)
 
 
-# Prefix of an approval stage's content, before the colon → function that hashes the content.
+# Kind of a part that an approval stage shows (the prefix before the colon) → function that hashes the part.
 _OF_STATE: Final[dict[str, Callable[[ServerState, str], str]]] = {"stage": _shown_stage, "artifact": _shown_artifact}
 SHOWN_FILE: Final = "file:"
 
 
 def shown_by_state(stage: Stage, state: ServerState) -> dict[str, str]:
-    """Return the shown parts of a stage that are in the state: all except files of the server's folder."""
+    """Return the parts that a stage shows and that are in the state: all except files in the server's folder."""
     found = {name: state.candidate or ABSENT for name in stage.reads if name == "candidate"}
     for name in stage.reads:
         kind, _, rest = name.partition(":")
@@ -212,7 +212,7 @@ def shown_by_state(stage: Stage, state: ServerState) -> dict[str, str]:
 
 
 def shown_files(stages: Iterable[Stage], subject: InputReader) -> dict[str, str]:
-    """Return the current hashes of files in the server's folder that stages show: `file:PATH` → hash."""
+    """Return the current hashes of the files in the server's folder that stages show: `file:PATH` → hash."""
     names = {name for stage in stages for name in stage.reads if name.startswith(SHOWN_FILE)}
     return {name: _read(name, subject) for name in sorted(names)}
 
@@ -243,7 +243,7 @@ _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "py
 
 
 def provenance(subject: InputReader) -> dict[str, str]:
-    """Return the candidate's sources other than the inputs of `build`, for its record only."""
+    """Return the inputs that affected the candidate's sources but are not inputs of `build`; only for its record."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": commit(subject.server.folder)}
 
 
@@ -252,7 +252,7 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
     return hash_record(inputs)
 
 
-# The Python version of a person who promotes may differ, and the blockers report drift (`decisions.drift`).
+# Not compared: a promoting person may use another Python version, and blockers report drift (`decisions.drift`).
 _NOT_COMPARED: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 
@@ -267,8 +267,8 @@ def stale_checks(
     """Describe the checks of the candidate that must run again, each with the reasons; empty if all are valid.
 
     `required` are the checks that a channel requires, and `inputs` the current inputs of each stage (`read_inputs`).
-    An older candidate was checked against sources that no longer exist, so it is not judged. If the API document
-    changed, the files generated from it are also stale.
+    Checks of older candidates are not compared, because their sources no longer exist. If the API document changed,
+    the files generated from it are also stale.
     """
     if candidate != state.candidate:
         return []

@@ -16,8 +16,8 @@ from mcpfactory_pipeline.state.state import Candidate, Release
 class PromotionGate:
     """A gate: `read` finds the fact, `opens` compares it with the limit, `message` explains a closed gate.
 
-    `read` also gets the channel's current release, if any; a date is compared by its age in days. A `switch` has no
-    limit: it is `true` or absent. The limits of a channel are `GateLimits`.
+    `read` also gets the channel's current release, if any. A date is compared by its age in days. A gate with `switch`
+    has no limit: its setting is `true` or missing. `GateLimits` defines the limits of a channel.
     """
 
     read: Callable[[Candidate, Release | None], Any]
@@ -29,7 +29,7 @@ class PromotionGate:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedRate:
-    """The lower bound of the pass rate in a model's report; None without a valid report, with the reason."""
+    """Lower bound of the pass rate in a model's report. Without a valid report it is None, and `why` is the reason."""
 
     model: str
     lower: float | None
@@ -76,14 +76,14 @@ def _lost(candidate: Candidate, offered: Release | None) -> Any:
 
 
 def _share(candidate: Candidate, _offered: Release | None) -> Any:
-    """Return the covered share in percent; 100 for a server without an API document."""
+    """Return the percentage of API operations that are tools; 100 for a server without an API document."""
     if candidate.facts.get("document") is False:
         return 100
     return candidate.facts.get("coverage")
 
 
 def _pass_rate(candidate: Candidate, offered: Release | None) -> Any:
-    """Return the lowest pass rate of the required models; a report without this candidate ranks lowest."""
+    """Return the lowest pass rate of the required models; a report that is invalid for this candidate ranks lowest."""
     known: Mapping[str, Mapping[str, Any]] = _summary("evaluate", "models")(candidate, offered) or {}
     rates = [_RecordedRate(model, one.get("lower"), str(one.get("why", ""))) for model, one in known.items()]
     return min(rates, key=lambda one: -1.0 if one.lower is None else one.lower, default=None)
@@ -104,7 +104,7 @@ def _at_most(value: Any, limit: Any) -> bool:
     return bool(value <= limit)
 
 
-# Limit → measured value (`checks.evidence.measure`). Rules of the family `performance` use the same limits.
+# Name of a limit → measured value (`checks.evidence.measure`). Rules of the family `performance` use the same names.
 COST_GATES: Final[Mapping[str, str]] = {
     "max_start_ms": "start_ms",
     "max_call_ms": "call_ms",

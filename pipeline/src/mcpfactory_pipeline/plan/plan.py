@@ -1,6 +1,6 @@
 """Plan of the stages to run, with reasons. Pure: (stages, state, current inputs of the stages) → steps.
 
-A stage is up to date when it passed and all its inputs are unchanged since then. The rules, in order:
+A stage is up to date if it passed and its inputs have not changed since. The rules, in order:
 
 0. the server is retired → held
 1. a required stage did not pass and will not run → blocked
@@ -10,8 +10,8 @@ A stage is up to date when it passed and all its inputs are unchanged since then
 4. last outcome failed, and no input changed since → blocked: the same inputs give the same result
 5. otherwise → up to date
 
-A stage of kind approval is blocked if the content that it shows was rejected, waits while approvals are missing, and
-is up to date once they are given. A stage that awaits a channel waits until the channel offers the newest candidate.
+An approval stage is blocked if the content that it shows was rejected. It waits while approvals are missing, and is
+up to date after the last one. A stage that awaits a channel waits until the channel offers the newest candidate.
 
 A stage that fills a channel is held instead of run while that channel has a hold, and blocked while a gate of the
 channel is closed. It also runs when the channel does not offer the newest candidate.
@@ -45,9 +45,9 @@ _AGAIN: Final = ("errored", "interrupted", "inconclusive")
 
 @dataclass(frozen=True, slots=True)
 class PlanStep(JsonRecord):
-    """One stage of one server: `verdict` is `run`, `up-to-date`, `blocked`, `held` or `waiting`; `reasons` are words for a person.
+    """One stage of one server. `verdict`: `run`, `up-to-date`, `blocked`, `held` or `waiting`; `reasons` is text.
 
-    `broken` is the verdict on a server whose files cannot be read; `stage` is then empty.
+    For a server with unreadable files, `verdict` is `broken` and `stage` is empty.
     """
 
     server: str
@@ -57,7 +57,7 @@ class PlanStep(JsonRecord):
 
 
 def broken_step(server: str, message: str, hint: str) -> PlanStep:
-    """Return the step of a server with unreadable files, which cannot be planned; a run reports the same."""
+    """Return the step of a server with unreadable files, which cannot be planned; a run reports the same error."""
     return PlanStep(server, "", BROKEN, (message, f"hint: {hint}"))
 
 
@@ -72,8 +72,8 @@ def plan(
     """Return a step for each stage, in the order of the stages (each stage follows those that it needs).
 
     `inputs` are the current inputs of each stage. `force` names stages to run even if they are up to date. `present`
-    is True if the files of the current candidate are on this machine; if they are not, and a stage needs them, they
-    are built again.
+    is True if the files of the current candidate are on this machine. Missing files are built again if a stage needs
+    them.
     """
     steps = _steps(stages, state, inputs, force, {})
     reading = {stage.name for stage in stages if "candidate" in stage.reads}
@@ -164,7 +164,7 @@ def _unless_held(
     if hold := state.holds.get(channel.name):
         return HELD, (describe_decision("held", hold),)
     known = state.candidates.get(state.candidate or "")
-    if known is not None and RUN not in verdicts.values():  # before the stages have run, the checks are not known
+    if known is not None and RUN not in verdicts.values():  # gates are read only after the checks have run
         shut = tuple(closed_gates(channel.gates, known, state.channels.get(channel.name)).values())
         if shut:
             return BLOCKED, shut
@@ -192,7 +192,7 @@ def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
 
 
 def describe_change(name: str, before: str | None, after: str | None) -> str:
-    """Describe the change of an input; None means that the input was or is not read."""
+    """Describe the change of an input. A value is None if the input was (`before`) or is (`after`) not read."""
     if before is None:
         return f"{name} is read now"
     if after is None:
@@ -209,7 +209,7 @@ def _is_content(value: str) -> bool:
 
 
 def arrange(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Return the stages, each after those that it needs, else in the given order. `before` becomes `needs` of others.
+    """Sort the stages: each follows the stages that it needs, otherwise the order stays. `before` becomes `needs`.
 
     Raises:
         ConfigError: two stages have one name, a needed stage is unknown, or stages form a cycle.

@@ -1,6 +1,6 @@
 """Channels, and the unmet requirements of each for a candidate. Pure.
 
-The first channel is filled by the run on its own; every other takes candidates from one before it.
+A run fills the first channel; every other channel takes candidates from an earlier channel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read_channels(workspace: Workspace) -> tuple[ChannelPolicy, ...]:
 
 
 def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
-    """Return the strictest cost limits of these channels, by the names of the gates for measured costs."""
+    """Return the strictest cost limits of these channels, by gate name."""
     limits: dict[str, float] = {}
     for channel in channels:
         for name in COST_GATES:
@@ -53,14 +53,14 @@ def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
     )
 
 
-# --- judging ---
+# --- requirements of a channel ---
 
 
 def approved_by(channel: ChannelPolicy, candidate: Candidate, since: Container[str] | None = None) -> list[str]:
     """Return the valid approvers of a candidate for a channel (by today's list of approvers), sorted by name.
 
-    Different spellings of one name are one person. `since` are the people who approved after a rollback, None without
-    a rollback.
+    Spellings that differ only in case or spaces are one person. `since` are the people who approved after a rollback;
+    None without a rollback.
     """
     given = [who for who in candidate.approvals.get(channel.name, {}) if since is None or who in since]
     allowed = [who for who in given if not channel.approvers or who in channel.approvers]
@@ -111,9 +111,9 @@ def find_blockers(
 ) -> list[Blocker]:
     """Return the obstacles between a candidate and a channel.
 
-    `checks` names the stages that check candidates; `due` describes those that must run again (`due_checks`); `drift`
-    are the differences of an adopted server from the adopted version (`drift_blockers`). The blockers are in the
-    order in which a person would remove them.
+    `checks` names the stages that check candidates. `due` describes the checks that must run again (`due_checks`).
+    `drift` lists how an adopted server differs from the adopted version (`drift_blockers`). The result is in the order
+    in which a person would remove the blockers.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []
@@ -155,8 +155,8 @@ def find_blockers(
 def version_fault(channel: ChannelPolicy, known: Candidate, candidate: str, events: Iterable[Event]) -> str:
     """Return the reason why a channel must not offer a candidate under its version; "" if it can.
 
-    Installers cache wheels by version, so a version must always mean the same bytes. An adopted server has the
-    version of its source, and is not installed from an index.
+    Installers cache wheels by version, so a version must always mean the same bytes. Adopted servers are exempt: they
+    are not installed from an index.
     """
     if "kind" in known.facts:
         return ""
@@ -203,7 +203,7 @@ def failed_checks(checks: Iterable[str], candidate: Candidate) -> list[str]:
 
 
 def soak_left(channel: ChannelPolicy, candidate: str, events: Sequence[Event], now: datetime) -> float:
-    """Return the remaining seconds for which the previous channel must offer a candidate."""
+    """Return the seconds of soak time that a candidate still needs in the previous channel."""
     if not channel.soak or channel.source is None:
         return 0.0
     return max(0.0, channel.soak - seconds_in_channel(events, channel.source, candidate, now))

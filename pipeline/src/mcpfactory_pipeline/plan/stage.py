@@ -1,7 +1,7 @@
-"""Stages: their record, stages of kind approval, and limits of time, memory and isolation.
+"""Stages, approval stages, and limits of time, memory and isolation.
 
-A stage shows its inputs: the candidate, the results of other stages (`stage:NAME`), files of the server (`file:PATH`)
-and kept reports (`artifact:STAGE/PATH`). A decision counts as long as all of them are unchanged.
+An approval stage shows the candidate, results of other stages (`stage:NAME`), files of the server (`file:PATH`) and
+stored reports (`artifact:STAGE/PATH`). A decision is valid while all these parts are unchanged.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def describe_missing(policy: ApprovalPolicy, made: StageDecision | None, shown: 
     return missing + ("; what was approved before has changed" if changed else "")
 
 
-# passed and failed are judgments; errored: the machinery broke; interrupted: the process died; inconclusive: no
-# judgment is possible. Only errored and interrupted are retried automatically.
+# passed and failed judge the server. errored: a tool or the pipeline failed. interrupted: the process died.
+# inconclusive: no judgment is possible. Only errored and interrupted stages are retried automatically.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
-RUN_ENDED: Final = "the run was ended"  # message, or its beginning, of stages in a run that somebody ended
+RUN_ENDED: Final = "the run was ended"  # start of the message of stages in a run that somebody ended
 RECORD: Final = ".mcp.json"  # suffix of an adopted candidate's record, which channels link to
 
 
@@ -83,7 +83,7 @@ class Artifact:
 class BuiltCandidate:
     """Built files in a working directory, and the resulting candidate; `backend` is the program that built them.
 
-    For an adopted server it also has the version and the facts specific to its kind.
+    For an adopted server, it also has the version, and facts that depend on the kind of the server.
     """
 
     id: str
@@ -109,9 +109,9 @@ def offered_name(files: Iterable[str]) -> str | None:
 class StageInputs:
     """All inputs visible to a stage. Paths are absolute.
 
-    `folder` is the server's source; `work` an empty folder of this run, removed afterwards; `artifacts` is
-    `pipeline/artifacts/`; `keep` is the folder whose files are kept as artifacts of the stage (created on demand).
-    `rejection` is the comment of the person who sent the work back to this stage, usually "".
+    `folder` is the server's source; `work` is an empty folder that is removed after the run; `artifacts` is
+    `pipeline/artifacts/`; `keep` is the folder for artifacts of the stage (created on demand). `rejection` is the
+    comment of the person who sent the work back to this stage, usually "".
     """
 
     server: str
@@ -130,7 +130,7 @@ class StageInputs:
         """The candidate.
 
         Raises:
-            StageError: there is none.
+            StageError: there is no candidate.
         """
         if self.candidate is None:
             raise StageError("there is no candidate", hint="run the stage build first")
@@ -151,7 +151,7 @@ class StageInputs:
 
 @dataclass(frozen=True, slots=True)
 class BuiltFiles:
-    """A new candidate: `files` are the hashes of the files in its folder; `facts` are small facts of its sources."""
+    """A new candidate: `files` maps file names to hashes; `facts` are a few facts about its sources."""
 
     id: str
     version: str
@@ -182,20 +182,19 @@ class StageOutputs(JsonRecord):
 class Stage:
     """A stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
 
-    An input that a stage also writes is recorded with its value after the run, every other with its value before.
-    Raise `version` when the stage handles the same inputs differently. `run` names a function, as `module:function`:
-    the process of a job imports and calls it, so that a plan loads no code of the stages. `timeout` is in seconds,
-    `memory` in bytes, for the stage and all processes that it starts. `check` is True if its outcome counts at
-    promotion. `sandboxed` is True if it runs code of the server, which is isolated as the workspace demands.
-    `caller_environ` is True if it gets all environment variables of the process that runs the pipeline. `settings` are
-    passed to `run`, and count as an input. `channel` is the channel that the stage fills, with its policy. `adopted`
-    replaces `run` for an adopted server.
+    An input that the stage also writes is recorded with its value after the run; other inputs with their value before.
+    Increase `version` when the stage handles the same inputs differently. `run` is a function, as `module:function`;
+    only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds) and `memory` (bytes)
+    limit the stage and all its processes. `check`: the outcome counts at promotion. `sandboxed`: the stage runs server
+    code, which gets the isolation of the workspace. `caller_environ`: the stage gets all environment variables of the
+    process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is the channel that
+    the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
 
-    A stage with an `approval` passes by decisions of people and is never run; one that `awaits` its channel passes
-    when the channel offers the newest candidate. `before` names stages that need this one although they do not
-    declare it. `watches` is the last channel that must offer the candidate before the stage runs, "" for none; with
-    `soak` it runs repeatedly until the channel has offered the candidate for that many seconds, and with `rollback` a
-    failure moves the channel back.
+    A stage with an `approval` is never run: it passes by decisions of people. A stage that `awaits` its channel passes
+    when the channel offers the newest candidate. `before` names stages that need this stage without declaring it.
+    `watches` is the last channel that must offer the candidate before the stage runs; "" if there is no such channel.
+    With `soak`, the stage runs repeatedly until the channel has offered the candidate for that many seconds. With
+    `rollback`, a failure moves the channel back.
     """
 
     name: str
@@ -249,7 +248,7 @@ def apply_limits(stages: Sequence[Stage], limits: Mapping[str, LimitSettings]) -
 
 
 def isolation_settings(settings: PipelineSettings) -> dict[str, Any]:
-    """Return `isolation` and `container` of `[pipeline]` if they differ from the defaults, as settings of a stage."""
+    """Return the stage settings `isolation` and `container` from `[pipeline]`, if they differ from the defaults."""
     return settings.model_dump(include={"isolation", "container"}, exclude_defaults=True)
 
 
@@ -262,10 +261,10 @@ def apply_isolation(stages: Sequence[Stage], settings: PipelineSettings) -> tupl
 
 
 def level_here(workspace: Workspace, stages: Sequence[Stage]) -> str:
-    """Return the isolation level for server code on this machine; "" if none of the stages runs any.
+    """Return the isolation level for server code on this machine; "" if no stage runs server code.
 
     Raises:
-        StageError: the level is `required`, and none is available.
+        StageError: the workspace requires isolation, and no level is available.
     """
     if not any(stage.sandboxed for stage in stages):
         return ""

@@ -1,6 +1,6 @@
 """Report runs: on a terminal, as lines or JSON, and to files, webhooks, chat and mail.
 
-Delivery never delays or fails a command: what cannot be delivered is dropped, and one line on stderr says so.
+Delivery never delays or fails a command: undeliverable events are dropped, and one line on stderr reports them.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class NotifyingReporter(Reporter):
 
 
 class _Receiver:
-    """A receiver that is unavailable here: it keeps the ids of the events that were not delivered, and why."""
+    """An unavailable receiver, which keeps the reason and the ids of the undelivered events."""
 
     def __init__(self, why: str = "") -> None:
         self._why = why

@@ -42,7 +42,7 @@ def _lines_of(event: events.RunEvent) -> list[str]:
             return [*(f"  {stage} | {line}" for line in lines), f"  {stage} | all of it: {log}"]
         case events.RunWaiting(server, holder):
             stages = ", ".join(holder.get("stages", ()))
-            who = f" (process {holder['pid']}{stages and f', at work: {stages}'})" if holder else ""
+            who = f" (process {holder['pid']}{stages and f', running: {stages}'})" if holder else ""
             return [f"{server}: another mcpfactory runs it{who}; waiting"]
         case events.ServerUnusable(server, message, hint):
             return [f"{server}: error: {message}", *([f"{server}: hint: {hint}"] if hint else [])]
@@ -74,13 +74,13 @@ def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
 
 
 class LineReporter(events.Reporter):
-    """Reporter that writes lines without colors or cursor movements: of text, wrapped on a terminal, or of JSON."""
+    """Reporter that writes plain lines: text, which is wrapped on a terminal, or JSON."""
 
     def __init__(self, stream: TextIO, *, as_json: bool) -> None:
         self._stream, self._as_json = stream, as_json
 
     def emit(self, event: events.RunEvent) -> None:
-        """Write the lines of one event; as JSON it is one line, and `run.finished` the last."""
+        """Write the lines of one event; as JSON, one line per event, and `run.finished` last."""
         lines = [json.dumps(event.to_json(), ensure_ascii=False)] if self._as_json else event_lines(event)
         if self._stream.isatty() and not self._as_json:
             lines = [part for line in lines for part in _wrap_line(line)]
@@ -135,7 +135,7 @@ def _channel(name: str, release: Mapping[str, Any] | None, newest: str | None, *
 
 
 def _live(row: Mapping[str, Any]) -> str:
-    """Return the live releases per target; a star marks those that differ from their channel's release."""
+    """Return the published release of each target; a star marks releases that differ from their channel's release."""
     offers = row.get("channels", {})
     return (
         ", ".join(

@@ -20,9 +20,9 @@ from mcpfactory_pipeline.reporting.lines import OUTCOME_LABELS, event_lines
 
 _REFRESHES: Final = 4  # refreshes per second
 _GAP: Final = 2
-_NAME: Final = 12  # minimum columns for a server's name; with fewer, stages are not listed
+_NAME: Final = 12  # columns; minimum for a server's name: in narrower terminals, stages are not listed
 _FRAME: Final = 4  # lines that are not servers: header, count of hidden servers, total, cursor line
-_EVERY: Final = 100  # above this number of servers, the final table omits those that passed
+_EVERY: Final = 100  # servers; if a run has more, the final table omits those that passed
 _BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
 _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
 _RUNNING: Final = "running"
@@ -82,7 +82,7 @@ class RunTable:
         self._stages: tuple[str, ...] = ()
         self._cells: dict[str, dict[str, _Cell]] = {}
         self._notes: dict[str, str] = {}  # server → why none of its stages is running
-        self._newest: dict[str, int] = {}  # server → number of its last event
+        self._newest: dict[str, int] = {}  # server → sequence number of its last event
 
     def update(self, event: events.RunEvent) -> None:
         """Add one event."""
@@ -130,7 +130,7 @@ class RunTable:
             return Group(self._table(shown, width), *more, _line(self._sum()))
 
     def final(self, width: int) -> RenderableType:
-        """Return the final table: every server, or only those that did not pass if there are too many."""
+        """Return the final table of all servers; if there are too many, of the servers that did not pass."""
         with self._guard:
             every = list(self._cells)
             good = {name for name in every if all(cell.status in _GOOD for cell in self._cells[name].values())}

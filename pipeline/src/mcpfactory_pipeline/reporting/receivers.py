@@ -1,7 +1,7 @@
-"""Notifications by webhook and by mail, and their messages: one line per event, and the body for a chat's incoming webhook.
+"""Notifications by webhook and by mail, and their messages: one line per event, and bodies for chat webhooks.
 
-The functions that make messages are pure. Names and texts come from untrusted servers and documents: in every format they
-stay text and never mention a person.
+The functions that make messages are pure. Names and texts come from untrusted servers and documents: every format
+must show them as plain text, without mentions of people.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.workspace.settings import EventSettings, MailSettings
 from mcpfactory_runtime.errors import connection_error_reason, system_error
 
-_LONGEST: Final = 1500  # characters of a line; chats reject much longer ones
-# Text after the server's name in the line about an event. For other events, the line shows the kind.
+_LONGEST: Final = 1500  # characters; maximum length of a line, because chats reject much longer ones
+# Kind of event → text after the server's name. Other kinds are shown by their name.
 _SENTENCES: Final = {
     "waits": "{kind}: {message}", "step.finished": "{stage} {outcome}: {message}", "trouble": "{message}",
     "approved": "{version} is approved for {channel}{stage} by {actor}: {reason}",
@@ -61,7 +61,7 @@ def notice_command(notice: Mapping[str, Any]) -> str:
 
 
 def notice_link(notice: Mapping[str, Any]) -> str:
-    """Return the link to an event's page, "" if the dashboard's address is not configured."""
+    """Return the link to an event's page; "" if the dashboard's address is not configured."""
     return str(notice.get("link") or "")
 
 
@@ -105,7 +105,7 @@ _OF_MAIL: Final[tuple[tuple[type[Exception], str], ...]] = (
     (smtplib.SMTPAuthenticationError, "it refuses the user or the password"),
     (smtplib.SMTPSenderRefused, "it refuses `from`"),
     (smtplib.SMTPRecipientsRefused, "it refuses everyone in `to`"),
-    (smtplib.SMTPServerDisconnected, "it hung up"),
+    (smtplib.SMTPServerDisconnected, "it closed the connection"),
 )
 
 
@@ -116,9 +116,9 @@ def delivery_error_reason(error: Exception) -> str:
     return known or (connection_error_reason(system) if system is not None else type(error).__name__)
 
 
-_WAITING: Final = 1000  # maximum number of queued events; further ones are dropped
-_LEFT: Final = 10.0  # seconds that the end of a command waits for pending events
-_PAUSE: Final = 0.5  # seconds before the second attempt; doubled before each further one
+_WAITING: Final = 1000  # maximum queued events; more events are dropped
+_LEFT: Final = 10.0  # seconds; maximum wait for pending events at the end of a command
+_PAUSE: Final = 0.5  # seconds before the second attempt; the pause doubles before each later attempt
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
@@ -157,7 +157,7 @@ class Webhook:
         if self._thread.is_alive():
             self._why = f"{self._answered}, and time ran out" if self._answered else "the receiver is too slow"
         elif self._sent and not self._why:
-            self._why = "what delivers them broke off"
+            self._why = "the delivery thread ended early"
         missed = len(self._sent)
         return f"{pluralize(missed, 'event')} not delivered to the webhook: {self._why}" if missed else ""
 
@@ -208,8 +208,8 @@ class Webhook:
         return {**headers, "X-MCPFactory-Timestamp": timestamp, "X-MCPFactory-Signature": signed}
 
 
-_MOST: Final = 200  # events that one mail lists; it counts the rest
-_SUBJECT: Final = 150  # maximum length of a subject in characters
+_MOST: Final = 200  # maximum events that one mail lists; it counts the rest
+_SUBJECT: Final = 150  # characters; maximum length of a subject
 
 
 class Mail:

@@ -1,4 +1,4 @@
-"""Execution of a plan: gives jobs of many servers to an executor, and records the results.
+"""Execution of a plan: submit jobs of many servers to an executor, and record the results.
 
-A job is a stage of a server as JSON; an executor runs it and never writes state.
+A job is one stage of one server, described in JSON. An executor runs jobs and never writes state.
 """

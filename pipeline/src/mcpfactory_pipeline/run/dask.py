@@ -1,9 +1,8 @@
-"""Jobs on a dask cluster: an existing one, or one that is started for the run and stopped with it.
+"""Jobs on a dask cluster: an existing one, or a cluster that is started and stopped with the run.
 
 Workers must see the workspace under the same path (a shared file system), and have this package. A worker runs each
-job in a separate process, with the same limits and termination as `local`. A worker that dies makes its job
-`interrupted`, which the run retries; the scheduler is configured not to retry, because a stage starts in an empty
-folder.
+job in a separate process, with the same limits and termination as `local`. If a worker dies, its job is `interrupted`,
+and the run retries it. The scheduler must not retry jobs, because a stage starts in an empty folder.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 from mcpfactory_pipeline.run.executor import LocalExecutor, available_slots
 
 _dask: Any = distributed  # dask has no type annotations
-_POLL: Final = 0.5  # seconds between two checks of a job
-_PATIENCE: Final = 60.0  # seconds without any worker, after which jobs fail
-_CONNECT: Final = 10.0  # seconds to connect to a scheduler
+_POLL: Final = 0.5  # seconds between checks of a job
+_PATIENCE: Final = 60.0  # seconds; jobs fail if the cluster has no worker for this long
+_CONNECT: Final = 10.0  # seconds; timeout of the connection to a scheduler
 
 
 class DaskExecutor:
-    """A dask cluster: the scheduler at `address`, or for "" `jobs` worker processes on this machine."""
+    """A dask cluster: the one with the scheduler at `address`; for "", a new one of `jobs` local worker processes."""
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
         self._guard = threading.Lock()
@@ -65,7 +64,7 @@ class DaskExecutor:
                     return StageOutputs("errored", f"the dask cluster had no worker for {_PATIENCE:g} seconds")
         except KilledWorker:
             return StageOutputs("interrupted", "the dask worker that ran the stage died")
-        except Exception as error:  # noqa: BLE001 - any failure on the way to the worker is a machinery failure
+        except Exception as error:  # noqa: BLE001 - any failure on the way to the worker is an error of the pipeline
             if self._cancelled.is_set():
                 return StageOutputs("interrupted", RUN_ENDED)
             return StageOutputs("errored", f"dask: {type(error).__name__}: {error}")
@@ -87,7 +86,7 @@ class DaskExecutor:
             cluster.close(timeout=10)
 
     def _connected_client(self) -> Any:
-        """Return a client; start the cluster with the first job, as runs can lack jobs. None if the run was ended."""
+        """Return a client, and start the cluster at the first job; return None if the run was ended."""
         with self._guard:
             if self._cancelled.is_set():
                 return None

@@ -1,6 +1,6 @@
-"""Executors of jobs: they take a job as plain data and return the stage's result. They never write state.
+"""Executors of jobs: an executor takes a job as plain data, returns the stage's result, and never writes state.
 
-The one here runs jobs as processes on this machine: as many as it has cores and memory for, each within its limits of time
+The local executor runs jobs as processes on this machine: as many as cores and memory allow, each with limits of time
 and memory.
 """
 
@@ -23,9 +23,9 @@ from mcpfactory_pipeline.build.programs import job_environ
 from mcpfactory_pipeline.isolation.processes import hide_process
 from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
-_ROOM: Final = 512 * 2**20  # bytes of free memory required for each parallel job
-_POLL: Final = 0.25  # seconds between two checks of a job
-_ENDING: Final = 20.0  # seconds until a supervisor must exit; it needs at most ten to end processes
+_ROOM: Final = 512 * 2**20  # bytes; minimum free memory for each parallel job
+_POLL: Final = 0.25  # seconds between checks of a job
+_ENDING: Final = 20.0  # seconds; timeout of a supervisor's exit, which takes at most ten
 _PROC: Final = Path("/proc")
 
 
@@ -37,7 +37,7 @@ def available_slots() -> int:
 
 
 class Executor(Protocol):
-    """Runs jobs; used by several threads at once. `slots` is the maximum number of parallel jobs."""
+    """Executor of jobs, for use by several threads at once. `slots` is the maximum number of parallel jobs."""
 
     slots: int
 
@@ -45,16 +45,16 @@ class Executor(Protocol):
         """Run a job within its limits until it ends, and write its output to `log`."""
 
     def cancel(self) -> None:
-        """End all jobs and start no new one; their outcome is `interrupted`."""
+        """End all jobs, and start no more jobs; the outcome of all of them is `interrupted`."""
 
     def close(self) -> None:
         """Release the resources after the run."""
 
 
 class LocalExecutor:
-    """Processes on this machine, one for each job.
+    """Executor that runs each job as a process on this machine, so that a crash affects only one job.
 
-    A job that dies takes nothing else with it. `abandoned` says that a job is no longer wanted; it is called a few times a second.
+    `abandoned` returns True to cancel a job; it is called a few times a second.
     """
 
     def __init__(self, jobs: int | None = None, *, abandoned: Callable[[], bool] = lambda: False) -> None:

@@ -1,9 +1,8 @@
 """One stage of one server in a separate process: `python -m mcpfactory_pipeline.run.job job.json`.
 
-A job is JSON in and JSON out, so that any executor can run it. The output of the stage and its tools is its log, on
-stdout. A worker process runs the stage. Its parent, the supervisor, ends all processes of the job when the worker
-ends for any reason, and when stdin closes: the executor closes it to end the job, and the system does so when the run
-is killed.
+Job and result are JSON, so that any executor can run jobs. The output of the stage and its tools goes to stdout, which
+is the log. A worker process runs the stage. Its parent, the supervisor, ends all processes of the job when the worker
+ends, and when stdin closes. The executor closes stdin to end the job; the system closes it if the run is killed.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ SCHEMA: Final = 1
 
 
 def make_job(stage: Stage, inputs: StageInputs, *, adopted: bool = False) -> dict[str, Any]:
-    """Return the job as plain data; jobs of adopted servers run the stage's function for those."""
+    """Return the job as plain data; for an `adopted` server, it runs the stage's function for adopted servers."""
     limits = {"timeout": stage.timeout, "memory": stage.memory}
     return {
         "job": SCHEMA,
@@ -67,10 +66,10 @@ def _find(reference: str) -> Callable[[StageInputs], StageOutputs]:
 
 
 def _run_to_file(job_file: Path, result_file: Path) -> NoReturn:
-    """Run the job; write its outputs after ending all its processes, which could change them."""
+    """Run the job and end all its processes, which could change the outputs; then write the outputs."""
     adopt_orphans()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
-    if left := end_descendants():  # otherwise it could change outputs after the verdict
+    if left := end_descendants():  # a process left behind could change outputs after the verdict
         print(f"ended {pluralize(left, 'orphan')} that the stage left behind")  # noqa: T201 - the log of the stage
     sys.stdout.flush()
     temporary = result_file.with_suffix(".tmp")

@@ -43,8 +43,8 @@ from mcpfactory_pipeline.workspace.workspace import (
 class RunOutcome:
     """Result of a run: the worst outcome of each server, and the number of stages that ran.
 
-    `recorded` are the events that the run wrote, by server, from this process's memory, because files can be changed
-    afterwards. `isolation` is the level at which server code ran here; "" if no stage ran any on this machine.
+    `recorded` are the events that the run wrote, by server. They come from memory, because files could have been
+    changed since. `isolation` is the level at which server code ran here; "" if no server code ran on this machine.
     """
 
     servers: dict[str, str]
@@ -59,7 +59,7 @@ class RunOutcome:
 
     @property
     def errored(self) -> bool:
-        """Return True if the machinery broke for any server."""
+        """Return True if a stage of any server ended as `errored`."""
         return "errored" in self.servers.values()
 
     @property
@@ -77,10 +77,10 @@ def plan_servers(
     force: bool = False,
     stages: Sequence[Stage] | None = None,
 ) -> list[PlanStep]:
-    """Return the steps of a run: one for each stage of each named server (of all by default). Change nothing.
+    """Return the steps of a run, one for each stage of each named server (by default of all), without running them.
 
-    `force` also plans stages that are up to date; `again` does so only for one stage and those that need it. `stages`
-    replaces the stages of the workspace; each must follow those that it needs. A server whose files cannot be read
+    `force` also plans stages that are up to date; `again` does so only for one stage and its dependents. `stages`
+    replaces the stages of the workspace; each must follow the stages that it needs. A server with unreadable files
     has one step with the error.
 
     Raises:
@@ -134,11 +134,11 @@ def run_pipeline(
     """Run the planned stages, several servers in parallel, and record every result.
 
     `jobs` is the number of parallel servers, by default the executor's capacity. `force` also runs stages that are up
-    to date; `again` does so only for one stage and those that need it. SIGINT, SIGTERM, and `stop` when set by
-    another thread end the run cleanly: running stages are recorded as interrupted, finished results are kept.
+    to date; `again` does so only for one stage and its dependents. SIGINT, SIGTERM, or setting `stop` in another
+    thread ends the run cleanly: running stages are recorded as interrupted, finished results are kept.
     `stages` replaces those of the workspace; `executor` is an executor, or a value for `make_executor`. At the end,
     artifacts beyond the limits in `[artifacts]` are pruned for the servers that ran. `run_id` is from `new_id`, for
-    callers that follow the run. Errors while stages run, or at one server, are outcomes.
+    callers that follow the run. Errors of stages or of single servers are outcomes, not exceptions.
 
     Raises:
         NotFoundError: the server or stage is unknown.
@@ -248,13 +248,13 @@ def _interrupt_on_signals() -> Iterator[None]:
 
 
 def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | None = None) -> Executor:
-    """Return the executor that is wanted, else that of `[pipeline] executor`, else `local`.
+    """Return the executor `wanted`, by default the one of `[pipeline] executor`, else `local`.
 
-    `wanted` is a name of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`); `jobs` bounds how much runs at
-    a time.
+    `wanted` is a name of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`). `jobs` limits the number
+    of parallel jobs.
 
     Raises:
-        ConfigError: for anything else, and for an extra that is not installed.
+        ConfigError: the executor is unknown, or its extra is not installed.
     """
     name = wanted or workspace.settings.pipeline.executor
     if name in EXECUTORS:

@@ -37,11 +37,11 @@ from mcpfactory_pipeline.state.timeline import seconds_in_channel
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 15  # lines of a log that are shown
+_SHOWN: Final = 15  # maximum lines shown of a log
 
 
 def log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
-    """Return the lines about closed gates, each with its details, or the last lines if no gate is closed."""
+    """Return the lines about closed gates with their details; if no gate is closed, return the last lines."""
     found: list[str] = []
     about = False  # True while lines belong to a gate
     margin = 0
@@ -71,10 +71,10 @@ def soaking(stage: Stage, outputs: StageOutputs, candidate: str, events: Sequenc
 
 
 def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState, store: Store) -> list[str]:
-    """Move channels back whose candidate failed a stage with `on_failure = "rollback"`; describe the changes.
+    """Roll back and hold the channels whose candidate failed a stage with `on_failure = "rollback"`.
 
-    Each of these channels gets a hold; a channel without an earlier release only gets the hold. Channels that already
-    have a hold are skipped, so repeated calls are safe.
+    Return a description of each change. A channel without an earlier release is only held. Channels that already have
+    a hold are skipped, so repeated calls are safe.
     """
     done = []
     for stage in stages:
@@ -107,7 +107,7 @@ def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState,
     return done
 
 
-_LONGEST_PAUSE: Final = 60.0  # seconds; pauses double up to this
+_LONGEST_PAUSE: Final = 60.0  # seconds; maximum pause between attempts, which doubles after each
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ def server_plan(
     *,
     inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PlanStep, ...]:
-    """Return the plan of one server from the files on disk; pass `inputs` if they were already read."""
+    """Return the plan of one server from the files on disk; `inputs` are its inputs if they were already read."""
     inputs = read_inputs(stages, InputReader(server, state)) if inputs is None else inputs
     state = without_unsigned(workspace, state, lambda: Store(workspace).history(server.name), stages)
     artifact = artifact_of(workspace, state)
@@ -178,7 +178,7 @@ class Runner:
             return ServerResult(server.name, "errored")
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerResult | None:
-        """Return the result for a server without changes or stale stages; take no lock and read no history."""
+        """Return the result of a server that is up to date; take no lock and read no history. None for others."""
         if not self.store.is_settled(server.name):
             return None
         steps = server_plan(self.workspace, server, self.stages, self.store.state(server.name))
@@ -223,7 +223,7 @@ class Runner:
         return result
 
     def _due(self, steps: Sequence[PlanStep], ran: Sequence[str]) -> list[PlanStep]:
-        """Return the remaining steps to run whose needs are satisfied, as many as can run in parallel."""
+        """Return the remaining steps that can run now, because the stages that they need have passed."""
         verdicts = {step.stage: step.verdict for step in steps}
         needs = {stage.name: stage.needs for stage in self.stages}
         due = [
@@ -236,7 +236,7 @@ class Runner:
         return due[: self.width]
 
     def _report_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
-        """Report the steps that did not run, and the worst outcome: a stage that still must run did not pass."""
+        """Report the steps that did not run, and the worst outcome; a stage that must still run did not pass."""
         state = self.store.state(result.server)
         found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
         needs = {stage.name: stage.needs for stage in self.stages}
@@ -267,8 +267,8 @@ class Runner:
     ) -> None:
         """Run independent steps in parallel, with retries, and record starts and ends in order.
 
-        A stage is announced before its start is recorded, until after its end is recorded: readers never find a start
-        without an end unless the stage is at work.
+        A stage is announced as running before its start is recorded, and until its end is recorded. So if a reader
+        finds a start without an end, the stage is running.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):
@@ -406,7 +406,7 @@ class Runner:
     def _move(
         self, transaction: Transaction, channel: ChannelPolicy, candidate: Artifact, outputs: StageOutputs
     ) -> StageOutputs:
-        """Move a channel, unless it was held, or the server retired, while the stage ran."""
+        """Move a channel, unless the channel was held or the server was retired while the stage ran."""
         if not outputs.channel:
             return outputs
         state = transaction.state
@@ -415,7 +415,7 @@ class Runner:
             word = "retired" if state.retired else "held"
             return StageOutputs("inconclusive", f"while the stage ran, it was {describe_decision(word, stopped)}")
         if wrong := next(invalid_order(transaction.events), ""):
-            words = f"its history has what no run can have recorded: {wrong}"
+            words = f"its history has events that no run can have recorded: {wrong}"
             return StageOutputs("failed", f"{words}; hint: mcpfactory pipeline verify {state.server}")
         if words := version_fault(channel, state.candidates[candidate.id], candidate.id, transaction.events):
             return StageOutputs("failed", f"{words}; hint: mcpfactory pipeline run {state.server} --again build")

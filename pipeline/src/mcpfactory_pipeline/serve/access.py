@@ -1,4 +1,4 @@
-"""Workspace access of the factory's MCP tools: outside the event loop, per caller, with readable errors."""
+"""Workspace access of the factory's MCP tools: outside the event loop, limited by caller, with readable errors."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
 
-_NAME: Final = 60  # characters of a client's name in the history
-_POLL: Final = 0.2  # seconds between two checks if the work is still wanted
+_NAME: Final = 60  # characters; maximum length of a client's name in the history
+_POLL: Final = 0.2  # seconds between checks for cancellation
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceAccess:
-    """A workspace. Callers may name its files and public addresses as documents.
+    """A workspace. Callers may name its files, and public addresses, as documents.
 
-    `documents` are the folders and hosts (`host`, `host:port`) elsewhere that a person added: whether and what another file
-    or address is, is not told to who calls. Without `local`, who calls may be any program of this machine.
+    `documents` are other folders and hosts (`host`, `host:port`) that a person permitted. Callers cannot find out if
+    any other file or address exists. If `local` is False, the caller may be any program of this machine.
     """
 
     root: Path
@@ -56,7 +56,7 @@ class WorkspaceAccess:
         """Run a function of the workspace off the event loop and return its result.
 
         Raises:
-            ToolError: as `as_tool_error` does.
+            ToolError: the function raised an error with a hint (`as_tool_error`).
         """
         return await in_thread(lambda: function(self.workspace(), *arguments, **options))
 
@@ -64,7 +64,7 @@ class WorkspaceAccess:
         """Return a URL unchanged; resolve a file path against the workspace root.
 
         Raises:
-            ConfigError: callers must not name this file or address, regardless of its existence.
+            ConfigError: callers must not name this file or address, whether or not it exists.
         """
         if re.match(r"(?i)https?://", name):
             if self._is_permitted_address(name):
@@ -87,7 +87,7 @@ class WorkspaceAccess:
         )
 
     def _is_permitted_address(self, url: str) -> bool:
-        """A host that does not resolve is allowed, because no request can reach it."""
+        """Return True for permitted hosts, and for unresolvable hosts, because no request can reach them."""
         place = host_port_of(url)
         host, _, port = place.rpartition(":")
         if {place, host} & {one.lower() for one in self.documents}:
@@ -102,17 +102,17 @@ class WorkspaceAccess:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Restrict fetches of documents to permitted addresses, even if a name resolves differently later."""
+        """Restrict fetches of documents to permitted addresses, even if a host name resolves differently later."""
         from mcpfactory_codegen.read.document import public_only  # noqa: PLC0415 - heavy, and rarely needed
 
         with public_only([one for one in self.documents if not _is_folder(one)]):
             yield
 
     def template(self, name: str) -> str:
-        """Return the name of a template that is shipped, or the path of a folder, as `document`.
+        """Return the name of a shipped template, or the path of a template folder (see `document`).
 
         Raises:
-            ConfigError: it would have to be fetched: what strangers wrote is taken by a person.
+            ConfigError: the template would be fetched from git or a package; only people may choose third-party code.
         """
         if name.startswith(("git+", "package:")):
             raise ConfigError(
@@ -154,14 +154,14 @@ async def in_thread(function: Callable[..., Result], *arguments: Any, **options:
     """Run a slow function in a worker thread and return its result.
 
     Raises:
-        ToolError: as `as_tool_error` does.
+        ToolError: the function raised an error with a hint (`as_tool_error`).
     """
     with as_tool_error():
         return await asyncio.to_thread(function, *arguments, **options)
 
 
 async def in_stoppable_thread(function: Callable[[threading.Event], Result]) -> Result:
-    """Run work that may take minutes in a thread; on cancellation, set its event and wait for its end."""
+    """Run slow work in a thread; on cancellation, set the event that it received, and wait for its end."""
     stop = threading.Event()
     work = asyncio.ensure_future(asyncio.to_thread(function, stop))
     with as_tool_error():
@@ -175,7 +175,7 @@ async def in_stoppable_thread(function: Callable[[threading.Event], Result]) -> 
 
 
 async def in_own_loop(make: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Run a coroutine that would block this event loop in its own loop, in a worker thread."""
+    """Run a coroutine that would block this event loop in a separate loop, in a worker thread."""
 
     async def watched(stop: threading.Event) -> Result:
         work = asyncio.ensure_future(make())

@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 
 _INSTRUCTIONS: Final = """\
-This is a factory for MCP servers: it makes them from API documents, builds, tests and validates them, and promotes them from \
-channel to channel. Begin with `status` or `inbox`. `run` brings servers through their stages; `findings`, `log` and `diff` say \
-what came of it. Decisions about channels ask a person, and are possible where the workspace's policy leaves them to agents. \
-The prompts are playbooks. Commands in hints (`mcpfactory pipeline run NAME`) have tools of the same name."""
+This is a factory for MCP servers: it makes them from API documents, builds, tests and validates them, and promotes \
+them from channel to channel. Start with `status` or `inbox`. `run` runs the stages of servers; `findings`, `log` and \
+`diff` show the results. Tools that decide about channels ask a person first, and only work if the workspace's policy \
+permits agents to decide. The prompts describe whole tasks. A command in a hint, such as `mcpfactory pipeline run \
+NAME`, has a tool of the same name."""
 
 
 def make_factory(root: Path, documents: Sequence[str] = (), *, local: bool = True) -> Server:
-    """Return the server for the workspace at `root`; `documents` are places elsewhere that API documents may come from.
+    """Return the server for the workspace at `root`; `documents` are other permitted sources of API documents.
 
-    Without `local`, it is reached over HTTP: decisions are for callers that are known.
+    Without `local`, the server is reached over HTTP, so only authenticated callers can make decisions.
     """
     access = WorkspaceAccess(root, tuple(documents), local)
     server = Server(
@@ -52,7 +53,7 @@ def make_factory(root: Path, documents: Sequence[str] = (), *, local: bool = Tru
 
 
 _LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
-_SHORTEST: Final = 16  # minimum length of a token in characters
+_SHORTEST: Final = 16  # characters; minimum length of a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class HttpAddress:
 
 
 def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Return the authorization: by an issuer's tokens (MCPFACTORY_AUTH_*), by the token, or, on loopback, none.
+    """Return the authorization: tokens of an issuer (MCPFACTORY_AUTH_*), the token of `place`, or on loopback None.
 
     Raises:
         ConfigError: the settings are contradictory, or would leave a non-loopback address open.
@@ -135,10 +136,10 @@ def secret_variables(place: HttpAddress | None) -> list[str]:
 
 
 def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
-    """Serve until the input ends or a signal comes: on stdio, or at `place`. `options` are those of `HttpApp`.
+    """Serve on stdio, or at `place`, until the input ends or a signal arrives. `options` are those of `HttpApp`.
 
     Raises:
-        ConfigError: for an address or authorization that cannot be.
+        ConfigError: the address is unusable, or the authorization is invalid.
     """
     if place is None:
         server.run_stdio()

@@ -1,8 +1,8 @@
 """The gateway: one MCP server in front of several servers, and its health page.
 
-Servers are listed without starting them: from the last start, the candidate's contract, or the manifest. A listing of an
-earlier start is valid while the server's sources are unchanged, and is complete. The contract of the newest candidate, and
-the manifest of generated tools, contain tools only.
+The gateway lists servers without starting them, from a recorded listing: of the last start, of the newest candidate's
+contract, or of the manifest. The listing of the last start is complete, and valid while the server's sources are
+unchanged. Contract and manifest contain only tools.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from mcpfactory_runtime.types import Json
 
 @dataclass(frozen=True, slots=True)
 class ChildHealth:
-    """One server: how it is and since when, and how many tools, starts, calls, calls in flight and errors it has.
+    """Health of one server: its state since a time, and numbers of tools, starts, calls, calls in flight and errors.
 
-    `left_out` says which of its texts were cleaned or left out: hidden characters.
+    `left_out` describes the texts that were cleaned or left out because of hidden characters.
     """
 
     server: str
@@ -76,9 +76,9 @@ def make_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str, bool]
     return page
 
 
-IDLE: Final = 600.0  # seconds without calls, after which a server is stopped
-_MAX_INSTRUCTIONS: Final = 300  # characters of a server's own instructions
-_STARTS_AT_ONCE: Final = 2  # servers to start at a time for their listing, if none is recorded
+IDLE: Final = 600.0  # seconds; a server without calls for this long is stopped
+_MAX_INSTRUCTIONS: Final = 300  # characters; maximum shown of a server's own instructions
+_STARTS_AT_ONCE: Final = 2  # maximum parallel starts of servers without a recorded listing
 
 
 class Gateway:
@@ -87,9 +87,9 @@ class Gateway:
     Args:
         workspace: the workspace of the servers.
         known: the servers to offer.
-        search: offer three tools that find, describe and call all others, instead of those.
-        idle: seconds without a call after which a server is stopped.
-        private: True if all callers are one client, so that log messages need not be separated.
+        search: True to offer three tools that find, describe and call the tools, instead of all tools.
+        idle: seconds without a call before a server is stopped.
+        private: True if one client makes all calls, so that log messages need not be separated.
         unset: environment variables to withhold from the servers.
     """
 
@@ -157,7 +157,7 @@ class Gateway:
     # -- lifespan --------------------------------------------------------------------------------------------------
 
     async def _lifespan(self, _server: Server) -> AsyncIterator[None]:
-        """Ask servers without a recorded listing before serving anybody; at the end, stop all servers."""
+        """First request the listings that are not recorded; at the end, stop all servers."""
         gate = asyncio.Semaphore(_STARTS_AT_ONCE)
 
         async def probe(child: ChildServer) -> None:
@@ -194,7 +194,7 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """Forward a server's log message to its call; with several calls running, only if they are of one client."""
+        """Forward a server's log message to its call; during several calls, only if one client made all of them."""
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 
@@ -263,16 +263,16 @@ class Gateway:
 
 def _cleaned(child: ChildServer) -> tuple[str, ...]:
     return (
-        (f"{pluralize(child.cleaned, 'message')} with hidden characters, which were left out",) if child.cleaned else ()
+        (f"hidden characters removed from {pluralize(child.cleaned, 'message')}",) if child.cleaned else ()
     )
 
 
 def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> Gateway:
-    """Return a gateway to the named servers, or all of the workspace. `options` are those of `Gateway`.
+    """Return a gateway to the named servers, or to all servers of the workspace. `options` are those of `Gateway`.
 
     Raises:
-        NotFoundError: for a server that the workspace does not have.
-        ConfigError: when our environment has one address for the APIs of all servers.
+        NotFoundError: unknown server.
+        ConfigError: the environment sets one address for the APIs of all servers.
     """
     known = workspace.choose(list(names))
     refuse_shared(known, os.environ)
@@ -284,7 +284,7 @@ _FORMAT: Final = 1
 
 
 def recorded_listing(workspace: Workspace, server: WorkspaceServer) -> ServerListing | None:
-    """Return the recorded listing of a server; None if nothing is recorded, so that it must be started."""
+    """Return the recorded listing of a server; None if it must be started to get one."""
     found = _stored_listing(workspace, server)
     if found is not None:
         return found
@@ -309,7 +309,7 @@ async def request_listing(client: Client) -> ServerListing:
 
 
 def store_listing(workspace: Workspace, server: WorkspaceServer, listing: ServerListing) -> None:
-    """Store a listing for the next gateway; after a write error, the server is asked again."""
+    """Store a listing for the next gateway; after a write error, the next gateway asks the server again."""
     file = _file(workspace, server)
     try:
         text = json.dumps({"listing": _FORMAT, "of": _stamp(server), **asdict(listing)}, ensure_ascii=False)
@@ -334,7 +334,7 @@ def _stored_listing(workspace: Workspace, server: WorkspaceServer) -> ServerList
 
 
 def _named(key: str, rows: Iterable[Any]) -> tuple[Json, ...]:
-    """Return the entries with a name: others cannot be called, and must not affect other servers."""
+    """Return the entries that have a name. Other entries cannot be called, and must not affect other servers."""
     return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get(key), str))
 
 
@@ -348,7 +348,7 @@ def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[st
 
 
 def _manifest(server: WorkspaceServer) -> tuple[list[Json] | None, set[str]]:
-    """Return the generated tools that the server offers, and the names of those that its profile leaves out."""
+    """Return the generated tools that the server offers, and the names of the tools that its profile leaves out."""
     if server.adopted is not None:
         return None, set()
     folder = server.folder / "src" / Path(*server.package.split(".")) / "_generated"

@@ -1,8 +1,8 @@
 """Tools of the agents' server that are derived from operations: one for each operation that agents may use.
 
-A `ConfirmedOperation` needs a person: check the policy, do a dry run (so that nobody is asked about an impossible
-operation), ask the person, then execute it on the candidate in the question, unless the facts have changed since. The
-history records the agent as actor, and the person who confirmed.
+The tool of a `ConfirmedOperation` checks the policy, makes a dry run (so that nobody is asked about an impossible
+operation), and asks a person. Then it executes the operation on the candidate in the question, unless the facts have
+changed. The history records the agent as actor, and the person who confirmed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 from mcpfactory_runtime.types import Json
 
-_ASKED: Final = 3  # maximum number of questions to a person if the facts keep changing
+_ASKED: Final = 3  # maximum questions to a person about one operation if the facts keep changing
 _FORM: Final[Json] = {
     "type": "object",
     "properties": {"yes": {"type": "boolean", "title": "Yes, do it"}},
@@ -58,7 +58,7 @@ class OperationTools:
         self._access = access
 
     def register(self, server: Server) -> None:
-        """Add a tool for each operation that agents may use; `install` only on the machine of the client."""
+        """Add a tool for each operation that agents may use; add `install` only if the client is on this machine."""
         for operation in OPERATIONS:
             if "mcp" in operation.omit or (operation is Install and not self._access.local):
                 continue
@@ -151,7 +151,7 @@ def tool_of(
         perform: executes the operation, given the context of the call and the operation.
         returns: type of the result.
         about: appended to the description.
-        dry_run: whether the tool has a parameter `dry_run`, which `perform` receives.
+        dry_run: True if the tool has a parameter `dry_run`, which `perform` receives.
     """
 
     async def tool(ctx: Context, **values: Any) -> Any:
@@ -173,7 +173,7 @@ def tool_of(
 
 
 def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
-    """Yield a parameter for each field; an agent gives a reason for each decision."""
+    """Yield a parameter for each field; agents must give a reason for each decision."""
     for name, info, param in operation.fields("mcp"):
         bounds = [one for one in info.metadata if not isinstance(one, Param)]
         texts = Field(description=info.description, examples=info.examples, min_length=1 if name == "reason" else None)
@@ -205,7 +205,7 @@ def _make(
 
 
 def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
-    """Raise `PromotionError` unless the policy of the channel or stage permits agents to do it.
+    """Raise `PromotionError` unless the policy of the channel or stage permits agents to decide.
 
     For a stage that is not an approval stage, the decision itself raises the error. `install` concerns no channel.
     """
@@ -223,13 +223,13 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
         raise PromotionError(
             f"{what} does not permit agents to {name}",
             hint=f'ask a person: mcpfactory {asked.command} {asked.server}{option}. agents = ["{name}"] in the '
-            f"[[pipeline.{table}]] named {what.partition(' ')[2]} of {CONFIG} permits it; that is for a person to "
-            "write, not for an agent",
+            f"[[pipeline.{table}]] named {what.partition(' ')[2]} of {CONFIG} permits it; only a person may change "
+            "this setting, not an agent",
         )
 
 
 def add_log(steps: list[StepRun], event: events.LogLines) -> None:
-    """Add a log to its step, which may not be the last one: servers run in parallel."""
+    """Add a log to its step, which may not be the last step, because servers run in parallel."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))

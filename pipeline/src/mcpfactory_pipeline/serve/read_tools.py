@@ -29,8 +29,8 @@ from mcpfactory_pipeline.views.status import list_servers, read_log, read_report
 from mcpfactory_runtime import Server
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
-_EVIDENCE: Final = 4_000  # characters of the proof of one finding
-_LOG: Final = 20_000  # characters from the end of a log
+_EVIDENCE: Final = 4_000  # characters; maximum of the evidence of one finding
+_LOG: Final = 20_000  # characters; maximum shown of a log, from its end
 
 SomeServers = Annotated[tuple[str, ...], Field(examples=[["bookshop"]])]
 OneServer = Annotated[str, Field(examples=["bookshop"])]
@@ -46,15 +46,15 @@ class ReadTools:
         """Register the tools."""
         looks: dict[str, Callable[..., Any]] = {
             "List servers": self.list_servers,
-            "What waits": self.inbox,
-            "Where servers stand": self.status,
-            "What a run would do": self.plan,
+            "Pending work": self.inbox,
+            "Status of servers": self.status,
+            "Plan of a run": self.plan,
             "Findings of a candidate": self.findings,
-            "What a stage printed": self.log,
+            "Log of a stage": self.log,
         }
         for title, tool in looks.items():
             server.tool(title=title, annotations=_READS)(tool)
-        abroad = {**_READS, "openWorldHint": True}  # these tools start servers, which may reach the network
+        abroad = {**_READS, "openWorldHint": True}  # for tools that start servers, which may use the network
         server.tool(title="Changes for callers", annotations=abroad)(self.diff)
         server.tool(title="Tools that models confuse", annotations=abroad)(self.confused_tools)
         writes = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True}
@@ -93,10 +93,10 @@ class ReadTools:
         return InboxResult(await self._access.read(read_inbox, servers or None))
 
     async def refresh_inbox(self, servers: SomeServers = ()) -> InboxResult:
-        """List pending work as `inbox` does, after checking the origins: API documents, adopted servers, packages.
+        """Check the origins of servers (API documents, projects, packages), then list pending work as `inbox` does.
 
-        If an adopted server differs from the adopted version, this is recorded, and stops the server until a person
-        has reviewed it.
+        If an adopted server differs from the adopted version, the difference is recorded. It stops the server until a
+        person has reviewed it.
 
         Args:
             servers: their names; empty means all.
@@ -110,13 +110,13 @@ class ReadTools:
         rule: str = "",
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
     ) -> FindingList:
-        """Show what `validate` found in a candidate, each finding with the exchange that proves it, gates first.
+        """Show the findings of `validate` in a candidate, gates first, each with the exchange that proves it.
 
         Args:
             server: its name.
-            candidate: the beginning of its id; empty for the newest.
-            rule: only findings of this rule.
-            limit: so many at most.
+            candidate: candidate ID prefix; empty for the newest.
+            rule: only findings of this rule; empty for all.
+            limit: maximum number of findings.
         """
         chosen, version, text = await self._access.read(read_report, server, candidate)
         report = json.loads(text)
@@ -133,7 +133,7 @@ class ReadTools:
         )
 
     async def log(self, server: OneServer, stage: Annotated[str, Field(examples=["test"])]) -> StageLog:
-        """Show what a stage of a server printed when it ran last: the place to look when it failed.
+        """Show the output of a stage's last run, for example to find out why it failed.
 
         Args:
             server: its name.
@@ -143,19 +143,20 @@ class ReadTools:
         return StageLog(text[-_LOG:], len(text) > _LOG)
 
     async def diff(self, server: OneServer, against: str = "") -> SourceDiff:
-        """Compare the tools of a server's sources with those that callers have, and propose the version that this asks for.
+        """Compare the tools of a server's sources with those that callers have, and propose the required version.
 
         Args:
             server: its name.
-            against: a channel or the beginning of a candidate's id; empty for the last channel that offers the server.
+            against: a channel or a candidate ID prefix; empty for the last channel that offers the server.
         """
         found = await in_own_loop(lambda: compare_source(self._access.workspace(), server, against))
         return SourceDiff(server, **found.to_json())
 
     async def confused_tools(self, server: OneServer) -> ConfusedTools:
-        """List the tools of a server that models took for one another, with both texts, the questions, and what to write.
+        """List the tools of a server that models confuse, with both descriptions, the questions, and advice.
 
-        It asks no model: it reads the reports of `mcpfactory evaluate SERVER --model … --report`. Rewrite a description, then ask again.
+        No model is asked: the reports of `mcpfactory evaluate SERVER --model … --report` are read. Rewrite a
+        description, then make a new report.
 
         Args:
             server: its name.
@@ -171,9 +172,10 @@ class ReadTools:
         return ConfusedTools(server, [one.model for one in reports], pairs)
 
     async def validate(self, server: OneServer) -> Examination:
-        """Examine a server as its sources are now, without a run: start it, call its tools, judge it by the rules.
+        """Examine a server's current sources without a run: start it, call its tools, and apply the rules.
 
-        A server made from a document is called against a stub of its API. It takes up to a minute, and records nothing.
+        The tools of a server made from a document call a stub of its API. This takes up to a minute and records
+        nothing.
 
         Args:
             server: its name.

@@ -1,16 +1,16 @@
 """A server behind the gateway: its process, and its tools, resources and prompts under distinct names.
 
-The process is started at first use, stopped when idle, restarted after it ends. A call is forwarded together with the
-messages that precede its result: progress, log messages, and questions. A server behind the gateway asks by ending its
-request (`input_required`), so the call that a question belongs to is known.
+The process is started at first use, stopped when idle, and restarted after it ends. For each call, the gateway
+forwards the result and the messages before it: progress, log messages, and questions. A server behind the gateway asks
+a question by ending its request (`input_required`), so the gateway knows to which call a question belongs.
 
-A name is `<server>_<name>`. The server part never contains `_`, so the first one ends it, and different pairs cannot
-get the same name. A hash of the pair is appended if a character had to be replaced, if the whole is too long, or if
-its end looks like such a hash.
+A name is `<server>_<name>`. The server part never contains `_`, so the first `_` ends it, and different pairs cannot
+get the same name. A hash of the pair is appended if a character had to be replaced, if the name is too long, or if its
+end looks like such a hash.
 
-All server output passes through here. The rule for hidden characters is that of `validate` (`security.hidden-text`).
-Texts for readers, answers, errors, log messages, progress and questions are cleaned. Names and values that a caller has
-to repeat cannot be changed, so items with hidden characters in them are not offered.
+All server output passes through here. The rule of `validate` for hidden characters (`security.hidden-text`) applies:
+they are removed from descriptions, results, errors, log messages, progress and questions. Names, and values that a
+caller has to repeat, cannot be changed, so items with hidden characters in these are not offered.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from mcpfactory_runtime.types import Json
 
 Condition = Literal["asleep", "starting", "awake", "broken"]
 
-_START_TIMEOUT: Final = 60.0  # seconds until a server must have answered
-_MAX_ERROR: Final = 500  # characters of an error that are kept
+_START_TIMEOUT: Final = 60.0  # seconds; timeout of a server's first response
+_MAX_ERROR: Final = 500  # characters; maximum kept of an error
 
 
 class ChildServer:
@@ -47,11 +47,11 @@ class ChildServer:
 
     Args:
         name: of the server.
-        command: returns the command that starts it on stdio, and makes its environment if necessary; called off the
-            event loop.
+        command: returns the command that starts it on stdio, after creating its environment if necessary; called
+            outside the event loop.
         environ: the complete environment of its process.
-        url: its address, if it is not started here; `command` is then not called.
-        idle: seconds without a call after which it is stopped.
+        url: its URL, if it is not started here; `command` is then not called.
+        idle: seconds without a call before it is stopped.
         on_started: called with its client after each start, concurrently with the calls.
         on_log: called with each log message of the server, and the calls in flight.
     """
@@ -89,7 +89,7 @@ class ChildServer:
 
     @property
     def awake(self) -> Client | None:
-        """The server's client, if a call can be sent now."""
+        """The server's client if it is ready for a call, else None."""
         return self._client if self._client is not None and self._client.lost is None else None
 
     async def call(self, method: str, params: Json, ctx: Context) -> Json:
@@ -187,7 +187,7 @@ class ChildServer:
         return Client.connect_stdio(await asyncio.to_thread(self._command), self._environ, inherit=False, **options)
 
     def _wait_idle(self) -> None:
-        """Stop the server after its idle time. The timer of an earlier call continues, and checks when it fires."""
+        """Stop the server after its idle time. A timer of an earlier call stays, and checks again when it fires."""
         loop = asyncio.get_running_loop()
         self._idle_since = loop.time()
         if self._idle_timer is None:
@@ -212,7 +212,7 @@ class ChildServer:
         self._spawn(client.aclose())
 
     def _tool_error(self, error: Exception) -> ToolError:
-        """Return the caller's error: the owner's repair if the server does not start, else a restart notice."""
+        """Return the error for the caller: with a repair if the server does not start, else a hint to call again."""
         self.errors += 1
         said = plain_text(str(error))  # contains the end of the server's stderr
         failure = error if isinstance(error, PipelineError) else read_failure(said)
@@ -250,8 +250,8 @@ class ChildServer:
         task.add_done_callback(self._tasks.discard)
 
 
-MAX_NAME: Final = 64  # maximum length of a tool name in characters that all clients accept
-_HASH: Final = 8  # hexadecimal digits of the hash that ends a shortened name
+MAX_NAME: Final = 64  # characters; longest tool name that all clients accept
+_HASH: Final = 8  # hexadecimal digits of the hash at the end of a shortened name
 _MARKED: Final = re.compile(r"_[0-9a-f]{8}$")
 _SCHEME: Final = "mcp://"
 
@@ -269,7 +269,7 @@ class ServerListing:
 
 
 def inner_uri(uri: str) -> tuple[str, str] | None:
-    """Return the server and the inner URI of an outer URI; None if it is not the gateway's."""
+    """Return the server and the inner URI of an outer URI; None for a URI that is not from the gateway."""
     if not uri.startswith(_SCHEME):
         return None
     server, slash, inner = uri[len(_SCHEME) :].partition("/")
@@ -297,7 +297,7 @@ class OuterNames(relay.RelayNames):
         return f"{_SCHEME}{self._server}/{inner}"
 
     def owns(self, uri: str) -> bool:
-        """Return True for each URI of the server, existing or not."""
+        """Return True for a URI of the server, whether or not the resource exists."""
         found = inner_uri(uri)
         return found is not None and found[0] == self._server
 
@@ -319,20 +319,20 @@ class OuterNames(relay.RelayNames):
         return block
 
 
-_MAX_TEXT: Final = 20_000  # characters of a text that models read before any call
-_LOST: Final = f"hidden characters, or what is beyond {_MAX_TEXT:,} characters left out"
-_EXAMPLES: Final = frozenset({"default", "example", "examples"})  # for readers only, so they can be dropped
+_MAX_TEXT: Final = 20_000  # characters; maximum of a description or of instructions
+_LOST: Final = f"hidden characters, or text after {_MAX_TEXT:,} characters, left out"
+_EXAMPLES: Final = frozenset({"default", "example", "examples"})  # can be dropped, because no program needs them
 _VALUES: Final = frozenset({"const", "enum", "required", "dependentRequired"})
 _WORDS: Final = _VALUES | {
     *("name", "uri", "uriTemplate", "mimeType", "type", "format", "pattern"),
     *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
 }
-"""Members whose texts programs read: what cannot be changed. All others are for readers."""
+"""Members with values for programs, which cannot be changed. Texts in all other members are descriptions."""
 _SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # JSON escapes of control characters in ASCII, and DEL
 
 
 def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
-    """Return a server's sanitized listing, and its changes and omissions, one sentence each."""
+    """Return a server's sanitized listing, and notes about changed and omitted texts, one sentence each."""
     notes: list[str] = []
     instructions = plain_text(listing.instructions)[:_MAX_TEXT]
     if instructions != listing.instructions:
@@ -354,7 +354,7 @@ def plain_text(text: str) -> str:
 
 
 def is_plain_json(data: bytes) -> bool:
-    """Return True if JSON has only visible ASCII and white space; one scan is faster than a walk."""
+    """Return True if JSON has only visible ASCII and white space; this is faster than to check every value."""
     return data.isascii() and not _SIGNS.search(data)
 
 
@@ -381,7 +381,7 @@ def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str])
         plain = _plain(item)
         name = plain_text(str(item[key]))
         if _is_foul(plain):
-            notes.append(f"{name}: not offered, for it has hidden characters in names or values")
+            notes.append(f"{name}: not offered, because its names or values have hidden characters")
             continue
         if plain != item:
             notes.append(f"{name}: {_LOST}")

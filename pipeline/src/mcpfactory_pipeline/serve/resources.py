@@ -53,7 +53,7 @@ class FactoryResources:
         return found and json.loads(found[2])
 
     async def history(self, server: str) -> Any:
-        """Every event of a server, oldest first: who did what, when and why."""
+        """Return all events of a server, oldest first: who did what, when and why."""
         return await self._read(history, server)
 
     async def complete(self, ref: Any, argument: Any) -> list[str]:
@@ -77,10 +77,10 @@ class FactoryResources:
 
 
 _MANNERS: Final = """
-Manners:
+Rules:
 - Read before you act: `status` and `inbox` cost nothing.
-- `approve`, `promote`, `rollback`, `hold` and `reject` ask a person. Say in `reason` what you looked at, in one sentence.
-- A refusal names what is missing. Where it names a setting of mcpfactory.toml, do not write that setting: tell the person.
+- `approve`, `promote`, `rollback`, `hold` and `reject` ask a person. In `reason`, write one sentence about what you checked.
+- A refusal says what is missing. If it names a setting of mcpfactory.toml, do not change the setting: tell the person.
 - Never waive a finding, lower a gate or edit pipeline/state and pipeline/history.
 """
 
@@ -96,60 +96,60 @@ def register(server: Server) -> None:
 
 
 def bring_to_production(server: str, document: str = "") -> str:
-    """From an API document, or a server that exists, to production, with a person's yes.
+    """Bring a server to production, from an API document or an existing server, with approvals by people.
 
     Args:
         server: the server's name.
-        document: URL or path of its API document, where the server does not exist yet.
+        document: URL or path of its API document, if the server does not exist yet.
     """
     first = (
-        f'1. `new` with sources=["{document}"], name="{server}". Read its problems: what was left out of the API, and why.'
+        f'1. `new` with sources=["{document}"], name="{server}". Read the problems in its result: omitted parts of the API, with reasons.'
         if document
         else f'1. `status` with servers=["{server}"]: which stages are due, what is in which channel.'
     )
     return f"""Bring the server {server} to production.
 
 {first}
-2. `run` with servers=["{server}"]. It takes minutes and tells each step. Where a stage fails, `log` and `findings` say why; mend
-   the cause in servers/{server}/, and run again. What `_generated/` holds is not yours to edit.
-3. `findings` of {server}: gates first. A candidate with an open gate stays where it is.
-4. `diff` of {server}: what changes for callers. If it breaks them, raise the version as proposed, and run again.
-5. `inbox` of {server} says what production still asks for: approvals, time in staging, gates.
-6. `approve`, then `promote`, each with your reason. Report: version, candidate, score, what changed for callers, who said yes.
+2. `run` with servers=["{server}"]. It takes minutes and reports each step. If a stage fails, `log` and `findings` show why. Fix
+   the cause in servers/{server}/, and run again. Do not edit files in `_generated/`.
+3. `findings` of {server}: gates first. A candidate with a finding at a gate is not promoted.
+4. `diff` of {server}: the changes for callers. If a change breaks callers, set the proposed version, and run again.
+5. `inbox` of {server} shows what is still missing for production: approvals, time in staging, gates.
+6. `approve`, then `promote`, each with your reason. Report: version, candidate, score, changes for callers, who approved.
 {_MANNERS}"""
 
 
 def look_into_failed_run(server: str) -> str:
-    """Why a run of a server did not pass, and what mends it.
+    """Find out why a run of a server did not pass, and how to fix it.
 
     Args:
         server: the server's name.
     """
     return f"""Find out why the last run of {server} did not pass.
 
-1. `status` with servers=["{server}"]: the first stage whose outcome is not `passed` is the cause; those behind it are blocked.
-2. By outcome:
-   - `failed`: the server is not good enough. `log` of that stage; for `validate` also `findings`, whose evidence is the exchange.
-   - `errored`, `interrupted`: the machinery broke. `log`; `run` again once. If it errs again, tell the person what it says.
-   - `inconclusive`: something moved meanwhile, or was held. `inbox`.
-3. Say what is wrong, where (file, tool or rule), and how you would mend it, before you change a file in servers/{server}/.
-4. After a change: `plan` (what is due), `run`, and `findings` again.
+1. `status` with servers=["{server}"]: the first stage whose outcome is not `passed` is the cause; it blocks later stages.
+2. By outcome of this stage:
+   - `failed`: the server has an error. Read `log` of the stage; for `validate`, also read `findings` with their evidence.
+   - `errored`, `interrupted`: a tool or the pipeline failed. Read `log`, and `run` again once. If it fails again, tell the person.
+   - `inconclusive`: a channel was held, or the state changed during the run. Read `inbox`.
+3. Before you change a file in servers/{server}/, report the error, its place (file, tool or rule), and your planned fix.
+4. After a change: `plan` (stages to run), `run`, and `findings` again.
 {_MANNERS}"""
 
 
 def update_after_api_change(server: str, document: str = "") -> str:
-    """Take over a changed API document, keep people's edits, and say what changes for callers.
+    """Update a server to a changed API document, keep people's edits, and report the changes for callers.
 
     Args:
         server: the server's name.
-        document: URL or path of the new document; by default it is read from where it came from.
+        document: URL or path of the new document; by default, its original location.
     """
     where = f', sources=["{document}"]' if document else ""
     return f"""The API behind {server} changed. Update the server.
 
 1. `update` with server="{server}"{where}, dry_run=true: the changes for callers, and files in conflict.
-2. If something breaks callers, tell the person which tools, and go on when they agree.
-3. `update` without dry_run. Files in conflict have marks: decide in each, and take the marks away.
-4. `run` with servers=["{server}"], then `diff` of {server}: give the version that it proposes, and `run` again.
-5. Report: tools that came, went and changed, the version, and the score before and after (`findings`).
+2. If a change breaks callers, tell the person which tools it affects, and continue only if they agree.
+3. `update` without dry_run. Files in conflict have conflict markers: resolve each conflict, and remove the markers.
+4. `run` with servers=["{server}"], then `diff` of {server}: set the proposed version, and `run` again.
+5. Report: added, removed and changed tools, the version, and the score before and after (`findings`).
 {_MANNERS}"""

@@ -13,7 +13,7 @@ from mcpfactory_runtime.types import Json
 
 @dataclass(frozen=True, slots=True)
 class ServerRow:
-    """One server; `tools` and `source` are null when they are not known. `problem` has message and hint where its files are broken."""
+    """One server. Unknown `tools` and `source` are null. `problem` is the error in broken files: message and hint."""
 
     server: str
     path: str
@@ -47,7 +47,7 @@ class PlanResult:
 
 @dataclass(frozen=True, slots=True)
 class FindingRow(Finding):
-    """A finding with its proof. `gate`: it blocks promotion of the candidate. `severity` 5 is the worst."""
+    """A finding with its evidence. With `gate`, it blocks promotion of the candidate. `severity` 5 is the worst."""
 
     evidence: Any = None
 
@@ -79,7 +79,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class ConfusedTools:
-    """Confused pairs as in `evaluate --suggest --json`, most frequent first; `reports` lists models with reports."""
+    """Confused pairs as in `evaluate --suggest --json`, most frequent first; `reports` are the models with reports."""
 
     server: str
     reports: list[str]
@@ -88,7 +88,7 @@ class ConfusedTools:
 
 @dataclass(frozen=True, slots=True)
 class SourceDiff:
-    """Effect of a server's source changes on its callers, and the version that they require."""
+    """Effect of a server's source changes on callers, and the version that these changes require."""
 
     server: str
     against: str

@@ -1,4 +1,4 @@
-"""The table of stages, and a module for each stage, which its job's process imports and runs."""
+"""The table of stages, and a module for each stage; the process of a job imports and runs this module."""
 
 from __future__ import annotations
 
@@ -109,13 +109,14 @@ _GATES: Final = ("min_pass_rate", "max_report_days")
 
 
 def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
-    """Return the stages of a workspace, each behind those that it needs: ours, its own, and channels that its own wait for.
+    """Return the stages of a workspace, each after the stages that it needs.
 
-    The promotion has the name of the workspace's first channel, and needs every check that waits for no channel; `validate`
-    knows what the channels allow a server to cost, and which waivers count.
+    They are our stages, the workspace's own stages, and stages that await a channel for these. The promotion has the
+    name of the first channel, and needs every check that awaits no channel. `validate` gets the cost limits of the
+    channels and the waiver policy.
 
     Raises:
-        ConfigError: when a stage of the workspace has a name that is taken, needs what there is not, or itself.
+        ConfigError: a stage of the workspace has a name that is taken, needs an unknown stage, or needs itself.
     """
     channels = read_channels(workspace)
     own = [_named(stage, channels) for stage in custom_stages(workspace)]
@@ -138,7 +139,7 @@ def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -
     """Return the stage with the configured models; None if the workspace configures none.
 
     Raises:
-        ConfigError: a channel has a gate on reports of models, but no model is configured.
+        ConfigError: a channel has a gate on model reports, but no model is configured.
     """
     known = workspace.settings.pipeline.evaluation
     for channel in channels:
@@ -177,7 +178,7 @@ def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
 
 
 def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[Stage]:
-    """Return stages for the later channels that the workspace's stages need, and for the channels before them."""
+    """Return a stage for each later channel that a workspace stage needs, and for the channels before this channel."""
     wanted = {channel.name for channel in channels[1:] for stage in own if channel.name in stage.needs}
     wanted |= {source for name in wanted for source in source_channels(channels, name)}
     return [
@@ -196,7 +197,7 @@ def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[St
 
 
 def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a channel's stage with all checks of a candidate for the channel among its needs."""
+    """Return a channel's stage; its needs include all checks that a candidate for the channel must pass."""
     if stage.channel is None:
         return stage
     checks = [one.name for one in required_stages(stages, stage.channel, channels)]
@@ -216,7 +217,7 @@ def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) 
 
 
 def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a stage with what its position decides: the channel it watches, the candidate that people decide about."""
+    """Return a stage with the fields that follow from its needs: the watched channel, and the candidate to approve."""
     before = needed_stages(stages, stage.name)
     check_restart(stage, before)
     offering = channels_before(stages, stage.name)
@@ -232,10 +233,10 @@ def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[Channel
 
 
 def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:
-    """Return the stage of that name and all that it needs; all stages when no name is given.
+    """Return the stage of that name and all stages that it needs; without a name, return all stages.
 
     Raises:
-        NotFoundError: for an unknown stage.
+        NotFoundError: unknown stage.
     """
     if name is None:
         return tuple(stages)
@@ -247,10 +248,10 @@ def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]
 
 
 def stages_from(stages: Sequence[Stage], name: str) -> tuple[str, ...]:
-    """Return the name of a stage and those of all that need it.
+    """Return the names of a stage and of all stages that need it.
 
     Raises:
-        NotFoundError: for an unknown stage.
+        NotFoundError: unknown stage.
     """
     if name not in {stage.name for stage in stages}:
         raise NotFoundError(

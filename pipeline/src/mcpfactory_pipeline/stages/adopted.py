@@ -1,4 +1,4 @@
-"""Stages of adopted servers, and the verdict that `validate` keeps."""
+"""Stages of adopted servers, and the report that `validate` stores."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _message(report: Report, gates: Sequence[str]) -> str:
 _READY: Final = "ready"  # subfolder of a candidate where stages install it
 _SHOWN: Final = 3
 _UNKNOWN_DEPENDENCY: Final = re.compile(r"\b(AttributeError|ImportError|ModuleNotFoundError|TypeError): ")
-_SAID: Final = 300  # characters of a server's stderr that a message quotes
+_SAID: Final = 300  # characters; maximum quoted of a server's stderr
 _FACTS: Final = ("tests", "passed", "failed", "skipped", "deselected", "tool_tests", "tools_run")
 
 
@@ -127,7 +127,7 @@ def build(inputs: StageInputs) -> StageOutputs:
 
 
 def test(inputs: StageInputs) -> StageOutputs:
-    """Run the server's own tests by their command, and the declared tests next to its `mcpfactory.toml`."""
+    """Run the server's own tests with their command, and the declared tests next to its `mcpfactory.toml`."""
     candidate, adopted = inputs.built_candidate, _adopted(inputs)
     from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy
 
@@ -226,7 +226,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
         again = f"mcpfactory adopt {_adopted(inputs).again} --name {inputs.server}"
         others = [one for one in report.waivers if one.waiver.rule == DRIFT_RULE and one.reason]
         unlike = "".join(f"; the waiver by {one.waiver.person} does not count: {one.reason}" for one in others)
-        message = f"{drifted.message}{unlike}; hint: {again} shows the difference, and writes down what is accepted"
+        message = f"{drifted.message}{unlike}; hint: {again} shows the difference, and records the version that you accept"
     elif unseen:
         message += f"; not shown: {', '.join(unseen)} (calls that must work go into {CALLS})"
         summary["unseen"] = unseen
@@ -248,11 +248,11 @@ def _local_target(
 
 
 def _start_hint(record: Record, folder: Path, said: str) -> str:
-    """Return the hint for a start failure: pin an incompatible dependency, or install by hand if scripts are needed."""
+    """Return the hint for a start failure: constrain a dependency, or install a server with scripts by hand."""
     lock = folder / LOCKS["node"]
     if lock.name in record.files and (scripted := scripted_packages(lock.read_bytes())):
         return (
-            f"the installation scripts of {', '.join(scripted[:_SHOWN])} are not run, and it may need what they make: install it by hand, and"
+            f"the installation scripts of {', '.join(scripted[:_SHOWN])} are not run, but may make files that it needs: install it by hand, and"
             " mcpfactory adopt --command"
         )
     if record.kind == "pypi" and _UNKNOWN_DEPENDENCY.search(said):
@@ -271,7 +271,7 @@ def _sandbox(inputs: StageInputs, ready: PreparedServer, name: str) -> tuple[San
 
 
 def _dummies(record: Record) -> dict[str, str]:
-    """Return a dummy for each variable that the server reads, because it gets none of the caller's values."""
+    """Return a dummy value for each variable that the server reads, because it must not get the caller's values."""
     from mcpfactory_pipeline.checks.validation import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
 
     return {name: CANARY if is_secret(name) else "dummy" for name in record.environment}

@@ -1,4 +1,4 @@
-"""Stage `build`: wheel and sdist, built once from a copy of the sources; the candidate's id is their hash."""
+"""Stage `build`: build wheel and sdist once, from a copy of the sources; their hash is the candidate's ID."""
 
 from __future__ import annotations
 

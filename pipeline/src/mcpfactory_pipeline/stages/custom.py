@@ -112,7 +112,7 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
     """Call the workspace's function.
 
     Raises:
-        StageError: when it is not there, or gives what no stage may give.
+        StageError: the function is missing, or its result is invalid.
     """
     entry = str(inputs.settings["entry"])
     sys.path.insert(0, str(inputs.root))
@@ -141,7 +141,7 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
 def hash_sources(root: Path, entry: str) -> str:
     """Return the hash of the function's code below the workspace root: the top package, or the single module.
 
-    The hash is `none` for a module from elsewhere: changes there are only visible by the stage's `version`.
+    The hash is `none` for a module outside the workspace: only a new `version` of the stage shows that it changed.
     """
     top = entry.partition(":")[0].partition(".")[0]
     if (root / top).is_dir():

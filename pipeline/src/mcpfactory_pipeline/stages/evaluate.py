@@ -1,6 +1,6 @@
-"""`evaluate`: what the recorded reports of models say of the candidate. No model is asked: a report is made by `mcpfactory evaluate --report`.
+"""Stage `evaluate`: judge the candidate by recorded model reports (`mcpfactory evaluate --report`).
 
-A report counts for one tool list and one set of cases. Of any other it says nothing, and the gate stays closed.
+The stage asks no model. A report is valid for one tool list and one set of cases; for others, the gate stays closed.
 """
 
 from __future__ import annotations

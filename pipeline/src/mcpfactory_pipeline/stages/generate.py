@@ -12,7 +12,7 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.coverage import coverage
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_BROKEN: Final = ("write", "internal")  # codes of `CreateError` that do not concern the document
+_BROKEN: Final = ("write", "internal")  # codes of `CreateError` with a cause other than the document
 
 
 def run(inputs: StageInputs) -> StageOutputs:
@@ -22,7 +22,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         template = Lock.read(server.folder).template
     except LockError as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
-    origin = {"template": template} if template else {}  # drift of the template is computed from this
+    origin = {"template": template} if template else {}  # drift is computed from this record
     if server.document is None:
         return StageOutputs("passed", "not made from an API document: nothing to generate", origin)
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only this job needs it
@@ -50,12 +50,12 @@ def run(inputs: StageInputs) -> StageOutputs:
     }
     summary |= {"coverage": coverage(server.folder, created.operations)}
     if not created.tools:
-        return StageOutputs("failed", f"{message}: a server without tools is of no use; see the log", summary)
+        return StageOutputs("failed", f"{message}: a server needs at least one tool; see the log", summary)
     return StageOutputs("passed", message, summary)
 
 
 def _keep_tools(inputs: StageInputs) -> None:
-    """Store the tool list and the report, so that people approve their content, not only counts."""
+    """Store the tool list and the report, so that approvals can be about their content, not only counts."""
     manifest = inputs.folder / "src" / inputs.package.replace(".", "/") / "_generated" / "manifest.json"
     tools = contract.read_contract(manifest.read_bytes(), manifest.name).tools
     inputs.keep.mkdir(parents=True, exist_ok=True)

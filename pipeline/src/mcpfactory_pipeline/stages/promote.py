@@ -1,7 +1,7 @@
-"""`promote`: the candidate whose checks passed enters the first channel, byte for byte.
+"""Stage `promote`: move the candidate that passed its checks into the first channel.
 
-Its job proves that the bytes exist and are those that were checked. The process that runs the stages then moves the
-channel and writes the state in one transaction, so that a hold set in the meantime is respected.
+The job verifies that the candidate's files exist and have the checked bytes. Then the process that runs the stages
+moves the channel and writes the state in one transaction, so that it respects a hold that was set in the meantime.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Read the candidate's files, and build the runtime's if no public index has it."""
+    """Read the candidate's files, and build the runtime's wheel if no public index has it."""
     candidate = inputs.built_candidate
     for name, content in candidate.files.items():
         read_verified(candidate.folder / name, content)

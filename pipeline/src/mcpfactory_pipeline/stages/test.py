@@ -1,7 +1,7 @@
 """Stage `test`: run the server's tests against its wheel, and record their coverage.
 
-The plugin runs in the process of the tests. Its record counts only with the nonce of this run. A process that ended
-before pytest did, or that wrote its own report, has no nonce.
+A plugin in the process of the tests writes the record, which is valid only with the nonce of this run. A process that
+ends before pytest, or writes its own report, has no nonce.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # folder that the test process must be able to read
-_KEPT: Final = "tests.json"  # file next to a candidate's report with the tests that it passed
-_LARGEST: Final = 1 << 26  # maximum size of a record in bytes
-_SHOWN: Final = 3  # tests that a message lists
+_KEPT: Final = "tests.json"  # file with the tests that a candidate passed, next to its report
+_LARGEST: Final = 1 << 26  # bytes; maximum size of a record
+_SHOWN: Final = 3  # maximum tests that a message lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class EvidenceFiles:
 
 @dataclass(frozen=True, slots=True)
 class ObservedTests:
-    """Test results: the names by outcome. `with_tool` passed and ran a tool, `tools` are the tools they ran.
+    """Test names by outcome. The tests in `with_tool` passed and ran a tool; `tools` are the tools that they ran.
 
-    `deselected` are tests that are defined and did not run, `errors` files that could not be collected.
+    `deselected` are defined tests that did not run; `errors` are files that could not be collected.
     """
 
     passed: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ def prepare_evidence(folder: Path) -> EvidenceFiles:
 def read_evidence(evidence: EvidenceFiles, defined: Iterable[str] = ()) -> ObservedTests | None:
     """Return the plugin's observations; None if it wrote no record of this run.
 
-    `defined` are the tests defined in the files (`defined_tests`): those that were not collected are also deselected.
+    `defined` are the tests in the files (`defined_tests`). Tests that were not collected count as deselected.
     """
     try:
         if evidence.record.is_symlink() or evidence.record.stat().st_size > _LARGEST:
@@ -170,9 +170,9 @@ def name_tests(names: Collection[str]) -> str:
 
 
 def compare_tests(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
-    """Return per candidate in a server's artifacts the number of its passed tests that are missing here.
+    """Count the missing tests: those that earlier candidates passed and that did not pass now, by candidate.
 
-    The text describes those of the last candidate.
+    Also describe the missing tests of the last candidate. The candidates are those in the server's artifacts.
     """
     kept = {file.parent.parent.name: _read_kept(file) for file in folder.glob(f"*/test/{_KEPT}")}
     lost = {name: sorted(set(tests) - set(passed)) for name, (_, tests) in sorted(kept.items())}
@@ -183,7 +183,7 @@ def compare_tests(passed: Collection[str], folder: Path, candidate: str) -> tupl
 
 
 def keep_tests(passed: Collection[str], folder: Path, candidate: str) -> None:
-    """Store the names of the tests that a candidate has ever passed in the server's artifacts."""
+    """Store the names of the tests that a candidate ever passed, in the server's artifacts."""
     file = folder / candidate / "test" / _KEPT
     number, before = _read_kept(file)
     others = (_read_kept(other)[0] for other in folder.glob(f"*/test/{_KEPT}"))
@@ -235,7 +235,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 def _with_history(
     inputs: StageInputs, candidate: str, found: StageOutputs, observed: ObservedTests, facts: Mapping[str, Any]
 ) -> StageOutputs:
-    """Return a verdict that includes tests of earlier candidates; store the tests that passed now."""
+    """Add the missing tests of earlier candidates to the verdict; store the tests that passed now."""
     if found.outcome != "passed":
         return replace(found, summary={**found.summary, **facts})
     artifacts = inputs.artifacts / inputs.server
@@ -270,7 +270,7 @@ def _run_pytest(
     judged = judge_tests(code, observed)
     if judged.outcome == "failed":
         mistake = diagnose_start(python, inputs.package, inputs.folder, sandbox=sandbox)
-        if mistake is not None:  # explains all failures
+        if mistake is not None:  # the start failure explains all failed tests
             judged = replace(judged, message=f"the server does not start: {error_summary(mistake)}")
     return judged, observed or ObservedTests()
 
@@ -295,7 +295,7 @@ def _run_declared(
 
 
 def _combine(judged: StageOutputs | None, observed: ObservedTests, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
-    """Return the verdict of both kinds of tests, which must all pass. `observed` covers both."""
+    """Return the verdict of pytest's tests and declared tests, which must all pass. `observed` covers both kinds."""
     facts: dict[str, Any] = observed.facts()
     if not replayed:
         assert judged is not None  # at least one of the two exists
@@ -311,7 +311,7 @@ def _combine(judged: StageOutputs | None, observed: ObservedTests, replayed: Seq
 
 
 def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> ObservedTests:
-    """Return the observations for declared tests: each is a tool call from outside the server's process."""
+    """Return the observations of declared tests, each of which is a tool call from another process."""
     names = {f"tests/{one.test.file.name}::{one.test.name}": one for one in replayed}
     passed = tuple(name for name, one in names.items() if not one.faults)
     return ObservedTests(
@@ -323,9 +323,9 @@ def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> ObservedTests:
 
 
 def judge_tests(code: int, observed: ObservedTests | None) -> StageOutputs:
-    """Return the verdict from pytest's exit code and the plugin's observations; without those, nothing is proven."""
+    """Return the verdict from pytest's exit code and the plugin's observations; without observations, it is failed."""
     if observed is None:
-        said = f"pytest ended with exit {code} before it was through: without a record of the tests none counts"
+        said = f"pytest ended early with exit {code}: there is no record of the tests, so none counts"
         return StageOutputs("failed", f"{said}; see the log")
     facts = observed.facts()
     bad = facts["failed"]

@@ -1,4 +1,4 @@
-"""Stage `validate`: start the server from its wheel, check the rules, and run evaluation cases with the API's model."""
+"""Stage `validate`: start the server from its wheel, check the rules, and run evaluation cases on a simulated API."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.declared_calls import Evaluations
     from mcpfactory_pipeline.launch.connection import ApiModel
 
-_SHOWN: Final = 3  # files that a message lists
+_SHOWN: Final = 3  # maximum files that a message lists
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Start the installed server over stdio, speak every revision, call its tools against a stub upstream."""
+    """Start the installed server on stdio, test every protocol revision, and call its tools against a stub API."""
     candidate = inputs.built_candidate
     try:
         environment = environment_for_validate(inputs, candidate)
@@ -73,7 +73,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
-    """Return the tools behind those listed in search mode, which belong to the contract: they are called by name."""
+    """Return the tools that search mode hides. They belong to the contract, because callers call them by name."""
     metas = [tool.get("_meta") for tool in listed if isinstance(tool, dict)]
     searching = any(isinstance(meta, dict) and meta.get(CALLS) for meta in metas)
     found = contract.stored_contract(folder, manifest=True) if searching else None
@@ -81,9 +81,9 @@ def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
 
 
 def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluations | None, tuple[Path, ...]]:
-    """Return the evaluations with everything to run them, and the state folders that the server can write.
+    """Return the evaluations, ready to run, and the state folders that the server can write.
 
-    None if the server has no cases, or is made from a document and has no model of its API.
+    The evaluations are None if the server has no cases, or if it has an API document but no simulated API.
     """
     from mcpfactory_pipeline.checks.declared_calls import Evaluations  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy
@@ -106,7 +106,7 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
 
 
 class _ApiModelProgram:
-    """The program of the API model, started once for each case."""
+    """Program of the simulated API, started once for each case."""
 
     def __init__(self, sandbox: Sandbox, python: str) -> None:
         self._sandbox = sandbox

@@ -1,4 +1,4 @@
-"""The history of one server: an append-only file with one event per line. Merges keep the lines of both branches."""
+"""History of one server: an append-only file with one event per line. A git merge keeps the lines of both branches."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from mcpfactory_pipeline.base.files import read_regular
 from mcpfactory_pipeline.state import schema
 from mcpfactory_pipeline.state.state import repair_hint
 
-MAX_HISTORY_BYTES: Final = 1 << 31  # maximum size of a history in bytes; enough for millions of events
-MAX_EVENT_BYTES: Final = 1 << 24  # maximum size of an event in bytes
+MAX_HISTORY_BYTES: Final = 1 << 31  # bytes; enough for millions of events
+MAX_EVENT_BYTES: Final = 1 << 24  # bytes
 
 # Line prefixes that git writes into a file with merge conflicts.
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 def read(file: Path, where: str) -> list[schema.Event]:
-    """Return all events, sorted by ID, each once (a union merge may repeat and reorder lines).
+    """Return all events sorted by ID, without duplicates: a union merge may repeat and reorder lines.
 
-    An unterminated last line that is not JSON is an interrupted write, which was never acknowledged. It is left out,
-    and `half_written` reports it.
+    A last line that has no end and is not JSON is left out, because it is an interrupted write that was never
+    acknowledged. `half_written` reports it.
 
     Raises:
-        StateError: any other line cannot be read, or is not an event (`schema`).
+        StateError: the file cannot be read, or another line is not a valid event (`schema`).
     """
     try:
         data = read_regular(file, MAX_HISTORY_BYTES)
@@ -43,7 +43,7 @@ def read(file: Path, where: str) -> list[schema.Event]:
 
 
 def parse(data: bytes, where: str) -> list[schema.Event]:
-    """Return the events of a history, as `read` does."""
+    """Return the events in the bytes of a history, under the rules of `read`."""
     events: dict[str, schema.Event] = {}
     lines, limits = data.split(b"\n"), schema.latest()
     for number, line in enumerate(lines, 1):
@@ -76,12 +76,12 @@ def _no_event(where: str, number: int, line: bytes, error: ValueError) -> StateE
 
 
 def event_line(event: schema.Event) -> str:
-    """Return an event as a line of a history, without its end."""
+    """Return an event as a line of a history, without the line end."""
     return json.dumps(event, sort_keys=True, ensure_ascii=False)
 
 
 def append(file: Path, events: Sequence[schema.Event], where: str) -> tuple[int, int]:
-    """Append events durably, and return their start and end in the file; on failure, restore the file.
+    """Append events durably; return their start and end position in the file. On failure, restore the file.
 
     The caller holds the state lock.
     """
@@ -113,7 +113,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _end_of_last_event(descriptor: int) -> int:
-    """Seek to the end of the last whole event: remove a torn last line, and complete a missing line end."""
+    """Seek to the end of the last complete event; remove an incomplete last line, and add a missing line end."""
     size, tail = _last_line(descriptor)
     os.lseek(descriptor, 0, os.SEEK_END)
     if not tail:
@@ -140,9 +140,9 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 
 
 def half_written(file: Path, *, remove: bool = False) -> bytes:
-    """Return an incomplete last line, which `read` leaves out; empty if there is none.
+    """Return the incomplete last line, which `read` leaves out; empty if the last line is complete.
 
-    A write in progress also has such a line. With `remove`, the caller holds the state lock.
+    The line may also be a write in progress. With `remove`, also delete it; the caller must hold the state lock.
     """
     flags = (os.O_RDWR if remove else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
@@ -164,7 +164,7 @@ def half_written(file: Path, *, remove: bool = False) -> bytes:
 
 
 def _is_json(line: bytes) -> bool:
-    """Return True if a line is complete; an invalid event that is not JSON is an interrupted write."""
+    """Return True if a line is JSON, and therefore complete; an interrupted write is not JSON."""
     try:
         from_json(line)
     except ValueError:

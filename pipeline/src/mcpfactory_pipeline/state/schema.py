@@ -1,6 +1,6 @@
 """Validation of events, and their order.
 
-Unknown members are kept, because a newer mcpfactory may have written them. An unknown kind is reported.
+Unknown members are kept, because a newer mcpfactory may have written them. An unknown kind of event is an error.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }
 _COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
-# Members that readers of all kinds use, so they are checked in every event.
+# Members that code reads from events of any kind, so they are checked in every event.
 _ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "candidate", "target", "rule"), _TEXT)
 
 
@@ -115,7 +115,7 @@ def _events() -> SchemaValidator:
 
 
 def latest() -> Mapping[str, str]:
-    """Return the largest `id` and `at` that events may have now."""
+    """Return the maximum `id` and `at` of events at this time."""
     at = utc_now() + _AHEAD
     return {"id": last_id(at), "at": format_time(at)}
 
@@ -132,17 +132,17 @@ def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
 
 
 def _require_past(event: Event, limits: Mapping[str, str]) -> None:
-    """Raise ValueError for a future event: it would extend soak time, and later ids might not sort after it."""
+    """Raise ValueError for a future event: it would falsify soak time, and later IDs might sort before it."""
     for member, limit in limits.items():
         if event[member] > limit:
             raise ValueError(f"{member} is {event[member]!r}, ahead of this machine's clock ({format_time(utc_now())})")
 
 
 def check_event(event: Event, where: str) -> None:
-    """Judge an event before it is written.
+    """Validate an event before it is written.
 
     Raises:
-        StateError: when no reader would take it.
+        StateError: readers would refuse the event.
     """
     try:
         _events().validate_python(event)
@@ -193,8 +193,8 @@ def step_of(event: Event) -> Step:
 def invalid_order(events: Iterable[Event]) -> Iterator[str]:
     """Describe events that no run can have recorded: stages that ended without a start, or twice.
 
-    Two clones may record the same crashed run as interrupted, and one of them may have continued it. So an end after
-    an interruption, and an interruption after any end, are valid.
+    Two clones may both record a crashed run as interrupted, and one of them may have continued the run. So an end
+    after an interruption is valid, and so is an interruption after any end.
     """
     ended = dict[Step, str]()  # the last end of each step; "" while it runs
     for event in events:

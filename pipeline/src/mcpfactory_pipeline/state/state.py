@@ -2,22 +2,22 @@
 
 The rules of the fold (docs/reference/state.md):
 
-- `stage.started` has no result: it only marks the stage as begun, in this run, until one of the next two.
-- `stage.finished` replaces the stage's record. With `built` it also makes a candidate, which becomes the server's;
-  with `channel` it also moves a channel; otherwise, if it names a candidate, it is a check of that candidate.
-- `stage.interrupted` replaces the stage's record: the previous record no longer describes the files on disk.
-- `promoted` moves a channel. `rolled-back` moves it and holds it. `held` and `released` set and lift a hold.
-- For `approved` and `rejected` the last one counts: an approval removes the rejections of that candidate for that
-  channel, a rejection its approvals. With `stage` they apply to the content that this approval stage has `shown`:
-  other content has neither. A rejection with `restart` sends the work back to that stage, until it has finished.
-- `retired` takes the server out of a channel and holds it, or out of all of them permanently; `revived` lifts that.
-  With `gone` the server's folder was also removed (`removed`, or `renamed to …`); with `kept` its channels keep their
-  releases.
-- `renamed` begins the history of a server that had another name, `previous`; it lifts a retirement of its name.
-- `publish.started` records that publishing to a target began; `published` records the release there, and ends that.
+- `stage.started` only marks the stage as begun in this run, until `stage.finished` or `stage.interrupted`.
+- `stage.finished` replaces the stage's record. With `built`, it also makes the server's new candidate. With `channel`,
+  it also moves a channel. Otherwise, if it names a candidate, it is a check of that candidate.
+- `stage.interrupted` replaces the stage's record, because the previous record no longer describes the files on disk.
+- `promoted` moves a channel. `rolled-back` moves and holds it. `held` and `released` set and lift a hold.
+- `approved` and `rejected` replace each other: an approval removes the rejections of that candidate for that channel,
+  and a rejection removes its approvals. With `stage`, they apply only to the content that the approval stage has
+  `shown`. A rejection with `restart` sends the work back to that stage, until the stage has finished.
+- `retired` removes the server from one channel and holds the channel, or removes it from all channels permanently;
+  `revived` undoes a retirement. `gone`: the server's folder was also removed (`removed`, or `renamed to …`). `kept`:
+  its channels keep their releases.
+- `renamed` begins the history of a server whose old name is `previous`; it lifts a retirement of the new name.
+- `publish.started` begins publishing to a target; `published` ends it and records the release there.
 
-A candidate built before keeps its number, its checks and its decisions. We keep the newest ten, those that a channel
-offers or offered before, and those that are published.
+A candidate that is built again keeps its number, its checks and its decisions. The state keeps the newest ten
+candidates, candidates that a channel offers or recently offered, and published candidates.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mcpfactory_pipeline.state.schema import STAGE_ENDS, STAGE_START, UPGRADE, E
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
-_OFFERED_BEFORE: Final = 5  # earlier candidates of a channel that are kept for rollbacks
+_OFFERED_BEFORE: Final = 5  # maximum earlier candidates of a channel that are kept for rollbacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class StageRecord:
 class Candidate:
     """A build result: its files with their `sha256:…`, its inputs, and the checks made on these bytes.
 
-    `facts` are small facts of its sources (coverage, tokens); `channels` names those that offered it; `approvals` and
-    `rejections` are channel → person → reason.
+    `facts` are a few facts about its sources (coverage, tokens). `channels` are the channels that offered it.
+    `approvals` and `rejections` are channel → person → reason.
     """
 
     version: str
@@ -120,10 +120,10 @@ class StageDecision:
 class ServerState:
     """State of one server. `candidate` is the latest build.
 
-    `holds` are channel → `{"actor", "reason"}`: automation leaves these channels alone. `retired` is the same for a
-    retired server, with `gone` if its folder was also removed. `published` is target → release there; `publishing` is
-    target → release whose publishing is in progress or was interrupted. `decisions` is stage → decisions about its
-    latest content; `sent_back` is stage → who sent the work back to it, and why.
+    `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. `retired` has the same members
+    for a retired server, and `gone` if its folder was also removed. `published` is target → release there.
+    `publishing` is target → release whose publishing is in progress or was interrupted. `decisions` is stage →
+    decisions about its latest content. `sent_back` is stage → who sent the work back to it, and why.
 
     The state file omits `begun`, the starts of stages without an end, and `last`, the ID of the newest event.
     """
@@ -176,13 +176,13 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
     """Return the state after all events, oldest first.
 
     Raises:
-        StateError: on an event that this version does not know.
+        StateError: this version does not know the kind of an event.
     """
     return extend(ServerState(server), events)
 
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
-    """Return the state after more events, as `fold` does."""
+    """Return the state after more events, under the rules of `fold`."""
     begun, last = dict(state.begun), state.last
     for event in events:
         state = apply(state, event)
@@ -195,7 +195,7 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
 
 
 def apply(state: ServerState, event: Event) -> ServerState:
-    """Return the state after one more event, without changes to `begun` and `last`: neither is in the state file."""
+    """Return the state after one more event; leave `begun` and `last`, which the state file omits, unchanged."""
     kind = event.get("event")
     rule = EVENT_HANDLERS.get(str(kind))
     if rule is None:
@@ -320,7 +320,7 @@ def _who(event: Event) -> dict[str, str]:
 
 
 EVENT_HANDLERS: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
-    "stage.started": lambda state, _: state,  # half of all events, so they must not copy the state
+    "stage.started": lambda state, _: state,  # no copy of the state, because half of all events are starts
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
     "promoted": _promoted,
@@ -366,7 +366,7 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
 
 
 def referenced(state: ServerState, keep: int) -> set[str]:
-    """Return the `keep` newest candidates, and those that are current, published, or in a channel, now or before."""
+    """Return the candidates to keep: the newest `keep`, the current, published, offered and earlier offered ones."""
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
@@ -380,12 +380,12 @@ def _pruned(state: ServerState) -> ServerState:
 
 
 def to_text(state: ServerState) -> str:
-    """Return the canonical text: equal states have equal bytes, and each fact is one line, so that Git can merge."""
+    """Return the canonical text: equal for equal states, with one fact per line, so that Git can merge."""
     return canonical_text(state.to_json()) + "\n"
 
 
 def repair_hint(where: str) -> str:
-    """Return the hint for a server file, given by its path: the command that shows and repairs the error."""
+    """Return the hint for an error in a server's file: the command that shows and repairs the error."""
     name = where.rpartition("/")[2].rpartition(".")[0]
     return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 
@@ -406,7 +406,7 @@ def _schema_of(text: str) -> Any:
 def parse(text: str, where: str) -> ServerState:
     """Return the state in a file's text; `where` is the path that a `StateError` names.
 
-    This reads what `to_text` wrote. Other text has to be compared with the history (`store`).
+    The text must be from `to_text`; the caller compares other text with the history (`store`).
     """
     hint = repair_hint(where)
     if "\n<<<<<<<" in f"\n{text}":

@@ -1,13 +1,13 @@
-"""Storage of state and history: the only writer of both, and the only source of the state of a server.
+"""Storage of state and history: the only module that writes them, and the only source of a server's state.
 
-`Store.state` returns the fold of the history. The state file is its cache. An untracked snapshot records that both
-agree: by the sizes, times and inodes of the two files, and a checksum of the modules that fold. If any of them
-differs, the history is folded again, and compared with the state file.
+`Store.state` returns the fold of the history. The state file is a cache of the fold. An untracked snapshot records
+that history and state file agree: the sizes, times and inodes of both files, and a checksum of the modules that fold.
+If a recorded value differs, the history is folded again, and compared with the state file.
 
-The new state is written next to the old one (temporary file, fsync), then the event is appended, then the state
-replaces the old one (rename, fsync of the folder): if the disk is too full for either, neither is recorded. If the
-process is killed at any point, the state file is the old or the new one. If it is killed between the last two steps,
-the state file is slightly older than the history. It then equals the fold of a prefix of the history, and the next
+A write has three steps. The new state is written next to the old one (temporary file, fsync), the event is appended,
+and the new state replaces the old one (rename, fsync of the folder). If the disk is too full for state or event,
+neither is recorded. If the process is killed, the state file is the old or the new one. If it is killed between the
+last two steps, the state file is older than the history, and equals the fold of a prefix of the history; the next
 writer updates it. A state that is not the fold of any prefix was written by another program, and is refused with a
 hint.
 """
@@ -42,7 +42,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _log: Final = logging.getLogger(__name__)
 
-_LARGEST: Final = 1 << 26  # maximum size of a state file in bytes
+_LARGEST: Final = 1 << 26  # bytes; maximum size of a state file
 
 
 @functools.cache
@@ -56,14 +56,14 @@ def _rules() -> str:
 class Transaction:
     """History and state of one server while its state lock is held.
 
-    In a rehearsal nothing is written, and everything else is as it would be.
+    A rehearsal writes nothing, but otherwise behaves the same.
     """
 
     def __init__(self, store: Store, server: str, state: ServerState, *, rehearsal: bool) -> None:
         self._store, self._server, self._rehearsal = store, server, rehearsal
         self._before = state.last
         self.size = store.history_size(server)
-        self.alone = True  # True until another program adds to the history
+        self.alone = True  # False after another program has added to the history
         self.state = state
         self.appended: list[Event] = []
 
@@ -98,9 +98,9 @@ class Transaction:
 
 
 class Store:
-    """State and history of all servers of a workspace. Reading takes no lock: files are replaced whole.
+    """State and history of all servers of a workspace. Reading takes no lock, because writers replace whole files.
 
-    `clock` says when an event happens. `recorded` are the events that this very object wrote, by server.
+    `clock` returns the time of an event. `recorded` are the events that this object wrote, by server.
     """
 
     def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
@@ -154,17 +154,17 @@ class Store:
         where, command = self.where(server, "history"), f"mcpfactory pipeline verify {server} --repair"
         return {
             "message": (
-                f"{where} ends in half a line of {len(half)} bytes: an interrupted write that was never reported, and it "
-                "does not count"
+                f"{where} ends in half a line of {len(half)} bytes: an interrupted write, which was never reported as "
+                "done and does not count"
             ),
             "hint": f"the next write takes it away, or: {command}",
         }
 
     def state(self, server: str) -> ServerState:
-        """Return the state of a server: the fold of its history. Refuse a state file that contradicts it.
+        """Return the state of a server: the fold of its history. Refuse a state file that contradicts the history.
 
         Raises:
-            StateError: a file cannot be read, or the state file was edited by hand, or has no history.
+            StateError: a file cannot be read, or the state file was edited by hand or has no history.
         """
         return self._read(server)[0]
 
@@ -176,8 +176,8 @@ class Store:
     def crashed_stages(self, server: str) -> tuple[Event, ...]:
         """Return `stage.interrupted` events for stages whose process died, with the time of their start.
 
-        The next run records them. A note next to the locks names the process that runs a server, or ran it when it
-        died. A run on another machine leaves no note here.
+        The next run records them. A note next to the locks names the process that runs a server, or that died while it
+        ran the server. A run on another machine leaves no note here.
 
         Raises:
             StateError: as for `state`.
@@ -189,7 +189,7 @@ class Store:
         return tuple({**start, "event": "stage.interrupted", "message": RUN_DIED} for start in starts)
 
     def _read(self, server: str) -> tuple[ServerState, bool]:
-        """Return the state of a server, and True if the state file contains it."""
+        """Return the state of a server, and True if the state file contains this state."""
         stamps = self._stamps(server)
         if (known := self._known.get(server)) and known[0] == stamps:
             return known[1], True
@@ -206,7 +206,7 @@ class Store:
         return state, True
 
     def _stamps(self, server: str) -> list[list[int] | None]:
-        """Return values that change with any write to history and state file, in the form that JSON keeps."""
+        """Return values that change with any write to history or state file, as lists, which JSON preserves."""
         stamps = (file_stamp(self.history_file(server)), file_stamp(self.state_file(server)))
         return [stamp and list(stamp) for stamp in stamps]
 
@@ -231,7 +231,7 @@ class Store:
 
     @contextmanager
     def transaction(self, server: str, *, rehearsal: bool = False) -> Iterator[Transaction]:
-        """Hold the state lock; what is read in the block is what the appended events build on.
+        """Hold the state lock, so that the state read in the block is current when the block appends events.
 
         A `rehearsal` takes no lock and writes nothing.
         """
@@ -252,10 +252,10 @@ class Store:
         notify_decisions(self._workspace, server, transaction.appended)
 
     def _keep(self, server: str, transaction: Transaction) -> None:
-        """Keep the state after a transaction.
+        """Check the state after a transaction, and write the snapshot.
 
         Raises:
-            StateError: another program changed the history meanwhile: no command reports success then.
+            StateError: another program changed the history in the meantime, so the command must not report success.
         """
         stamps = self._stamps(server)
         if not transaction.alone or self.history_size(server) != transaction.size:
@@ -269,9 +269,9 @@ class Store:
 
     @contextmanager
     def write_lock(self, server: str) -> Iterator[None]:
-        """Wait for a write in progress, and prevent others during the block.
+        """Wait for a write in progress, and prevent writes during the block.
 
-        If the lock cannot be taken, no other process is writing.
+        Continue if the lock cannot be taken, because then no other process can be writing.
         """
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(StateError):
@@ -279,10 +279,10 @@ class Store:
             yield
 
     def require_older(self, server: str, text: str, events: Sequence[Event]) -> None:
-        """Refuse a state file that is not the state after a prefix of the history: no interrupted write can have left it.
+        """Refuse a state file that no interrupted write can have left: it is not the fold of a prefix of the history.
 
         Raises:
-            StateError: what is wrong; merge conflicts, another schema and damage are named.
+            StateError: the reason, such as a merge conflict, another schema or damage.
         """
         if not events:
             raise self.without_history(server)
@@ -295,9 +295,9 @@ class Store:
         )
 
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
-        """Return the content of a server's state file, None if it does not exist.
+        """Return the content of a server's state file; None if it does not exist.
 
-        If it cannot be read, return `broken`; without `broken`, raise a `StateError`.
+        If the file cannot be read, return `broken`, or raise `StateError` if `broken` is not given.
         """
         try:
             return read_regular(self.state_file(server), _LARGEST).decode()
@@ -317,12 +317,12 @@ class Store:
 
     @contextmanager
     def writing_state(self, server: str, text: str | None) -> Iterator[None]:
-        """Write the new state file before the block, and move it into place after it; None: write nothing.
+        """Write the new state file before the block, and move it into place after the block. None: write nothing.
 
         The caller holds the state lock.
 
         Raises:
-            StateError: before the block, if disk space or write permission is missing.
+            StateError: disk space or write permission is missing; raised before the block.
         """
         if text is None:
             yield
@@ -359,6 +359,6 @@ class Store:
 
 
 def is_older(server: str, text: str, events: Sequence[Event]) -> bool:
-    """Return True if the text is the state after a prefix of the history: an interrupted write."""
+    """Return True if the text is the fold of a prefix of the history, as after an interrupted write."""
     states = list(accumulate(events, apply, initial=ServerState(server)))
     return any(text == to_text(state) for state in reversed(states))  # newest first: usually one write is missing

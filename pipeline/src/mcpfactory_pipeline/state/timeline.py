@@ -1,4 +1,4 @@
-"""Facts that only the history contains: times and actors. Pure: events and a time in, durations and times out."""
+"""Times and actors, which only the history contains. Pure: events and a time in, durations and times out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _is_move(event: Event) -> bool:
 
 
 def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:
-    """Yield (time, candidate) of each change of a channel's offer; None if it then offers nothing."""
+    """Yield (time, candidate) of each change of a channel's offer; candidate is None if the offer was removed."""
     for event in events:
         kind = event["event"]
         if kind == "retired" and event.get("channel") in {None, channel} and not event.get("kept"):
@@ -33,13 +33,13 @@ def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, st
 
 
 def last_time(events: Iterable[Event]) -> datetime | None:
-    """Return the time of the last of the events; None without events."""
+    """Return the time of the last event; None without events."""
     last = next(iter(deque(events, maxlen=1)), None)
     return parse_time(str(last["at"])) if last else None
 
 
 def actor_of(event: Event) -> str:
-    """Return the actor of an event; for an agent, with the person who, according to its client, confirmed."""
+    """Return the actor of an event; for an agent, add the person who confirmed, as reported by its client."""
     actor, person = str(event.get("actor", "")), event.get("confirmed")
     return f"{actor}, whose client says that {person} said yes" if person else actor
 
@@ -56,13 +56,16 @@ def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tu
 
 
 def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
-    """Return the total seconds for which a channel has offered a candidate; a clock that was set back adds nothing."""
+    """Return the total seconds for which a channel has offered a candidate; negative periods (clock set back) are 0."""
     stays = _stays(events, channel, candidate)
     return sum(max(0.0, ((end or now) - start).total_seconds()) for start, end in stays)
 
 
 def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds: float) -> datetime | None:
-    """Return the past or future time at which the total in the channel reaches `seconds`; None if it left before."""
+    """Return the past or future time at which the total in the channel reaches `seconds`.
+
+    Return None if the candidate has left the channel earlier.
+    """
     left = seconds
     for start, end in _stays(events, channel, candidate):
         stay = max(0.0, (end - start).total_seconds()) if end else left
@@ -73,13 +76,13 @@ def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds:
 
 
 def records_about(events: Iterable[Event], candidate: str) -> dict[str, StageRecord]:
-    """Return the last record of each stage that concerned a candidate."""
+    """Return the last record about a candidate, for each stage."""
     about = (e for e in events if e["event"] == "stage.finished" and e.get("candidate") == candidate)
     return {str(event["stage"]): finished_record(event) for event in about}
 
 
 def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
-    """Return the time since which a channel has offered this candidate without a break; None if it does not."""
+    """Return the time since which a channel has offered this candidate without a break; None if it offers another."""
     since = None
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None
@@ -87,9 +90,9 @@ def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> d
 
 
 def offered_versions(events: Iterable[Event], channel: str = "") -> dict[str, set[str]]:
-    """Return every version that a channel, or any channel, ever offered, with the candidates that had it.
+    """Return each version that a channel (by default any channel) ever offered, with its candidates.
 
-    The versions are canonical, as `packaging.utils.canonicalize_version` writes them: to installers 0.1 and 0.1.0 are one.
+    Versions are canonical (`packaging.utils.canonicalize_version`), because installers treat 0.1 and 0.1.0 as equal.
     """
     found = dict[str, set[str]]()
     for event in events:
@@ -99,7 +102,7 @@ def offered_versions(events: Iterable[Event], channel: str = "") -> dict[str, se
 
 
 def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
-    """Return the time of the first unsuccessful end of a stage since it last passed; None if there is none."""
+    """Return the time of the first unsuccessful end of a stage since it last passed; None if it did not fail since."""
     since = None
     for event in events:
         if event.get("stage") != stage or event["event"] not in STAGE_ENDS:
@@ -125,7 +128,7 @@ def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Eve
 def withdrawals(events: Iterable[Event], channel: str) -> dict[str, Event]:
     """Return the candidates that were rolled back out of a channel, each with the event of the rollback.
 
-    A later approval for the channel removes a candidate from the result, and so does its return into the channel.
+    Candidates that were later approved for the channel, or returned into it, are left out.
     """
     found = dict[str, Event]()
     for event, candidate, offered in _channel_events(events, channel):
@@ -148,7 +151,7 @@ def rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
 
 
 def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> Iterator[Event]:
-    """Yield the decisions about a candidate for a channel, and its rollbacks; all except approvals revoke approvals."""
+    """Yield the decisions about a candidate for a channel, and its rollbacks; only approvals keep earlier approvals."""
     for event, about, offered in _channel_events(events, channel):
         rolled_back = event["event"] == "rolled-back" and offered == candidate != about
         if rolled_back or (event["event"] in _DECISIONS and about == candidate):
@@ -156,7 +159,7 @@ def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> It
 
 
 def approvers_since(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
-    """Return those who approved a candidate for a channel after its last rollback; None without a rollback."""
+    """Return the people who approved a candidate for a channel after its last rollback; None without a rollback."""
     approvers = None
     for event in decisions_about(events, channel, candidate):
         if event["event"] == "rolled-back":

@@ -1,8 +1,8 @@
-"""Comparison of every state with its history, and of histories with a Git commit; repair of states and histories.
+"""Compare every state with its history, and histories with a Git commit; repair states and histories.
 
-Repair rewrites states, and removes merge markers from histories. An event that cannot be read is never dropped here: it may
-be a hold or a rejection. A person has to restore it. Histories only grow. The fold of a shortened history is as consistent
-as any other, so we compare with commits.
+Repair rewrites states, and removes conflict markers from histories. It never drops an unreadable event, which may be
+a hold or a rejection: a person has to restore it. Histories only grow. A shortened history has a consistent fold, so
+only a comparison with a commit finds lost events.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Difference = dict[str, Any]
 
 
 def difference(server: str, message: str, hint: str, changes: Iterable[str] = (), **more: Any) -> Difference:
-    """Return a difference as plain data: a `message`, a `hint`, and the changes, one line each."""
+    """Return a difference as plain data: `message`, `hint`, and `changes` with one line each."""
     return {"server": server, "message": message, "hint": hint, "changes": list(changes), **more}
 
 
@@ -58,9 +58,9 @@ def added(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
 def missing(
     workspace: Workspace, ref: str, names: Sequence[str] | None = None, *, blobs: Mapping[str, str] | None = None
 ) -> list[Difference]:
-    """Return the servers whose histories lack events of a commit, or contain changed ones.
+    """Return the servers whose histories lack events of a commit, or contain changed events.
 
-    `blobs` is the result of `head_histories`, if that commit is meant and many servers are read one after another.
+    `blobs` is the result of `head_histories`; pass it to read it once if `ref` is HEAD and many servers are checked.
 
     Raises:
         NotFoundError: the commit does not exist.
@@ -98,7 +98,7 @@ def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -
 
 
 def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[str, dict[str, Event]]:
-    """Return the committed events, by ID, of the servers whose files differ from these blobs."""
+    """Return the committed events, by ID, of each server whose history differs from its blob in `blobs`."""
     store, found = Store(workspace), {}
     for server, blob in blobs.items():
         data = _read(store, server)
@@ -109,7 +109,7 @@ def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[s
 
 
 def _git(workspace: Workspace, ref: str, *arguments: str) -> bytes:
-    """Return Git's output about an existing commit; an unreadable object raises an error instead of seeming empty."""
+    """Return Git's output about an existing commit; raise an error if an object cannot be read."""
     if (printed := git_output(workspace.root, *arguments)) is None:
         raise NotFoundError(
             f"git cannot read {_HISTORIES} at {ref}", hint="git fsck; or fetch the whole repository, without --filter"
@@ -152,12 +152,12 @@ def verify(
     *,
     head: Mapping[str, str] | None = None,
 ) -> list[Difference]:
-    """Derive every state from its history again and return the differences. Change nothing.
+    """Derive every state from its history again, and return the differences. Write nothing.
 
-    Every event of the checked-out commit must still exist unchanged.
+    An event of the checked-out commit that is missing or changed is also a difference.
 
-    `changes` are lines with the actual and the expected content of the state file. `names` are present or past
-    servers of the workspace. `head` is the result of `head_histories`, which is called if `head` is not given.
+    `changes` lists the actual and expected values of the state file. `names` are present or past servers of the
+    workspace. `head` is the result of `head_histories`, which is called if `head` is missing.
 
     Raises:
         NotFoundError: the server never existed.
@@ -175,11 +175,10 @@ def verify(
 
 
 def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Repair the differences that `verify` finds; return them with `mended`: True if the server's files now agree.
+    """Repair the differences that `verify` finds; return them with `mended`, True if the server's files now agree.
 
-    An unrepaired difference has a `hint` for a person: files of a newer mcpfactory, events that cannot be read, files
-    that cannot be written. A state is never written from a history that lacks events of a commit, because it would
-    confirm their loss.
+    An unrepaired difference has a `hint` for a person: files of a newer mcpfactory, unreadable events, or unwritable
+    files. If a history lacks events of a commit, the state is not rewritten, because it would confirm their loss.
     """
     store, found = Store(workspace), _missing(workspace, names)
     shortened = {wrong["server"] for wrong in found}
@@ -215,7 +214,7 @@ def _drop_half_line(store: Store, server: str) -> Iterator[Difference]:
 def _missing(
     workspace: Workspace, names: Sequence[str] | None, head: Mapping[str, str] | None = None
 ) -> list[Difference]:
-    """Return the results of `missing` for the checked-out commit, if any."""
+    """Return the results of `missing` for the checked-out commit; empty without a commit."""
     return missing(workspace, "HEAD", names, blobs=head_histories(workspace, names) if head is None else head)
 
 
@@ -238,12 +237,12 @@ def _compare(store: Store, server: str) -> None:
 
 
 def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
-    """Refuse a history with events that no run recorded: a repair would accept them."""
+    """Refuse a history with events that no run can have recorded, because a repair would accept them."""
     if wrong := next(invalid_order(events), ""):
         where = store.where(server, "history")
         raise StateError(
             f"{where} has a result of a stage that no run can have recorded: {wrong}",
-            hint=f"a run did not write that; see who did: git log -p -- {where}, and take the line back (git revert)",
+            hint=f"find out who wrote the line, because no run did: git log -p -- {where}; then remove it (git revert)",
         )
 
 
@@ -295,7 +294,7 @@ def _remove_markers(store: Store, server: str) -> list[str]:
     except OSError as error:
         raise StateError(f"{where} cannot be written: {error.strerror}", hint=_UNWRITABLE) from error
     return [
-        f"{where}, line {number}: a mark of a merge, taken out"
+        f"{where}, line {number}: removed a merge conflict marker"
         for number, line in enumerate(lines, 1)
         if line not in kept
     ]

@@ -1,7 +1,7 @@
 """Draw the graph of the pipeline as SVG.
 
-In a page, the colors are the variables of its style sheet, and chips are links. A standalone image contains both
-themes. A sign, a word and a color together show a status; a sign and an edge show the kind of a place.
+In a page, colors are variables of the page's style sheet, and chips are links. A standalone image contains both
+themes. A symbol, a word and a color show a status; a symbol and a border show the kind of a node.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, 
 
 _Link = Callable[[str], str]
 
-# Status → word, tone, and sign (of `_SHAPES`). The dashboard uses the same.
+# Status → word, color, and symbol (of `_SHAPES`). The dashboard uses the same words, colors and symbols.
 SIGNS: Final[Mapping[str, tuple[str, str, str]]] = {
     "running": ("running", "busy", "play"), "failed": ("failed", "bad", "cross"),
     "errored": ("errored", "bad", "alert"), "interrupted": ("interrupted", "warn", "pause"),
@@ -98,21 +98,21 @@ PICTURE_STYLE: Final = (
     + ".flow a:focus-visible{outline:2px solid var(--link);outline-offset:1px}\n"
 )
 
-_EDGE: Final = 16  # margin in pixels; connections turn there
+_EDGE: Final = 16  # pixels; width of the margin, where connections turn
 _WIDTH: Final = 160  # width of a card in pixels
 _COLUMN: Final = 192
-_COLUMNS: Final = 7  # cards per line: as many as a page has room for
-_NARROW: Final = 320  # total width of the vertical layout in pixels; phones have 390, minus margins
+_COLUMNS: Final = 7  # maximum cards per line that fit on a page
+_NARROW: Final = 320  # pixels; total width of the vertical layout (phones have 390, minus margins)
 _LANE: Final = 11
 _GUTTER: Final = 4
 _GAP: Final = 20  # pixels between cards in a column
 _HEAD: Final = 46
 _CHIP: Final = 26
-_TALL_CHIP: Final = 38  # height in pixels of a chip with the word below the label
+_TALL_CHIP: Final = 38  # pixels; height of a chip with the word below the label
 _CHIP_GAP: Final = 4
 _PAD: Final = 8
-_TITLE: Final = 200  # characters of a tooltip
-_LETTERS: Final = {"name": 7.8}  # pixels per letter, slightly too many
+_TITLE: Final = 200  # characters; maximum length of a tooltip
+_LETTERS: Final = {"name": 7.8}  # pixels per letter, rounded up
 _LETTER: Final = 6.2
 
 
@@ -140,8 +140,8 @@ def draw(
 ) -> str:
     """Return the graph as one SVG element, from left to right, or from top to bottom with `down`.
 
-    `link` turns a dashboard path into a link; without it the element is one image without links. `extra` are
-    attributes and children at the beginning.
+    `link` converts a dashboard path into a URL; without `link`, the element is one image without links. `extra` is
+    inserted into the opening tag and after it: more attributes and children.
     """
     cards, ways, width, height = _down(places) if down else _across(places)
     opening = f'<svg class="flow" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
@@ -172,7 +172,7 @@ def _height(place: GraphPlace, width: int) -> int:
 
 
 def _chip_height(place: GraphPlace, width: int) -> int:
-    """Return the height of a place's chips: if one status word does not fit next to its label, all are tall."""
+    """Return the height of a place's chips; all are tall if one status word does not fit next to its label."""
     room = width - 2 * _PAD - 30
     fits = all(
         int(len(SIGNS[chip.status][0]) * _LETTER) + 6 + len(chip.label) * _LETTER <= room for chip in place.chips
@@ -181,7 +181,7 @@ def _chip_height(place: GraphPlace, width: int) -> int:
 
 
 def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return cards, connections, width and height: a column per level, wrapped into lines as high as their cards."""
+    """Return cards, connections, width and height of the layout with a column per level, wrapped into lines."""
     levels = 1 + max((place.node.level for place in places), default=0)
     columns = -(-levels // -(-levels // _COLUMNS))
     used: Counter[int] = Counter()
@@ -214,14 +214,14 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
 
 
 def _way(start: _Card, end: _Card, below: int | None) -> str:
-    """Return a connection to the next column; a longer one turns below its row, at the height `below`."""
+    """Return a connection to another column; if it skips columns, it runs below its row, at the height `below`."""
     turn = end.x - (_COLUMN - _WIDTH) // 2
     over = "" if below is None else f"H{start.x + start.width + 8}V{below}"
     return f"M{start.x + start.width} {start.middle}{over}H{max(turn, 2)}V{end.middle}H{end.x}m-5 -4l5 4l-5 4"
 
 
 def _down(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return the same with all cards in one column; connections that skip cards pass them on the left."""
+    """Return the same for the layout with one column; connections that skip cards pass them on the left."""
     order = {place.node.name: number for number, place in enumerate(places)}
     last: dict[str, int] = {}
     for place in places:
@@ -346,7 +346,7 @@ def read_picture(workspace: Workspace, server: str = "", *, clock: Clock = utc_n
 
     Raises:
         NotFoundError: the server is unknown.
-        ConfigError: the workspace, or the one server, cannot be read.
+        ConfigError: the workspace cannot be read, or the named server is broken.
     """
     reader = InboxReader.open(workspace, clock=clock)
     if server:

@@ -1,4 +1,4 @@
-"""Drift between a server and its sources: a description, the effect on callers, the command to run."""
+"""Drift between a server and its sources, with the effect on callers and the command to run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mcpfactory_pipeline.workspace.adopted import Drift, read_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
 
 _LOCK: Final = Path(".mcpfactory", "lock.json")
-_MAX_NAMED: Final = 3  # edited files that a message lists
+_MAX_NAMED: Final = 3  # maximum edited files that a message lists
 _README_COUNT: Final = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
 _PARTS: Final = ("template", "codegen", "runtime")
 
@@ -77,7 +77,7 @@ def find_drift(
 
 
 def refresh_adopted_drift(server: WorkspaceServer) -> list[Drift]:
-    """Check an adopted server for changes, record those that stop it (`known_drift`), and return all.
+    """Check an adopted server for changes, record changes that stop it (`known_drift`), and return all changes.
 
     If the source does not respond, the known drift is kept.
     """
@@ -96,12 +96,12 @@ def _document(case: _DriftInputs) -> Iterator[Drift]:
     if case.generated and now is not None and case.generated.inputs.get("document") not in {None, now}:
         what = "is gone" if now == ABSENT else "has changed since the tools were generated"
         yield Drift(
-            "document", f"the API document {what}", "tools may lack operations, or call what is no more", case.run
+            "document", f"the API document {what}", "tools may lack operations, or call removed ones", case.run
         )
 
 
 def _edited(case: _DriftInputs) -> Iterator[Drift]:
-    """Find generated files that somebody edited; read the lock only if they differ from what `generate` wrote."""
+    """Find edited generated files; read the lock only if the hash of all files differs from the recorded one."""
     record, now = case.state.stages.get("generate"), case.now("generated")
     if now == ABSENT or (record is not None and record.inputs.get("generated") == now):
         return
@@ -121,7 +121,7 @@ def _edited(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _lock(case: _DriftInputs) -> Mapping[str, Any]:
-    """Return the server's lock; empty if it is missing or unreadable, which the stage `generate` reports."""
+    """Return the server's lock; empty if it is missing or unreadable (the stage `generate` reports this)."""
     return read_json(case.server.folder / _LOCK)
 
 
@@ -135,16 +135,16 @@ def _readme(case: _DriftInputs) -> Iterator[Drift]:
         return
     count = _README_COUNT.search(text)
     if count is not None and int(count[1]) != made:
-        means = "who reads it looks for tools that are not there, or never learns of those that are"
+        means = "readers look for tools that do not exist, or do not find existing tools"
         yield Drift("readme", f"README.md says {count[1]} tools, there are {made}", means, case.update)
 
 
 def _template(case: _DriftInputs) -> Iterator[Drift]:
-    """Compare the template with the one that the person's files were made from or merged with; runs keep that one."""
+    """Compare the template with the version that the user's files were made from or merged with."""
     now, before = case.now("template"), _merged_with(case)
     if ABSENT not in {now, before} and now != before:
-        means = "a run regenerates the machine's files; `update` changes yours and keeps your edits"
-        yield Drift("template", f"the template moved on: {_short(before)} → {_short(now)}", means, case.update)
+        means = "a run regenerates only generated files; `update` merges the changes into your files"
+        yield Drift("template", f"the template changed: {_short(before)} → {_short(now)}", means, case.update)
 
 
 def _merged_with(case: _DriftInputs) -> str:
@@ -156,7 +156,7 @@ def _merged_with(case: _DriftInputs) -> str:
 
 
 def _moved(case: _DriftInputs) -> Iterator[Drift]:
-    """Yield the drift between the factory's parts and those of the recorded stages."""
+    """Yield the parts of the factory that changed since the recorded stages."""
     moved: dict[str, str] = {}
     own_line = (
         _merged_with(case) != ABSENT
@@ -170,10 +170,10 @@ def _moved(case: _DriftInputs) -> Iterator[Drift]:
     if not moved:
         return
     words = ", ".join(moved[part] for part in _PARTS if part in moved)
-    means, command = "callers get what older parts made until it runs", case.run
+    means, command = "until the next run, callers get what older parts made", case.run
     if "template" in moved:  # a run regenerates generated files; update merges the template into the user's files
-        means, command = f"{means}; update also merges what is new in yours", case.update
-    yield Drift("moved", f"the factory moved on: {words}", means, command)
+        means, command = f"{means}; update also merges template changes into your files", case.update
+    yield Drift("moved", f"the factory changed: {words}", means, command)
 
 
 def _behind(case: _DriftInputs) -> Iterator[Drift]:
@@ -193,19 +193,19 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
         count = newest.number - known.number
         how = f"{count} behind" if count > 0 else "not"
         message = f"{name} offers {release.version} ({release.candidate}), which is {how} the newest candidate"
-        means = f"callers of {name} do not have what changed since"
+        means = f"callers of {name} do not have the changes since"
         yield Drift("behind", message, means, f"mcpfactory inbox {state.server}")
 
 
 def _channel(case: _DriftInputs) -> Iterator[Drift]:
     """Compare each channel's folder on this machine with the state. A missing folder is not drift."""
     if faults := state_faults(case.workspace, case.state):
-        means = "who installs from pipeline/channels on this machine gets something else, or nothing"
+        means = "installations from pipeline/channels on this machine get other files, or fail"
         yield Drift("channel", "; ".join(faults), means, f"mcpfactory pipeline restore {case.server.name}")
 
 
 def _live(case: _DriftInputs) -> Iterator[Drift]:
-    """Compare the last published release with the channel's, from the state, without network requests."""
+    """Compare the last published release with the channel's release, by the state, without network requests."""
     server = case.server.name
     for target, live in sorted(case.state.published.items()):
         offers = case.state.channels.get(live.channel)
@@ -220,16 +220,16 @@ def _live(case: _DriftInputs) -> Iterator[Drift]:
             )
             yield Drift("live", message, means, f"mcpfactory pipeline history {server}")
         elif offers.candidate != live.candidate:
-            means = f"who installs from {target} does not get what was promoted"
+            means = f"installations from {target} do not get the promoted release"
             if offers.version == live.version:
                 means += "; the version is the same, so it must go there under a new one"
             option = "" if live.channel == "production" else f" --channel {live.channel}"
             message = f"{there}, {live.channel} offers {offers.version} ({offers.candidate})"
             yield Drift("live", message, means, publish + option)
         elif newest := live.evidence.get("newest"):
-            message = f"{target} has {newest} besides, and {live.channel} offers {live.version}"
+            message = f"{target} also has {newest}, and {live.channel} offers {live.version}"
             means = (
-                f"who asks {target} for the newest gets what was rolled back: yank {newest} there, then publish again"
+                f"{target} gives the rolled-back release as the newest: yank {newest} there, then publish again"
             )
             yield Drift("live", message, means, publish)
 
@@ -248,14 +248,14 @@ def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drif
     try:
         fresh = document_files(load(document.source), document.label)
     except DocumentError as error:
-        message, means = f"{document.source} cannot be read: {error}", "whether the API changed is not known"
+        message, means = f"{document.source} cannot be read: {error}", "it is unknown if the API changed"
         yield Drift("source", message, means, f"mcpfactory inbox --refresh {case.server.name}")
         return
     changed = [path for path, data in fresh.files.items() if hash_file(case.server.folder / path) != hash_bytes(data)]
     if changed:
-        message = f"{document.source} is not what {changed[0]} holds any more"
+        message = f"{document.source} differs from {changed[0]}"
         update = f"{case.update} --api {document.label}" if document.label else case.update
-        yield Drift("source", message, "the API moved on, and the tools did not", update)
+        yield Drift("source", message, "the API changed, but the tools did not", update)
 
 
 _FINDERS: Final[tuple[Callable[[_DriftInputs], Iterable[Drift]], ...]] = (

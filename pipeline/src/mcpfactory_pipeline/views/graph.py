@@ -1,6 +1,6 @@
-"""The stages of a workspace as a graph, and where candidates are in it.
+"""The stages of a workspace as a graph, with the positions of candidates.
 
-The picture is drawn by `mcpfactory_pipeline.views.drawing`.
+`mcpfactory_pipeline.views.drawing` draws the graph.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class GraphNode:
     """A node of the graph: `kind` is `stage`, `approval`, `gates` or `channel`.
 
-    `needs` are the direct predecessors; `level` is the length of the longest path to the node. `status` is `passed`,
-    another outcome, `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`); at an approval before
-    a channel also `rejected`; "" without a server.
+    `needs` are the direct predecessors; `level` is the length of the longest path to the node. `status` is an outcome
+    such as `passed`, `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`). At an approval before
+    a channel, it may be `rejected`. Without a server, it is "".
     """
 
     name: str
@@ -83,7 +83,7 @@ def graph_of(
 
 
 def rejected_words(known: Mapping[str, Any]) -> str:
-    """Describe the rejections of a candidate, with reasons, from an entry of `rejected` of a `status_row`."""
+    """Describe the rejections of a candidate, with reasons; `known` is an entry of `rejected` in a `status_row`."""
     return "; ".join(f"{known['version']} was {describe_decision('rejected', one)}" for one in known["by"])
 
 
@@ -97,7 +97,7 @@ def channel_limits(channel: ChannelPolicy) -> list[str]:
 def _admission(
     nodes: dict[str, GraphNode], channel: ChannelPolicy, needs: tuple[str, ...], row: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Add nodes for a channel's requirements behind its needs; return the channel's new needs."""
+    """Add nodes for a channel's requirements after the nodes that it needs; return the channel's new needs."""
     asked = channel_limits(channel)
     approvals = pluralize(channel.approvals, "approval") if channel.approvals else ""
     for name, kind, words in (
@@ -140,7 +140,7 @@ _MARKS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def to_text(nodes: Sequence[GraphNode]) -> str:
-    """Return a line per stage, indented by its level; people in ( ), gates in < >, channels in [ ]."""
+    """Return a line per stage, indented by its level, with approvals in ( ), gates in < > and channels in [ ]."""
     names = {node.name: "  " * node.level + node.name.join(_MARKS[node.kind]) for node in nodes}
     width = max(map(len, names.values()), default=0)
     needs = {node.name: f"needs {', '.join(node.needs)}" if node.needs else "" for node in nodes}
@@ -184,11 +184,11 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 }
 
 
-MANY: Final = 30  # number of servers above which the graph shows counts
+MANY: Final = 30  # servers; for more, the graph shows counts
 _IN_INBOX: Final = frozenset(
     {"gate", "approval", "ready"}
-)  # statuses that are kinds in the inbox; the board shows the others
-_CHIPS: Final = 8  # chips per place, before the rest is counted
+)  # statuses that are also kinds of inbox items; the board shows servers of other statuses
+_CHIPS: Final = 8  # maximum chips per place; one more chip counts the rest
 
 # Statuses of a server at a place, in order of display.
 _ORDER: Final = (
@@ -196,12 +196,12 @@ _ORDER: Final = (
 )  # fmt: skip
 _NO_QUESTION: Final = frozenset(
     {"hold", "stale", "never", "failed"}
-)  # items about a channel that require no decision about a candidate
+)  # kinds of items about a channel that need no decision about a candidate
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A server at a node: its candidate ("" before the build), its status, and the dashboard page for decisions."""
+    """A server at a node: candidate ("" before the build), status, and dashboard page for decisions."""
 
     place: str
     server: str
@@ -224,7 +224,7 @@ class PlaceChip:
 
 @dataclass(frozen=True, slots=True)
 class GraphPlace:
-    """A node with its chips. `number` is the number of servers there, None in the graph of one server."""
+    """A node with its chips. `number` is the number of servers there; None in the graph of one server."""
 
     node: GraphNode
     chips: tuple[PlaceChip, ...] = ()
@@ -257,7 +257,7 @@ def positions_of(
 
 
 def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[Position]:
-    """Yield the running stages, or the first unfinished one, where the newest candidate is or will be."""
+    """Yield the positions of the newest candidate: the running stages, else the first unfinished stage."""
     at_work = set(row.get("at_work", ()))
     undone = (
         name
@@ -294,7 +294,7 @@ def _position_at(
 
 
 def stage_status(cell: Mapping[str, Any]) -> str:
-    """Return the status of a stage that is not running, from its cell of a `status_row`; failures come first."""
+    """Return the status of a stage that is not running, from its cell of a `status_row`; failures take precedence."""
     verdict, outcome = cell.get("verdict"), cell.get("outcome")
     if outcome not in {None, "passed"}:
         return str(outcome)
@@ -306,7 +306,7 @@ def stage_status(cell: Mapping[str, Any]) -> str:
 def _before_channels(
     row: Mapping[str, Any], about: Mapping[str, InboxItem], channels: Sequence[ChannelPolicy], nodes: set[str]
 ) -> Iterator[Position]:
-    """Yield the previous channel's candidates that wait for a gate, for people or for time."""
+    """Yield the candidates of the previous channel that wait for a gate, for approvals, or for the soak time."""
     offers, server = row.get("channels", {}), str(row["server"])
     for channel in channels:
         next_up, there = offers.get(channel.source or ""), offers.get(channel.name)
@@ -326,7 +326,7 @@ def _before_channels(
                 if said
                 else item.message
                 if item
-                else f"waits until it was long enough in {channel.source}"
+                else f"waits for the end of its soak time in {channel.source}"
             )
             path = f"/servers/{server}/decide/{channel.name}/"
             yield Position(place, server, next_up["candidate"], next_up["version"], status, words, path)
@@ -355,7 +355,7 @@ def server_places(
     stages: Sequence[Stage],
     channels: Sequence[ChannelPolicy],
 ) -> tuple[GraphPlace, ...]:
-    """Return the graph of one server: each stage with its status, each candidate at its position."""
+    """Return the graph of one server, with the status of each stage and the position of each candidate."""
     positions = positions_of(row, items, stages, channels)
     return tuple(
         GraphPlace(node, tuple(_chip(one, one.version or "next") for one in here))
@@ -365,7 +365,7 @@ def server_places(
 
 
 def workspace_places(nodes: Sequence[GraphNode], positions: Iterable[Position], servers: int) -> tuple[GraphPlace, ...]:
-    """Return the graph with this many servers: a chip for each, or, above `MANY`, counts by place and status."""
+    """Return the graph with a chip for each server; for more than `MANY` servers, with counts by place and status."""
     there: dict[str, list[Position]] = {}
     for one in sorted(positions, key=lambda one: (_ORDER.index(one.status), one.server)):
         there.setdefault(one.place, []).append(one)

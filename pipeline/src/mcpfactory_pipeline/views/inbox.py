@@ -1,4 +1,4 @@
-"""The inbox: pending decisions and problems, oldest and most blocking first."""
+"""The inbox: pending decisions and problems, most blocking first, then oldest first."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def ready_since(
 ) -> datetime | None:
     """Return the time since which a candidate is ready for a channel, by its events; None for the first channel.
 
-    This is the latest of: its arrival in the previous channel, the last required approval (for the channel and at the
-    approval `stages` before it), the end of its soak time, and a release of a hold or revival of the server.
+    This is the latest of these times: its arrival in the previous channel, the last required approval (for the channel
+    and at the approval `stages` before it), the end of its soak time, a lifted hold, and a revival of the server.
     """
     if channel.source is None:
         return None
@@ -63,10 +63,10 @@ def ready_since(
 
 
 def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable[str]) -> datetime | None:
-    """Return when the approval came with which there were enough; None where none was needed.
+    """Return the time of the approval that completed the required number; None if no approval was required.
 
-    Any other decision takes those before it back, and one approval is then needed in any case. Of approvals that were about something
-    else each counts for itself.
+    Any other decision revokes earlier approvals; then at least one approval is required. Approvals of different content
+    do not add up.
     """
     given, enough, since = set[str](), wanted == 0, None
     shown, able = None, set(map(person_key, approvers))
@@ -94,23 +94,23 @@ _STALE_TOO: Final = {
     "moved",
     "replaced",
     "offers",
-}  # kinds of drift that also make stages stale; one item is enough
+}  # kinds of drift that also make stages stale, so that only the drift is listed
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
-_RENEWED: Final = 90  # days by which a waiver is extended; the policy may allow fewer
-_SURE: Final = {"approval", "hold"}  # commands of these kinds are already known to succeed
-_NAMED: Final = 3  # servers of a run that are listed; above this number, the run is of all servers
+_RENEWED: Final = 90  # days; suggested extension of a waiver, which the policy may limit
+_SURE: Final = {"approval", "hold"}  # kinds of items whose commands are known to succeed
+_NAMED: Final = 3  # maximum servers that a suggested run names; for more, the run is of all servers
 
 
 @dataclass(frozen=True, slots=True)
 class InboxItem(JsonRecord):
     """A pending item.
 
-    `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds. `precondition` is the
-    token of the state shown here, for a decision about a channel or an approval stage (`decisions.precondition`); "" for all
-    others.
+    `about` is a stage, a channel or a kind of drift. `since` may be unknown. `waited` is in seconds. For a decision
+    about a channel or an approval stage, `precondition` is the token of the state shown here
+    (`decisions.precondition`); otherwise it is "".
     """
 
     kind: str
@@ -154,7 +154,7 @@ def read_inbox(
 
 
 def gone_items(workspace: Workspace) -> list[InboxItem]:
-    """Return the items of deleted servers: releases in channels without a maintainer."""
+    """Return the items of deleted servers, whose releases are still in channels."""
     found = {one.server: one for one in reversed(list(orphans(workspace)))}  # the first of each name
     return [
         InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
@@ -162,15 +162,15 @@ def gone_items(workspace: Workspace) -> list[InboxItem]:
 
 
 def in_order(items: Iterable[InboxItem]) -> list[InboxItem]:
-    """Return items by kind, most blocking first, then longest waiting first."""
+    """Sort items by kind, most blocking first, then by waiting time, longest first."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
 def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
-    """Return the commands that most likely come next, each as it can be typed: those of the first items, then the usual ones.
+    """Return the most likely next commands, ready to type: those of the first items, then the usual ones.
 
-    Runs of several servers are one command. What needs words of a person first (`…`), and commands of others, are left out.
-    A run is named only where one is due.
+    Runs of several servers are combined into one command. Commands with a gap that a person must fill (`…`), and
+    commands of other programs, are left out. A run is suggested only if a server has stages to run.
     """
     stale = list(dict.fromkeys(item.server for item in items if item.command == f"{_RUN} {item.server}"))
     together = _RUN if len(stale) > _NAMED else " ".join([_RUN, *stale])
@@ -187,7 +187,7 @@ def _broken_item(one: BrokenServer) -> InboxItem:
 def problem_item(server: str, about: str, message: str, hint: str) -> InboxItem:
     """Return the item for a server whose files cannot be read.
 
-    Its command is the one that the hint names, or one that shows the error.
+    Its command is the command in the hint, else a command that shows the error.
     """
     named = (command for command in (f"{_VERIFY} --repair {server}", f"{_VERIFY} {server}") if command in hint)
     command = next(named, f"{_STATUS} {server}")
@@ -205,7 +205,7 @@ class InboxReader:
 
     @cached_property
     def _head(self) -> dict[str, str]:
-        """Return the histories in HEAD, cached, so that git runs once and not per server."""
+        """Return the histories in HEAD; they are cached, so that git runs only once."""
         return head_histories(self.workspace)
 
     @cached_property
@@ -233,7 +233,7 @@ class InboxReader:
         return list(self.of(server, *self.status(server, refresh=refresh)))
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
-        """Yield all pending items of one server from its `status_row`, with suggested commands that were tried."""
+        """Yield all pending items of one server from its `status_row`; dry runs have confirmed their commands."""
         validator = self.validator(row, state)
         for item in self._waiting(server, row, state):
             yield item if item.kind in _SURE else self._tried(item, validator)
@@ -243,7 +243,7 @@ class InboxReader:
         return SuggestionValidator(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
     def _tried(self, item: InboxItem, validator: SuggestionValidator) -> InboxItem:
-        """Return the item with a command that succeeds, and the error of the original command, if it was refused."""
+        """Return the item with a command that succeeds; if its own command was refused, add the error."""
         command, refused = validator.validate_suggestion(item.command)
         if refused is None:
             return item
@@ -299,7 +299,7 @@ class InboxReader:
         }
 
     def _may_follow(self, state: ServerState, message: str) -> bool:
-        """Return True if the first channel can be promoted to the newest candidate; other channels are handled by `_channels`."""
+        """Return True if the newest candidate can be promoted to the first channel (`_channels` handles the others)."""
         first = self.channels[0]
         if not message.startswith(f"{first.name} ") or state.candidate is None:
             return False
@@ -308,7 +308,7 @@ class InboxReader:
         return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
-        """Return the first stale stage, ignoring stages that soak or wait for them, which only need time."""
+        """Return the first stale stage; ignore stages that soak, and stages that wait for these."""
         waiting: set[str] = set()
         needs = {stage.name: stage.needs for stage in self.stages}
         for name, stage in row["stages"].items():
@@ -319,7 +319,7 @@ class InboxReader:
         return ""
 
     def _stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[InboxItem]:
-        """Yield the first stage that did not pass; later ones wait for it."""
+        """Yield an item for the first stage that did not pass; later stages wait for this stage."""
         run = f"mcpfactory pipeline run {server.name}"
         for name, stage in row["stages"].items():
             outcome = stage["outcome"]
@@ -355,7 +355,7 @@ class InboxReader:
     def _approval(self, state: ServerState, stage: Stage, reasons: Sequence[str]) -> InboxItem:
         assert stage.approval is not None
         shown = [item["file"] or item["text"] or item["part"] for item in shown_items(stage, state)]
-        words = "; ".join([*filter(None, [stage.approval.message]), *reasons, f"look at: {', '.join(shown)}"])
+        words = "; ".join([*filter(None, [stage.approval.message]), *reasons, f"review: {', '.join(shown)}"])
         command = approve_stage_command(state, stage)
         return InboxItem("approval", state.server, stage.name, f"{stage.name}: {words}", command)
 
@@ -374,7 +374,7 @@ class InboxReader:
         return record.message
 
     def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
-        """Yield later channels' offers whose bytes have failed a check since."""
+        """Yield the offers of later channels that have failed a check since their promotion."""
         for channel in self.channels[1:]:
             offered = state.offered(channel.name)
             known = state.candidates.get(offered)
@@ -419,7 +419,7 @@ class InboxReader:
             return
         for target, known in sorted(state.publishing.items()):
             option = "" if known.channel == "production" else f" --channel {known.channel}"
-            message = f"{known.version} ({known.candidate}) was on its way to {target} when it broke off; publishing again continues"
+            message = f"the upload of {known.version} ({known.candidate}) to {target} stopped; publish again to continue"
             yield InboxItem(
                 "publish", state.server, target, message, f"mcpfactory publish {state.server} --target {target}{option}"
             )
@@ -479,7 +479,7 @@ class InboxReader:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """Return the command; for a server at a URL, `validate` again, because a repair there is not visible here."""
+    """Return the command to inspect a failed stage; for a server at a URL, `validate` again: its repair is remote."""
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 def add_affected_clients(
     items: Iterable[InboxItem], workspace: Workspace, home: UserPaths, project: Path
 ) -> list[InboxItem]:
-    """Return the items; one about a changed offer at a URL also names its clients, and the commands to uninstall it.
+    """Add clients to items about a changed offer at a URL: those that have the server, with uninstall commands.
 
     The clients' files are read only if there is such an item.
     """
@@ -52,7 +52,7 @@ _KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})  # items tha
 
 
 def decided_channel(item: InboxItem, channels: Collection[str]) -> str:
-    """Return the channel whose decision page has the facts about an item; "" for none."""
+    """Return the channel whose decision page shows the facts about an item; "" if no page does."""
     decides = item.kind in _KINDS and item.about in channels and " --stage " not in item.command
     return item.about if decides else ""
 
@@ -81,8 +81,8 @@ def notify_inbox_items(
 ) -> list[InboxItem]:
     """Send pending items that were not sent before to the receivers of `[pipeline.events]`; return those items.
 
-    Covers all servers or the named ones. Failed notifications are retried the next time. Without a receiver nothing
-    is read.
+    Items are of all servers, or of the named ones. Failed notifications are retried the next time. Without a receiver,
+    nothing is read.
 
     Raises:
         ConfigError: the settings are invalid.
@@ -115,7 +115,7 @@ def notify_inbox_items(
 
 
 def _read(file: Path, receivers: Iterable[str]) -> dict[str, set[str]]:
-    """Return the IDs sent to each receiver; empty if the file is not ours."""
+    """Return the IDs sent to each receiver; empty if mcpfactory did not write the file."""
     try:
         found: Any = json.loads(file.read_bytes())
         return {one: {str(name) for name in found.get(one, ())} for one in receivers}

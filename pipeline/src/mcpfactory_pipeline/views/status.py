@@ -32,9 +32,9 @@ from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, Wor
 
 
 def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
-    """Name, folder, template, number of tools and source of each server; what is not known is None.
+    """Return name, folder, template, number of tools and source of each server; unknown values are None.
 
-    A server whose `mcpfactory.toml` cannot be used has a `problem`.
+    A server with an invalid `mcpfactory.toml` has a `problem`.
     """
     servers, broken = workspace.load_servers()
     rows: list[dict[str, Any]] = [
@@ -80,10 +80,10 @@ def status(
 
 
 def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
-    """Every event of a server, oldest first.
+    """Return all events of a server, oldest first.
 
     Raises:
-        NotFoundError: for a server that is not and never was.
+        NotFoundError: the server never existed.
     """
     store = Store(workspace)
     events = store.history(server) if server in store.servers() else []
@@ -113,9 +113,9 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
 
 
 def read_report(workspace: Workspace, server: str, candidate: str = "") -> tuple[str, str, str]:
-    """Return the report of `validate` on a candidate (the beginning of its id; by default the newest): id, version, text.
+    """Return (id, version, text) of the report of `validate` on a candidate: an ID prefix, by default the newest.
 
-    Raises `NotFoundError` for a report that is not on this machine, `PromotionError` where there is no such candidate.
+    Raises `NotFoundError` if the report is not on this machine, and `PromotionError` if the candidate is unknown.
     """
     workspace.server(server)
     state = Store(workspace).state(server)
@@ -133,9 +133,9 @@ def read_report(workspace: Workspace, server: str, candidate: str = "") -> tuple
 def status_row(
     workspace: Workspace, store: Store, stages: Sequence[Stage], server: WorkspaceServer, *, refresh: bool = False
 ) -> tuple[dict[str, Any], ServerState]:
-    """Return the row of one server, and its state, which is empty if it cannot be read.
+    """Return the row of one server, and its state. If the state cannot be read, it is empty.
 
-    If the run of a stage died, the row shows it as interrupted; the state does so after the next run has recorded it.
+    The row shows a stage whose process died as interrupted, even before the next run records this in the state.
     """
     at_work = running_stages(store.locks, server.name)
 
@@ -158,7 +158,7 @@ def status_row(
 
 
 def broken_row(one: BrokenServer) -> dict[str, Any]:
-    """Return the row of a server that only has an error."""
+    """Return the row of a broken server, which has only an error."""
     return {**_row(ServerState(one.name)), "problem": {"message": one.message, "hint": one.hint}}
 
 

@@ -1,4 +1,4 @@
-"""Dry runs of suggested commands, so that no suggestion is shown that would be refused."""
+"""Dry runs of suggested commands, so that only commands that would succeed are shown."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_STEPS: Final = 4  # consecutive hints that are tried to find a command that succeeds
+_STEPS: Final = 4  # maximum consecutive hints to try until a command succeeds
 _LOG: Final = re.compile(r"mcpfactory pipeline history (?P<server>[\w.-]+) (?P<stage>[a-z][\w.-]*)")
 # Text after a command in a hint: a verb and its object. A server may be named `lists`, so options must not follow.
 _SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
 _TRIED: Final = (Decision, Retire, Revive, Waive)  # dry runs of other operations start servers or read documents
-_STRANGER: Final = "somebody"  # an actor who has decided nothing yet
+_STRANGER: Final = "somebody"  # actor for dry runs; this actor has made no decision yet
 
 
 def hinted_command(hint: str) -> str:
@@ -69,7 +69,7 @@ class SuggestionValidator:
         return None
 
     def _try(self, operation: Operation) -> None:
-        """Try an operation without writing; signed decisions are not tried, because only their owner has the key."""
+        """Try an operation without writing. Signed decisions are not tried, because only the owner has the key."""
         context = OperationContext(self.workspace, dry_run=True, clock=lambda: self.now, stages=self.stages)
         if isinstance(operation, Promote):
             require_promotable(
@@ -95,8 +95,8 @@ class SuggestionValidator:
     def validate_suggestion(self, command: str) -> tuple[str, PipelineError | None]:
         """Return a command that would succeed, and the first refusal, if any.
 
-        It is the given command, else one that the refusal's hint names, else the command that shows the server's
-        status.
+        The result is the given command, else a command from the hint of the refusal, else the command that shows the
+        server's status.
         """
         first = refused = self.refusal(command)
         for _ in range(_STEPS):
@@ -120,7 +120,7 @@ class SuggestionValidator:
         return self.eligible_approver(channel.approvers, chosen.approvals.get(channel.name, {}) if chosen else {})
 
     def eligible_approver(self, approvers: tuple[str, ...], given: Mapping[str, str]) -> str:
-        """Return a person who may approve and has not: preferably the current actor."""
+        """Return a person who may approve and has not yet approved, preferably the current actor."""
         said = {person_key(who) for who in given}
         able = [who for who in (actor(), *approvers, _STRANGER) if not approvers or who in approvers]
         return next((who for who in able if person_key(who) not in said), able[0])

@@ -1,8 +1,8 @@
 """Files and known drift of adopted servers.
 
-`mcpfactory inbox --refresh` writes `drift.json`, and deletes it once nothing differs any more. The file applies
-to the version pinned now, and is ignored as soon as another one is adopted. It describes each difference and stores
-the hash of everything that replaced the pinned version. A waiver covers only that offer, and no later one.
+`mcpfactory inbox --refresh` writes `drift.json`, and deletes it when no difference is left. The file applies to the
+pinned version, and is ignored after another version is adopted. It describes each difference, and stores the hash of
+the offer: everything that replaced the pinned version. A waiver covers only this offer.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 
 FILE: Final = "drift.json"
-STOPPING: Final = ("replaced", "offers")  # kinds of drift that block the server; a newer version does not
+STOPPING: Final = ("replaced", "offers")  # kinds of drift that block the server; a newer version does not block it
 DRIFT_RULE: Final = "security.drift"  # rule of `validate` that reports drift; waivers refer to it
 OFFERS: Final = "offers.json"
 _SCHEMA: Final = 2
-_SHORT: Final = 12  # characters of a hash that messages show
+_SHORT: Final = 12  # characters of a hash in messages
 
 
 def adopted_files(adopted: Adopted, root: Path) -> list[str]:
-    """Return the server's files, relative to its folder: those that a command runs, else all sources in the folder.
+    """Return the server's files, relative to its folder: the files that its command runs, else all sources there.
 
     Raises:
         StageError: a link points out of the folder.
@@ -75,11 +75,11 @@ _SAYS: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, ...]]]] = 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One difference: its kind, what it is, its effect on callers (`means`), and the next command.
+    """One difference: its kind, a message, its effect on callers (`means`), and the next command.
 
-    `server` is set for a server whose folder is gone. Of a difference that stops an adopted server (`STOPPING`),
-    `offer` is the hash of all that is there instead, and `seen` the day (YYYY-MM-DD) on which that was found first.
-    `unanswered`: its source did not answer, so the difference is unknown.
+    `server` is set if the server's folder was deleted. If the difference stops an adopted server (`STOPPING`), `offer`
+    is the hash of everything that replaced the adopted version, and `seen` its discovery date (YYYY-MM-DD). With
+    `unanswered`, the source did not respond, so the difference is unknown.
     """
 
     kind: str
@@ -97,7 +97,7 @@ class Drift:
 
 
 def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[Drift, ...]:
-    """Return the known drift in a server's folder; empty if it is not adopted, or was adopted again since.
+    """Return the known drift in a server's folder; empty if the server is not adopted, or was adopted again since.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -120,7 +120,7 @@ def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[Drift, ...]
 
 
 def offered_now(known: Sequence[Drift]) -> str:
-    """Return one hash of everything that replaced the adopted version; "" if nothing did."""
+    """Return one hash of everything that replaced the adopted version; "" if nothing replaced it."""
     return known[0].offer if len(known) == 1 else hash_record({one.kind: one.offer for one in known}) if known else ""
 
 
@@ -130,9 +130,9 @@ def offer_words(offer: str, seen: str) -> str:
 
 
 def write_known_drift(folder: Path, adopted: Adopted, found: Sequence[Drift], *, clock: Clock = utc_now) -> None:
-    """Write the known drift of a server, or delete the file without drift.
+    """Write the known drift of a server, or delete the file if there is no drift.
 
-    Drift that was known before keeps its discovery date.
+    Earlier known drift keeps its discovery date.
 
     Raises:
         OSError: the file cannot be written.

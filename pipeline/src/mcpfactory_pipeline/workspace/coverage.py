@@ -1,4 +1,4 @@
-"""API coverage of a server, from `.mcpfactory/report.json`: operations made into tools, left out, missing."""
+"""API coverage of a server, from `.mcpfactory/report.json`: operations that are tools, left out, or missing."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import StageError
 
 _REPORT: Final = Path(".mcpfactory", "report.json")
-_REASON: Final = 200  # characters of a reason that are kept
+_REASON: Final = 200  # characters; maximum kept of a reason
 
 
 def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
-    """Return the result for each operation in the API document of the server in `folder`; empty without a report.
+    """Return the API coverage of the server in `folder`; empty without a report.
 
-    `operations` is the number of operations in the document, if known. In the result `made` counts those that are
-    tools, `left_out` maps the others to the reason, `missing` counts those that the report does not mention, and
-    `share` is the percentage of tools, rounded down: 100 means every operation.
+    `operations` is the number of operations in the document, if known. In the result, `made` counts the operations
+    that are tools, `left_out` maps other operations to the reason, and `missing` counts the operations that the report
+    does not mention. `share` is the percentage of operations that are tools, rounded down.
 
     Raises:
         StageError: the report cannot be read.
@@ -55,7 +55,7 @@ def inspection_report(folder: Path) -> dict[str, Any] | None:
 
 
 def source_facts(folder: Path) -> dict[str, Any]:
-    """Return the facts of sources that gates use: `document`, and with one `tools`, `tokens`, `coverage` (%)."""
+    """Return the facts for gates: `document`, and with an API document `tools`, `tokens` and `coverage` (%)."""
     report, found = _read(folder / _REPORT), coverage(folder)
     if report is None:
         return {"document": False}
@@ -71,7 +71,7 @@ def source_facts(folder: Path) -> dict[str, Any]:
 
 
 def operation_name(operation: Mapping[str, Any]) -> str:
-    """Return a report's name of an operation, with the label of its document if it has one: "shelf: GET /books"."""
+    """Return the name of an operation in a report, with its document's label, if any: "shelf: GET /books"."""
     label = f"{operation['document']}: " if operation.get("document") else ""
     return f"{label}{operation['method']} {operation['path']}"
 

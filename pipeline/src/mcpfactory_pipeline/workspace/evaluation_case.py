@@ -27,9 +27,9 @@ class ExpectedCall(_Part):
     Attributes:
         tool: its name in `tools/list`.
         arguments: all required arguments, accepted by the tool's schema.
-        free: names of arguments that the caller phrases: they must be present, with any value.
-        says: text that the answer must contain.
-        person: the answer of a person if the tool has to ask one: the members of the form. None if it does not ask.
+        free: names of arguments with free wording: they must be present, with any value.
+        says: text that the result must contain.
+        person: a person's answer (members of the form) if the tool must ask one; None if the tool does not ask.
     """
 
     tool: str
@@ -44,9 +44,9 @@ class EvaluationCase(_Part):
 
     Attributes:
         name: unique within the server.
-        question: in the person's words.
-        right: ways to answer it, each a list of calls in their order; none where no tool of the server fits.
-        answer: what the last words of a model must contain, in any case of letters.
+        question: as a person would ask it.
+        right: correct answers, each a list of calls in order; empty if no tool of the server fits.
+        answer: text that a model's final answer must contain, regardless of case.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=80)]
@@ -71,7 +71,7 @@ def read_cases(folder: Path) -> tuple[EvaluationCase, ...]:
     """Return the cases in `evals/*.yaml` below the server's `folder`, in the order of files and lines.
 
     Raises:
-        ConfigError: for what cannot be read as meant, or a name that two cases have.
+        ConfigError: a file is invalid, or two cases have the same name.
     """
     found: dict[str, EvaluationCase] = {}
     for file in sorted([*(folder / "evals").glob("*.yaml"), *(folder / "evals").glob("*.yml")]):
@@ -100,7 +100,7 @@ def _read(file: Path) -> list[EvaluationCase]:
 
 
 def fill_values(data: Any, values: Mapping[str, str]) -> Any:
-    """Return plain data with each `${name}` of its texts replaced by its value; names without a value stay."""
+    """Return plain data with each `${name}` in its strings replaced by its value; names without a value stay."""
     if isinstance(data, str):
         return _VALUE.sub(lambda found: values.get(found[1], found[0]), data)
     if isinstance(data, Mapping):

@@ -1,4 +1,4 @@
-"""Channels and stages of a workspace: what each requires of a candidate, in `[[pipeline.channels]]` and `[[pipeline.stages]]`."""
+"""Settings of channels and stages: `[[pipeline.channels]]` and `[[pipeline.stages]]`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _bytes(value: object) -> object:
 
 
 def _chosen(values: tuple[str, ...]) -> BeforeValidator:
-    """Return a validator that also takes true, for all values except `publish`, and false, for none."""
+    """Return a validator that also accepts true (all values except `publish`) and false (no values)."""
     all_but = tuple(value for value in values if value != _BY_NAME)
     each = tuple[Annotated[str, OneOf(values)], ...]
     return BeforeValidator(
@@ -59,49 +59,57 @@ Number = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
 
 
 AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold", "publish")
-_BY_NAME: Final = "publish"  # not included in `agents = true`, because a publication cannot be taken back
+_BY_NAME: Final = "publish"  # not included in `agents = true`, because a publication cannot be undone
 AGENT_DECISIONS: Final = ("approve", "reject")
 
 
 class GateLimits(Settings):
-    """Limits of a channel. A gate that is left out is open; one that cannot be checked is closed."""
+    """Limits of a channel. A gate without a limit is open; a gate that cannot be checked is closed."""
 
-    min_score: Number | None = Field(default=None, description="lowest score of `validate`", examples=[90])
-    max_critical: Number | None = Field(default=None, description="most findings of severity 5", examples=[0])
+    min_score: Number | None = Field(default=None, description="minimum score of `validate`", examples=[90])
+    max_critical: Number | None = Field(default=None, description="maximum findings of severity 5", examples=[0])
     min_tests: Number | None = Field(
-        default=None, description="passed tests that ran a tool of the server", examples=[1]
+        default=None, description="minimum passed tests that ran a tool of the server", examples=[1]
     )
     max_skipped_tests: Number | None = Field(
-        default=None, description="tests that are skipped or expected to fail", examples=[0]
+        default=None, description="maximum tests that are skipped or expected to fail", examples=[0]
     )
     max_deselected_tests: Number | None = Field(
         default=None,
-        description="tests that are defined and did not run (`addopts`, `-k`, a marker, a hook)",
+        description="maximum defined tests that did not run (`addopts`, `-k`, a marker, a hook)",
         examples=[0],
     )
     max_lost_tests: Number | None = Field(
-        default=None, description="missing tests, by name, that the channel's current candidate passed", examples=[0]
+        default=None, description="maximum missing tests (by name) that the channel's current candidate passed", examples=[0]
     )
-    token_budget: Number | None = Field(default=None, description="tokens of all tool descriptions", examples=[8000])
+    token_budget: Number | None = Field(
+        default=None, description="maximum tokens of all tool descriptions", examples=[8000]
+    )
     min_coverage: Number | None = Field(
-        default=None, description="percentage of the document's operations that are tools", examples=[80]
+        default=None, description="minimum percentage of the document's operations that are tools", examples=[80]
     )
-    max_start_ms: Number | None = Field(default=None, description="first response of the fastest start", examples=[500])
-    max_call_ms: Number | None = Field(default=None, description="median call", examples=[50])
-    max_memory_mb: Number | None = Field(default=None, description="peak process memory (Linux)", examples=[200])
+    max_start_ms: Number | None = Field(
+        default=None, description="maximum time to the first response, of the fastest start", examples=[500]
+    )
+    max_call_ms: Number | None = Field(default=None, description="maximum median time of a call", examples=[50])
+    max_memory_mb: Number | None = Field(
+        default=None, description="maximum peak memory of the process (Linux)", examples=[200]
+    )
     min_pass_rate: Annotated[float, Field(ge=0, le=1)] | None = Field(
         default=None,
-        description="for each model of pipeline.evaluation, the lower 95 % bound of the pass rate in its report",
+        description="minimum lower 95 % bound of the pass rate in the report of each model of pipeline.evaluation",
         examples=[0.8],
     )
-    max_report_days: Number | None = Field(default=None, description="age of these reports in days", examples=[30])
+    max_report_days: Number | None = Field(
+        default=None, description="maximum age of these reports in days", examples=[30]
+    )
     contract: Literal[True] | None = Field(
         default=None, description="no change breaks callers of the offered release, or the version has a major step"
     )
 
 
 class ChannelPolicy(Settings):
-    """One channel: what it requires of a candidate. Runs fill the first channel."""
+    """Requirements of a channel for candidates. Runs fill the first channel."""
 
     name: str = Field(
         pattern=r"^[a-z][a-z0-9_-]{0,39}$", description="lower-case letters, digits, - and _", examples=["production"]
@@ -117,7 +125,7 @@ class ChannelPolicy(Settings):
     )
     checks: Strings | None = Field(
         default=None,
-        description="required stages among those behind the previous channels [default: all]; stages that need no channel are always required",
+        description="required stages among those after a previous channel [default: all]; stages before every channel are always required",
         examples=[["smoke"]],
     )
     soak: Duration = Field(
@@ -129,7 +137,7 @@ class ChannelPolicy(Settings):
         default=0,
         ge=0,
         le=20,
-        description="number of different people who must approve these bytes; case and spaces do not make a different person",
+        description="number of different people who must approve the candidate; case and spaces in names are ignored",
         examples=[1],
     )
     approvers: Names = Field(
@@ -149,13 +157,13 @@ class ChannelPolicy(Settings):
         _sorted(AGENT_ACTIONS),
     ] = Field(
         default=(),
-        description="actions that an agent can carry out through `mcpfactory serve` after a person confirms: true for all but `publish`, or a list",
+        description="actions of agents through `mcpfactory serve` after a person confirms: true for all but `publish`, or a list",
         examples=[["approve", "reject"]],
     )
 
     @property
     def gates(self) -> dict[str, float]:
-        """The limits that are set, by the name of the gate."""
+        """The configured limits, by gate name."""
         return {name: limit for name, limit in self.limits if limit is not None}
 
     @model_validator(mode="after")
@@ -179,7 +187,7 @@ DEFAULT: Final = (
 
 
 def in_order(channels: tuple[ChannelPolicy, ...]) -> tuple[ChannelPolicy, ...]:
-    """Return the channels; refuse them if one does not come after its source."""
+    """Return the channels; raise an error if a channel is not after its source."""
     first, *others = channels
     if first.source is not None or first.approvals or first.approvers or first.soak:
         raise refuse(
@@ -227,7 +235,7 @@ class ApprovalPolicy(Settings):
 
     @property
     def restart(self) -> str:
-        """The stage that runs again after a rejection; "" stops all stages after this one."""
+        """The stage that runs again after a rejection; "" if a rejection blocks all later stages."""
         return self.on_rejection.removeprefix("restart:") if self.on_rejection != "stop" else ""
 
     @model_validator(mode="after")
@@ -272,15 +280,15 @@ class JobStage(StageTable):
         examples=[["candidate"]],
     )
     version: int = Field(
-        default=1, description="raise it when the code handles the same inputs differently", examples=[2]
+        default=1, description="increase it when the code handles the same inputs differently", examples=[2]
     )
     timeout: float = Field(default=600.0, gt=0, description="seconds", examples=[600])
     memory: Memory = Field(default=MEMORY, description="bytes, or a text with a unit", examples=["2GB"])
     soak: Duration = Field(
-        default=0.0, description="after a channel: runs again until that time has passed", examples=["1h"]
+        default=0.0, description="after a channel: time for which the stage runs again and again", examples=["1h"]
     )
     on_failure: Annotated[str, OneOf(("stop", "rollback"))] = Field(
-        default="stop", description="after a channel: `rollback` moves it back"
+        default="stop", description="after a channel: `rollback` moves the channel back if the stage fails"
     )
 
     @model_validator(mode="after")

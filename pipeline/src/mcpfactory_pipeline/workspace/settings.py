@@ -1,7 +1,7 @@
 """Settings of a workspace: the models of the root `mcpfactory.toml`.
 
-Values are checked whenever the file is read, so that the first command reports a mistake, not only the command that
-needs the value. Secrets are in the environment only; settings name the variables.
+Values are checked whenever the file is read, so that every command reports an invalid value, not only the command
+that uses it. Secrets are only in the environment; settings name the variables.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class EndpointSettings(Settings):
     key: str = Field(
         default="", description="variable with the key [default: the vendor's]", examples=["OPENAI_API_KEY"]
     )
-    read: Number | None = Field(default=None, description="price of tokens that the model reads", examples=[2])
-    written: Number | None = Field(default=None, description="price of tokens that it writes", examples=[8])
+    read: Number | None = Field(default=None, description="price of input tokens", examples=[2])
+    written: Number | None = Field(default=None, description="price of output tokens", examples=[8])
     cached: Number | None = Field(
-        default=None, description="price of tokens from its cache [default: read]", examples=[1]
+        default=None, description="price of cached input tokens [default: read]", examples=[1]
     )
-    currency: str = Field(default="USD", description="of the prices")
+    currency: str = Field(default="USD", description="currency of the prices")
 
     @model_validator(mode="after")
     def _both(self) -> Self:
@@ -60,7 +60,7 @@ class EndpointSettings(Settings):
 
 
 class EvaluationSettings(Settings):
-    """Models whose recorded reports count."""
+    """Models whose recorded reports are required."""
 
     models: tuple[Model, ...] = Field(
         default=(),
@@ -68,7 +68,7 @@ class EvaluationSettings(Settings):
         description="models (`KIND:MODEL`) whose reports must all satisfy `min_pass_rate`; with at least one, the stage `evaluate` runs",
         examples=[["openai:NAME"]],
     )
-    mode: Annotated[str, OneOf(MODES)] = Field(default="full", description="mode of the reports that count")
+    mode: Annotated[str, OneOf(MODES)] = Field(default="full", description="mode of these reports")
     endpoints: Mapping[Model, EndpointSettings] = Field(default={}, description="endpoint of a model, by its name")
 
 
@@ -124,7 +124,7 @@ class MailSettings(Settings):
 
     @property
     def port(self) -> int:
-        """Its port."""
+        """The port of the mail server."""
         found = re.search(r":(\d+)$", self.smtp)
         return int(found[1]) if found else _TLS[self.tls]
 
@@ -135,7 +135,7 @@ class MailSettings(Settings):
 
     @property
     def problem(self) -> str:
-        """The reason why no mail is sent although it is configured; "" if there is none."""
+        """The reason why configured mail is not sent; "" if it is sent."""
         unset = self.password_variable and not self.password
         return f"mail is off, for {self.password_variable} is not set" if unset else ""
 
@@ -197,7 +197,7 @@ class EventSettings(Settings):
 
     @property
     def problem(self) -> str:
-        """The reason why no webhook is called although one is configured; "" if there is none."""
+        """The reason why a configured webhook is not called; "" if it is called."""
         if self.webhook_variable and not self.url:
             return f"the webhook is off, for {self.webhook_variable} is not set"
         if self.webhook_variable and split_web_url(self.url) is None:
@@ -260,7 +260,7 @@ class PipelineSettings(Settings):
     )
     isolation: Annotated[str, OneOf((AUTO, REQUIRED, *LEVELS))] = Field(
         default=AUTO,
-        description="sandbox for server code: `auto` takes the best available, `required` refuses to run without one; another level makes `build`, `test` and `validate` stale",
+        description="sandbox for server code: `auto` uses the best available level, `required` refuses to run without a sandbox; another level makes `build`, `test` and `validate` stale",
     )
     container: ContainerSettings = Field(
         default=ContainerSettings.model_construct(), description='for `isolation = "container"`'
@@ -274,7 +274,7 @@ class PipelineSettings(Settings):
     )
     stages: tuple[StageSettings, ...] = Field(default=(), strict=False, description="your own stages")
     evaluation: EvaluationSettings = Field(
-        default=EvaluationSettings.model_construct(), description="models whose recorded reports count"
+        default=EvaluationSettings.model_construct(), description="models whose recorded reports are required"
     )
     events: EventSettings = Field(default=EventSettings.model_construct(), description="notifications")
 
@@ -287,7 +287,7 @@ class WorkspaceTable(Settings):
     )
     factory: str | None = Field(
         default=None,
-        description="where jobs and uv get mcpfactory: `index`, a repository, or a folder with its wheels",
+        description="source of mcpfactory for jobs and uv: `index`, a repository, or a folder with its wheels",
         examples=["index", "tools/mcpfactory/", "git+https://host/repository@1.2.3"],
     )
 
@@ -297,7 +297,7 @@ class ArtifactSettings(Settings):
 
     keep: Annotated[int, Field(ge=1)] | Literal["all"] = Field(
         default=10,
-        description="newest candidates per server whose files are kept; `all` disables pruning",
+        description="number of newest candidates per server whose files are kept; `all` disables pruning",
         examples=[10, "all"],
     )
 
@@ -305,22 +305,22 @@ class ArtifactSettings(Settings):
 class CiSettings(Settings):
     """Jobs of the CI provider."""
 
-    jobs: int = Field(default=256, ge=1, le=256, description="most jobs; GitHub Actions allows 256 in a matrix")
+    jobs: int = Field(default=256, ge=1, le=256, description="maximum jobs; GitHub Actions allows 256 in a matrix")
     servers: int = Field(
         default=4,
         ge=1,
         le=100_000,
-        description="fewest servers of a job, if there are enough; each job needs a minute for setup",
+        description="minimum servers per job, if there are enough; each job needs a minute for setup",
     )
     branch: str = Field(
         default="main",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]{0,99}$",
-        description="branch for results; `init` writes that of the repository",
+        description="branch for results; `init` writes the repository's main branch",
     )
     python: str = Field(
         default="3.12",
         pattern=r"^3\.\d{1,2}$",
-        description="Python version of the stages; another one than on your machine makes every server stale",
+        description="Python version of the stages; a version other than on your machine makes every server stale",
     )
     channel: Word = Field(default="production", description="channel that releases are published from")
     environment: Word = Field(default="release", description="the provider's environment that protects releases")
@@ -348,8 +348,8 @@ class ReleaseSettings(Settings):
 class WaiverPolicy(Settings):
     """Requirements of a waiver. A change makes `validate` stale."""
 
-    limit: int = Field(default=10, ge=0, description="most waivers of one server; if there are more, none counts")
-    max_days: int = Field(default=365, ge=0, description="most days until a waiver ends")
+    limit: int = Field(default=10, ge=0, description="maximum waivers of one server; if there are more, none is valid")
+    max_days: int = Field(default=365, ge=0, description="maximum days until a waiver ends")
     by: Names = Field(default=(), description="people who can waive [default: anyone]", examples=[["Ada", "Grace"]])
 
 
@@ -362,12 +362,12 @@ class PypiOptions(Settings):
     """PyPI, or a private index."""
 
     url: str = Field(default="https://upload.pypi.org/legacy/", description="where files are uploaded")
-    index: str = Field(default="https://pypi.org/simple/", description="where they are installed from")
+    index: str = Field(default="https://pypi.org/simple/", description="index for installation")
     auth: Literal["token", "trusted"] = Field(default="token", description="a token, or trusted publishing in CI")
     user: str = Field(default="__token__", description="user of the token")
     token_variable: str = Field(default="PYPI_TOKEN", description="variable with the token")
     runtime: Literal["require", "publish", "assume"] = Field(
-        default="require", description="the runtime must be on the index; `publish`: upload it to a private one"
+        default="require", description="the runtime must be on the index; `publish`: upload it to a private index"
     )
 
 
@@ -375,7 +375,7 @@ class McpbOptions(Settings):
     """An MCPB bundle."""
 
     type: Literal["uv", "python"] = Field(
-        default="uv", description="uv installs the packages, or the bundle holds them"
+        default="uv", description="uv installs the packages, or the bundle contains them"
     )
     platform: str = Field(default=_PLATFORM, pattern=_PLATFORMS, description="platform of a `python` bundle")
     python: str = Field(default="3.12", pattern=_PYTHON, description="Python version of a `python` bundle")

@@ -26,9 +26,9 @@ from mcpfactory_runtime.urls import describe_private, host_port_of
 class ApiAddress:
     """An address that the server calls.
 
-    `url` is "" if the API's address is unknown. `set_by` is the variable that it comes from, "" for the document.
-    `private_kind` describes why it is private, "" if it is public. `is_usable` is False if every call to it fails. `hint` is the
-    remedy, also if a person moved the API's root and not this address.
+    `url` is "" if the API's address is unknown. `set_by` is the variable that sets it; "" if it is from the document.
+    `private_kind` describes why it is private; "" if it is public. `is_usable` is False if every call to it fails.
+    `hint` is the remedy, also if a person changed the API's base URL but not this address.
     """
 
     url: str
@@ -42,13 +42,13 @@ class ApiAddress:
 def api_addresses(
     data: Mapping[str, Any], environ: Mapping[str, str], *, server: str, setting: str = "export"
 ) -> list[ApiAddress]:
-    """Every address, that of the API's root first. Pure: names are not resolved.
+    """Return every address, the API's base URL first. Pure: names are not resolved.
 
     Args:
         data: `address` of the server's report.
-        environ: what the server would be started with.
-        server: its name, for hints.
-        setting: how variables are set there, for hints.
+        environ: environment in which the server would start.
+        server: name of the server, for hints.
+        setting: how to set a variable in that environment, for hints.
     """
     settings = Settings(environ, data["prefix"])
     beside = [*data.get("servers", ()), *({"name": url, "url": url, "tools": 0} for url in data.get("further", ()))]
@@ -82,7 +82,7 @@ def api_addresses(
 
 
 def _whose(server: Mapping[str, Any]) -> str:
-    """Describe the tools at an API server. Reports of an older mcpfactory do not count them."""
+    """Describe the tools at an API server; reports of an older mcpfactory do not have their number."""
     tools = server["tools"]
     return f"{tools} tools are" if tools > 1 else "1 tool is" if tools else "some operations are"
 
@@ -96,7 +96,7 @@ def _permitted(settings: Settings, addresses: Addresses, place: str, private: Se
 
 
 def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddress:
-    """Return the refused private address that only the document names; `permit` is where a person can permit it."""
+    """Return a private address that is refused because only the document names it; `permit` is the setting for it."""
     hint = f'if that is meant: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)
@@ -104,9 +104,10 @@ def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddres
 
 @dataclass(frozen=True, slots=True)
 class SchemeStatus:
-    """Status of one security scheme. `missing` is "" if complete; `hint` is the setting or command, and its source.
+    """Status of one security scheme.
 
-    `tools` is the number of tools that cannot be called without it: 0 if every tool has an alternative.
+    `missing` describes missing credentials; "" if complete. `hint` is the setting or command, with a link to the
+    provider. `tools` is the number of tools that need this scheme: 0 if every tool has an alternative.
     """
 
     scheme: str
@@ -119,9 +120,9 @@ def scheme_statuses(server: str, data: Mapping[str, Any], environ: Mapping[str, 
     """Return one status for each scheme, in the order of the report.
 
     Args:
-        server: its name, for the command that hints show.
+        server: name of the server, for the command in hints.
         data: `credentials` of its report.
-        environ: what the server would be started with.
+        environ: environment in which the server would start.
     """
     schemes = {row["name"]: _scheme(row) for row in data["schemes"]}
     missing = {name: _missing(scheme, data["base_url"], environ) for name, scheme in schemes.items()}
@@ -179,7 +180,7 @@ def _way(server: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> str
 
 
 SHARED_ADDRESS: Final = f"{SHARED}_BASE_URL"
-_NAMED: Final = 3  # servers that a message lists
+_NAMED: Final = 3  # maximum servers that a message lists
 
 
 def address_variable(server: WorkspaceServer) -> str:
@@ -188,7 +189,7 @@ def address_variable(server: WorkspaceServer) -> str:
 
 
 def server_prefix(server: WorkspaceServer) -> str:
-    """Return the prefix of a server's variables; existing servers keep theirs, because people have set them."""
+    """Return the prefix of a server's variables; it never changes for an existing server, because people use it."""
     return read_published_names(server.folder).prefix or variable_prefix(server.name)
 
 
@@ -208,13 +209,13 @@ def refuse_shared(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]
 
 
 def refuse_among_many(workspace: Workspace, server: WorkspaceServer, environ: Mapping[str, str]) -> None:
-    """Raise `ConfigError` as `refuse_shared`, for one server of a workspace in which others also have an API."""
+    """Raise the `ConfigError` of `refuse_shared` if `server` and other servers of the workspace share an address."""
     if environ.get(SHARED_ADDRESS) and sum(one.document is not None for one in workspace.servers()) > 1:
         refuse_shared([server], environ)
 
 
 def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
-    """Return variables read by several servers, by server names: a value for one also reaches the others' APIs.
+    """Return variables that several servers read, by server names: a value for one API also reaches the others.
 
     `shop` with a scheme called eu and `shop-eu` both have MCPF_SHOP_EU_TOKEN. Servers without a readable report are
     left out.
@@ -231,7 +232,7 @@ def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...]
 
 
 def reported_variables(server: WorkspaceServer) -> Iterator[str]:
-    """Yield the names of the variables that a server reads, by its report: credentials, and addresses of its APIs."""
+    """Yield the variables in a server's report: credentials, and addresses of its APIs."""
     try:
         report = read_json(server.report)
         yield from (str(row["name"]) for row in report["environment"])

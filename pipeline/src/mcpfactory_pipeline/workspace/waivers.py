@@ -3,10 +3,10 @@
 ```toml
 [[waivers]]
 rule = "descriptions.arguments"
-tool = "search"                      # optional: without it the whole rule
+tool = "search"                      # optional; by default, the waiver covers all tools
 person = "Ada"
 reason = "the vendor promised descriptions for the next release"
-until = 2027-01-31                   # the last day on which it holds
+until = 2027-01-31                   # last day on which it is valid
 ```
 
 A waiver of `security.drift` also names the offer that it covers: `offer`, the hash of the version that replaced the
@@ -34,7 +34,7 @@ from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.workspace import read_file
 
 FILE: Final = "waivers.toml"
-EXPIRES_SOON_DAYS: Final = 14  # days before its end that the inbox starts to list a waiver
+EXPIRES_SOON_DAYS: Final = 14  # days; the inbox lists a waiver from this long before its end
 Text = Annotated[str, Field(pattern=r"\S", max_length=MAX_REASON_LENGTH)]
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
@@ -44,13 +44,13 @@ class Waiver(Settings):
 
     rule: Text = Field(description="the rule", examples=["descriptions.arguments"])
     tool: str = Field(
-        default="", description="tool that it is accepted for [default: the whole rule]", examples=["search"]
+        default="", description="tool whose findings are accepted [default: all tools]", examples=["search"]
     )
-    person: Text = Field(description="who accepts it", examples=["Ada"])
-    reason: Text = Field(description="why", examples=["the vendor promised descriptions"])
-    offer: str = Field(default="", description="drift only: hash of the offer that it covers", examples=["sha256:…"])
+    person: Text = Field(description="person who accepts the findings", examples=["Ada"])
+    reason: Text = Field(description="reason", examples=["the vendor promised descriptions"])
+    offer: str = Field(default="", description="drift only: hash of the covered offer", examples=["sha256:…"])
     seen: str = Field(default="", description="drift only: discovery date of that offer", examples=["2031-01-31"])
-    until: date = Field(description="last day on which it holds, without quotes", examples=["2031-01-31"])
+    until: date = Field(description="last day on which it is valid, without quotes", examples=["2031-01-31"])
 
     @property
     def covers(self) -> str:
@@ -75,7 +75,7 @@ class WaiverFile(Settings):
 def uncovered_reason(waiver: Waiver, offer: str) -> str:
     """Return the reason why a waiver does not cover `offer`; "" if it can.
 
-    `offer` is the hash of the version that replaced the adopted one, "" if none did.
+    `offer` is the hash of the version that replaced the adopted version; "" if nothing replaced it.
     """
     if waiver.rule != DRIFT_RULE:
         return ""
@@ -91,9 +91,9 @@ def uncovered_reason(waiver: Waiver, offer: str) -> str:
 def refused_waivers(
     waivers: Sequence[Waiver], policy: WaiverPolicy, today: date, *, offer: str = ""
 ) -> dict[Waiver, str]:
-    """Return the unexpired waivers that do not count, with the reason: policy, or an offer other than `offer`.
+    """Return the unexpired waivers that are invalid, with the reason: the policy, or another offer than `offer`.
 
-    If there are too many, all are refused.
+    If a server has too many waivers, all are refused.
     """
     valid, refused = in_force(waivers, today), dict[Waiver, str]()
     for waiver in valid:
@@ -125,12 +125,12 @@ def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
 
 
 def expiring(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
-    """Return the waivers of the server in `folder` that have ended or end soon, each with its days left, first to end first.
+    """Return the waivers of the server in `folder` that ended, or end within `EXPIRES_SOON_DAYS`.
 
-    Soon means within `EXPIRES_SOON_DAYS`.
+    Each is returned with its days left; the first to end is first.
 
     Raises:
-        ConfigError: as `read_waivers` does.
+        ConfigError: as for `read_waivers`.
     """
     today = clock().date()
     left = [(waiver, waiver.days_left(today)) for waiver in read_waivers(folder)]
@@ -140,12 +140,13 @@ def expiring(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int
 
 
 def add_waiver(folder: Path, waiver: Waiver) -> Path:
-    """Write a waiver into the file of the server in `folder`, in place of one for the same rule and tool; gives the file.
+    """Write a waiver into the file of the server in `folder`, and return the file.
 
-    Comments in the file are kept as long as nothing is replaced.
+    The waiver replaces an earlier waiver of the same rule and tool. Comments in the file are kept unless a waiver is
+    replaced.
 
     Raises:
-        ConfigError: as `read_waivers` does.
+        ConfigError: as for `read_waivers`.
     """
     known = read_waivers(folder)
     others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]

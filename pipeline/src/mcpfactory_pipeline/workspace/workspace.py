@@ -1,7 +1,7 @@
 """Workspace: a repository with many servers, and the owners of servers.
 
-Owners are in `[owners]`, as `"billing-*" = ["Linus"]`: the longest matching pattern counts. Without that table they are those
-of the CODEOWNERS file: the last line that matches `servers/<name>/` counts, as on forges.
+Owners are in `[owners]`, as `"billing-*" = ["Linus"]`: the longest matching pattern applies. Without this table, the
+CODEOWNERS file applies: the last line that matches `servers/<name>/`, as on forges.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BrokenServer:
 
 
 def isolate_server_errors(name: str, work: Callable[[], Result]) -> Result | BrokenServer:
-    """Return the result of work on one server, or the error, of any type, that broke it."""
+    """Return the result of work on one server; convert any exception into a `BrokenServer`."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
@@ -46,7 +46,7 @@ def isolate_server_errors(name: str, work: Callable[[], Result]) -> Result | Bro
 
 
 def explain_broken(name: str, error: Exception) -> BrokenServer:
-    """Return an error as one server's problem. An error other than a `PipelineError` is unexpected: show its type."""
+    """Convert an error into one server's problem; show the type of an unexpected error (no `PipelineError`)."""
     if isinstance(error, PipelineError):
         return BrokenServer(name, str(error), error.hint)
     if isinstance(error, OSError) and error.filename is not None:
@@ -54,20 +54,20 @@ def explain_broken(name: str, error: Exception) -> BrokenServer:
     return BrokenServer(
         name,
         f"{name} cannot be read: {type(error).__name__}: {error}",
-        f"mcpfactory pipeline verify {name} judges its record; put its other files back as version control has them",
+        f"mcpfactory pipeline verify {name} checks its history and state; restore its other files from version control",
     )
 
 
 CONFIG: Final = "mcpfactory.toml"
 CALLS: Final = "tests/calls.json"  # hand-written cases of an adopted server
-CASES: Final = "tests/_generated/cases.json"  # generated cases, relative to a server's folder
+CASES: Final = "tests/_generated/cases.json"  # generated cases; the path is relative to a server's folder
 _NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDocument:
-    """An API document of a server on disk, and its source ("" if unknown). `label` is "" for the only one."""
+    """An API document of a server on disk, and its source ("" if unknown). `label` is "" for a single document."""
 
     path: Path
     source: str = ""
@@ -105,7 +105,7 @@ class WorkspaceServer:
 
     @property
     def cases(self) -> Path:
-        """Calls with their expected upstream requests, made by code generation; the file need not exist."""
+        """The generated file of calls with their expected upstream requests; it need not exist."""
         return self.folder / CASES
 
     @property
@@ -124,7 +124,7 @@ class Workspace:
 
     @classmethod
     def find(cls, start: Path) -> Workspace:
-        """Return the workspace that contains `start`: that folder or one above it.
+        """Return the workspace that contains `start`: this folder or a parent.
 
         Raises:
             WorkspaceError: no workspace is found.
@@ -160,10 +160,10 @@ class Workspace:
         return self.load_servers()[0]
 
     def load_servers(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
-        """Return the named servers, or all, without repetition: those that can be used, and those that cannot, with the reason.
+        """Return the usable and the broken ones of the named servers, or of all servers, without repetition.
 
         Raises:
-            NotFoundError: for a name that no folder has.
+            NotFoundError: a name has no folder.
         """
         servers: list[WorkspaceServer] = []
         broken: list[BrokenServer] = []
@@ -177,7 +177,7 @@ class Workspace:
         return servers, broken
 
     def names(self) -> list[str]:
-        """Return folders with an `mcpfactory.toml`, or unreadable ones, except those being created (`.name-…`)."""
+        """Return folders with an `mcpfactory.toml`, readable or not; skip folders being created (`.name-…`)."""
         servers = f"{self.root}/servers"
         try:
             folders = [name for name in os.listdir(servers) if not name.startswith(".")]  # noqa: PTH208 - pathlib takes four times as long
@@ -210,12 +210,12 @@ class Workspace:
 
 
 def is_name(text: str) -> bool:
-    """Return True if the name is valid: one word in a shell, a path and a page, and not an option."""
+    """Return True if the name is valid: one word in a shell, a path and a URL, and not an option."""
     return bool(_NAME.fullmatch(text))
 
 
 def _exists(file: str | Path) -> bool:
-    """Return True if a file exists, or if we cannot check: reading it then reports the error."""
+    """Return True if a file exists, or if this cannot be checked, so that reading it reports the error."""
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - runs for every page; pathlib takes twice as long
     except (ValueError, OSError) as error:
@@ -265,7 +265,7 @@ def read_toml(file: Path) -> dict[str, Any]:
     """Return the content of a TOML file.
 
     Raises:
-        ConfigError: when it cannot be read.
+        ConfigError: the file cannot be read.
     """
     with _config_errors():
         return parse_toml(load_text(file), file)
@@ -275,7 +275,7 @@ def read_file(model: type[Model], file: Path) -> Model:
     """Return the settings in a file.
 
     Raises:
-        ConfigError: it cannot be read, or a setting is invalid.
+        ConfigError: the file cannot be read, or a setting is invalid.
     """
     with _config_errors():
         return read_settings(model, load_text(file), file)
@@ -300,7 +300,7 @@ def is_evaluation(path: str) -> bool:
 
 
 def api_model_files(paths: Iterable[str]) -> list[str]:
-    """Return the files that the model can use; empty without a model.
+    """Return the files that the simulated API can use; empty without a simulated API.
 
     These are the files below `tests/`, except tests and generated files.
     """
@@ -309,7 +309,7 @@ def api_model_files(paths: Iterable[str]) -> list[str]:
 
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-_LARGEST: Final = 1_000_000  # maximum size of a file that is read, in characters
+_LARGEST: Final = 1_000_000  # characters; maximum read of a CODEOWNERS file
 
 Owners = Callable[[str], tuple[str, ...]]
 """The owners of a server, by its name."""
@@ -352,7 +352,10 @@ def _codeowners(text: str) -> Owners:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Return a CODEOWNERS pattern as a regex: `*` stays within a folder, `**` does not, a leading or inner slash anchors."""
+    """Return a CODEOWNERS pattern as a regex.
+
+    `*` matches within a folder, `**` across folders. A leading or inner slash anchors the pattern at the root.
+    """
     rooted = "/" in text.rstrip("/")
     parts = re.split(r"(\*\*/?|\*|\?)", text.strip("/"))
     signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}

@@ -36,7 +36,7 @@ def ci(
         bool,
         typer.Option(
             "--pushed",
-            help="With --against: BASE is the commit before a push, which may add decisions about what BASE contains",
+            help="With --against: BASE is the commit before a push; allow decisions about candidates in BASE",
         ),
     ] = False,
     release: Annotated[
@@ -83,7 +83,7 @@ def ci(
 
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
-    """Write the file, and the setting of mcpfactory's origin if it changed; return the written paths."""
+    """Write the file and, if it changed, the setting for mcpfactory's origin; return the written paths."""
     from mcpfactory_pipeline.delivery.ci import providers
     from mcpfactory_pipeline.delivery.ci.origin import choose_origin, read_origin
 
@@ -110,7 +110,7 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
 def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
     """Exit with NEGATIVE if a pull request or a push makes forbidden changes to histories.
 
-    Jobs record events, and people make decisions on the branch.
+    Only CI jobs record events, and people make decisions on the branch.
     """
     from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 
@@ -136,9 +136,9 @@ def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
 def matrix(provider: Provider = "", as_json: AsJson = False) -> None:
     """Assign servers with stages to run to CI jobs.
 
-    Folders with an invalid server name are reported and skipped. With --provider, print the input of the next step:
-    for github lines for $GITHUB_OUTPUT (`matrix`, the number of `jobs`, and the ID of the `run`), for gitlab the
-    pipeline that runs the jobs and merges their results.
+    Folders with an invalid server name are reported and skipped. With --provider github, print `matrix`, the number
+    of `jobs` and the ID of the `run` for $GITHUB_OUTPUT. With --provider gitlab, print the pipeline that runs the
+    jobs and merges their results.
     """
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id
@@ -182,7 +182,7 @@ def run(
 ) -> None:
     """Run stages that are not up to date; write their results.
 
-    The results come from the memory of the process that ran the stages. The exit code is that of
+    Server code cannot change the results, because they are written from memory. The exit code is that of
     `mcpfactory pipeline run`, or 5 if a file was changed after it was recorded.
     """
     from mcpfactory.commands.pipeline import run_exit_code, warn_of_isolation
@@ -219,8 +219,8 @@ def pack(
 ) -> None:
     """Write the full state of servers to a folder.
 
-    The folder gets histories, logs, and each file under its hash. Use it in the job that publishes, where no code of
-    a server ran; `mcpfactory ci run` writes the results of a run.
+    The folder gets histories, logs, and each file, named by its hash. Use this command in the publish job, which
+    runs no server code. To write the results of a run, use `mcpfactory ci run`.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
@@ -241,7 +241,7 @@ def fold(
         str, typer.Option(metavar="MATRIX", help="Matrix of the jobs; FOLDER/shard-N contains the results of job N")
     ] = "",
     server: Annotated[
-        str, typer.Option(metavar="NAME", help="Instead of --assigned: the server that the job of each FOLDER ran")
+        str, typer.Option(metavar="NAME", help="Instead of --assigned: server whose job wrote FOLDER")
     ] = "",
     branch: Annotated[
         str, typer.Option(metavar="BRANCH", help="Also include the decisions recorded on this branch")
@@ -253,9 +253,9 @@ def fold(
 ) -> None:
     """Merge the results of CI jobs into this workspace.
 
-    State, history, artifacts and channels are updated. Accepted are stage events of this run, for the servers assigned
-    to each job, in a valid order, with files that match their hashes. All other results are refused, server by server,
-    and the exit code is 1.
+    State, history, artifacts and channels are updated. The command accepts stage events of this run in a valid order,
+    for the servers assigned to each job, with files that match their hashes. It refuses a server with other results,
+    and exits with 1.
     """
     from mcpfactory_pipeline.decisions.restore import restore
     from mcpfactory_pipeline.delivery.ci import fold

@@ -102,7 +102,7 @@ def _export(root: Path, folder: Path, *, as_json: bool) -> None:
 
 
 def _note_readers(host: str, public_url: str) -> None:
-    """Print who can read the dashboard if it is reachable from other machines, and its names."""
+    """Print who can read a dashboard that other machines can reach, and the host names that it answers to."""
     if host in _LOOPBACK:
         return
     output.note(f"anyone who can reach {host} can read the dashboard (findings, logs and decisions); there is no login")
@@ -114,7 +114,7 @@ def _note_readers(host: str, public_url: str) -> None:
 
 
 def _proxy(header: str) -> TrustedProxy | None:
-    """Return the proxy that authenticates people, with its secret, which child processes do not get."""
+    """Return the proxy that authenticates people; hide its secret from child processes."""
     if not header:
         return None
     from mcpfactory_pipeline.dashboard.access import PROXY_SECRET_VARIABLE, read_proxy
@@ -126,7 +126,7 @@ def _proxy(header: str) -> TrustedProxy | None:
 
 
 def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, str]:
-    """Return the people who may act, with their tokens, which child processes do not get."""
+    """Return the people who may act, with their tokens; hide the token variable from child processes."""
     from mcpfactory_pipeline.base.ids import actor
     from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_people
 

@@ -38,7 +38,7 @@ class Diagnosis:
 def doctor(names: Names = None, as_json: AsJson = False) -> None:
     """Check tools, workspace and credentials of servers.
 
-    Each missing credential is listed with where to get it.
+    For each missing credential, the command prints where to get it.
     """
     found = [*_check_machine(), *_check_workspace(names or [])]
     if as_json:
@@ -56,7 +56,7 @@ def doctor(names: Names = None, as_json: AsJson = False) -> None:
 
 
 def _check_machine() -> Iterator[Diagnosis]:
-    """Check the factory on this machine: first the runtime, without which no stage after `build` works."""
+    """Check the factory on this machine, first the runtime: stages after `build` need it."""
     from mcpfactory_pipeline.base.errors import PipelineError
     from mcpfactory_pipeline.build.distributions import describe_runtime
 
@@ -99,7 +99,7 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
 
 
 def _check_isolation(workspace: Workspace) -> Diagnosis:
-    """Diagnose the isolation that confines server code to its folder when the pipeline runs it on this machine."""
+    """Diagnose the isolation of server code that the pipeline runs on this machine."""
     from mcpfactory_pipeline.base.errors import ConfigError, StageError
     from mcpfactory_pipeline.isolation.levels import NONE, describe_lacking, find_level
 
@@ -122,7 +122,7 @@ def _check_isolation(workspace: Workspace) -> Diagnosis:
 
 
 def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
-    """Check whether jobs get the factory that is at work here, and uv its runtime."""
+    """Check that CI jobs install this version of the factory, and that uv finds its runtime."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.delivery.ci.origin import (
         FOLDER,
@@ -151,7 +151,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
-    """Check for an address shared by several APIs, which `run` and `serve` refuse, and for shared variable names."""
+    """Check for one address of several APIs, which `run` and `serve` refuse, and for variables of several servers."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many, shared_variables
 
@@ -177,7 +177,7 @@ def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
         return Diagnosis.of("warning", server.name, error)
     if lacking:
         unused = f"servers/{server.name}/.venv is not used: it lacks {lacking}"
-        return Diagnosis("warning", server.name, unused, "install the missing packages, or delete it")
+        return Diagnosis("warning", server.name, unused, "install the missing packages, or delete .venv")
     if python is None:
         return Diagnosis("ok", server.name, "its environment is created at the first start")
     if not start:
@@ -197,7 +197,7 @@ async def _count_tools(server: WorkspaceServer) -> int:
 
 
 def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
-    """Check the API address of a server, whether calls are permitted there, and missing credentials by scheme."""
+    """Check the API address of a server, the permission to call it, and the credentials of each scheme."""
     from mcpfactory_pipeline.base.errors import StageError
     from mcpfactory_pipeline.workspace.coverage import inspection_report
     from mcpfactory_pipeline.workspace.upstream import api_addresses, scheme_statuses

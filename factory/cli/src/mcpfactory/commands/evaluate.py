@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-_COUNTED: Final = 5  # places within which a question must find its tool
+_COUNTED: Final = 5  # lowest search rank at which a question may find its tool
 _PAGE: Final = Path("evals", "report.md")
 _REPORTS: Final = Path("evals", "reports")
 
@@ -58,7 +58,7 @@ class EvaluationRequest:
             metavar="SHARE",
             help=(
                 f"Minimum share (0 to 1) of questions that find their tools in the first {_COUNTED} results; with "
-                "--model, of the lower bound of the pass rate"
+                "--model: minimum lower bound of the pass rate"
             ),
             min=0,
             max=1,
@@ -66,7 +66,7 @@ class EvaluationRequest:
     ] = 0.0
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Earlier model report to compare with, with confidence intervals"),
+        typer.Option(metavar="FILE", help="Compare with this earlier model report, and print confidence intervals"),
     ] = None
     report: Annotated[
         bool,
@@ -82,7 +82,7 @@ class EvaluationRequest:
         bool,
         typer.Option(
             "--suggest",
-            help=f"Run no evaluation; list tools that models confused (from {_REPORTS}), with their texts and questions",
+            help=f"Run no evaluation; list tools that models confused in {_REPORTS}, with descriptions and questions",
         ),
     ] = False
     propose: Annotated[
@@ -201,7 +201,7 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
 def show_worth(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
 ) -> None:
-    """Print the worth of each case, by a model or the search index; exit with 1 if a case is worthless."""
+    """Print what each case proves, judged by a model or the search index; exit with 1 if a case is worthless."""
     from mcpfactory_pipeline.checks.evaluation.cases import LISTS, found_worth, model_worth
     from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
 
@@ -250,7 +250,7 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
     if not found:
         output.line("no confused or competing tools")
     for one in found:
-        who = f"{one.times} times by {', '.join(one.models)}" if one.times else "by their texts alone"
+        who = f"{one.times} times by {', '.join(one.models)}" if one.times else "by their descriptions alone"
         output.line(f"{one.expected} is confused with {one.chosen}, {who}")
         for question, times in one.questions.items():
             output.line(f"  asked: {question}" + (f" (× {times})" if times > 1 else ""))
@@ -294,8 +294,8 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
 def evaluate(**values: Any) -> None:
     """Check that questions select the right tools.
 
-    The questions are in evals/*.yaml of a server. Also check that the calls that answer them work, and, with --model,
-    which tools a model chooses.
+    The questions are in evals/*.yaml of a server. The command also makes the calls that answer them. With --model, it
+    also checks which tools a model chooses.
     """
     request = EvaluationRequest(**values)
     for one in request.modes:

@@ -82,7 +82,7 @@ def greet() -> bool:
 
 
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
-    """Return the inbox items; those about a drifted adopted server also name the user's clients that have it."""
+    """Return the inbox items; items about a drifted adopted server also name the clients that have the server."""
     from mcpfactory_pipeline.delivery.clients.files import this_machine
     from mcpfactory_pipeline.views.inbox_notifications import add_affected_clients
 
@@ -105,7 +105,7 @@ def _print(items: list[Any], limit: int) -> None:
         output.line(lines[0].replace(item.kind, kind, 1))
         for line in lines[1:]:
             output.line(line)
-        # not wrapped, so that it can be copied
+        # Do not wrap the command, so that users can copy it.
         output.line(f"    {output.styled(printable_line(item.command), 'dim')}")
     if len(items) > limit:
         output.line(f"… and {pluralize(len(items) - limit, 'thing')} more: mcpfactory inbox --show 0")

@@ -60,7 +60,7 @@ def init(
 
 
 def _chosen_origin(folder: Path, factory: str) -> Origin | None:
-    """Return the origin that the user named, else one that works; None if a workspace keeps its own."""
+    """Return the origin that the user named, else one that works; None if an existing workspace keeps its origin."""
     from mcpfactory_pipeline.delivery.ci.origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
@@ -114,13 +114,13 @@ def schema(
         SettingsFile | None,
         typer.Argument(
             metavar="root|server|waivers",
-            help="File at the root of a workspace, of a server, or its waivers [default: root or server]",
+            help="Kind of file: root (of a workspace), server or waivers [default: root or server]",
         ),
     ] = None,
 ) -> None:
     """Print the JSON Schema of mcpfactory.toml, for editors.
 
-    Editors complete keys from it. Name it in the first line of the file: `#:schema ./mcpfactory.schema.json`.
+    Editors complete keys from the schema if the first line of a file names it: `#:schema ./mcpfactory.schema.json`.
     """
     output.data(settings_schema(kind.value if kind else ""))
 

@@ -21,7 +21,7 @@ _Start = Annotated[
     bool,
     typer.Option(
         "--start",
-        help="Start a server without report, in a sandbox with a clean environment; also print its texts for models",
+        help="Start a server without a report, in a sandbox with a clean environment; also print its descriptions",
     ),
 ]
 
@@ -33,7 +33,7 @@ def inspect(
 ) -> None:
     """Show a server's tools, arguments and token cost.
 
-    Without NAME, list all servers. The server's code is not run, unless it has no report and --start is given.
+    Without NAME, list all servers. Server code runs only with --start, and only if the server has no report.
     """
     if not name:
         _list(as_json=as_json)
@@ -115,7 +115,7 @@ _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "o
 
 
 def _print_texts(shown: dict[str, Any]) -> None:
-    """Print all texts that a started server gives to models, one per line; other servers have them in their manifest."""
+    """Print the descriptions of a started server, one per line; those of a generated server are in its manifest."""
     from mcpfactory_pipeline.base.text import printable_line
 
     if "instructions" not in shown:
@@ -136,7 +136,7 @@ def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(value, dict):
         for name, part in value.items():
             here = f"{place}.{name}".lstrip(".")
-            yield from list(_texts_of(part, here)) or [(here, "")]  # names are checked as well
+            yield from list(_texts_of(part, here)) or [(here, "")]  # also show member names
     elif isinstance(value, list):
         for part in value:
             yield from _texts_of(part, place)
@@ -154,7 +154,7 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
 
 
 def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a listed tool by name, without bindings, which only the server knows."""
+    """Return the arguments of a listed tool by name; only the server knows their bindings."""
     from mcpfactory_runtime.schemas.walk import properties_of
 
     return {argument: {} for argument in properties_of(tool.get("inputSchema"))}
@@ -171,7 +171,7 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
-    """Return the same facts for a server without an API document, from its process if `start` is set."""
+    """Return the report of a server without an API document; with `start`, read it from the running server."""
     if not start and server.adopted is not None:
         output.fail(
             f"{server.name} was adopted ({server.adopted.origin}): its tools are known only when it runs",

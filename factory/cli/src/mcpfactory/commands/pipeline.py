@@ -50,7 +50,7 @@ def _group() -> None:
     pass
 
 
-_NAMED_SERVERS: Final = 3  # servers of a run for which pending items are printed
+_NAMED_SERVERS: Final = 3  # maximum servers of a run whose pending items are printed
 _SHOWN_FIELDS: Final = ("stage", "target", "channel", "outcome", "candidate", "gone", "previous", "reason")
 
 
@@ -103,7 +103,7 @@ run = command_of(Run, perform=_run)
 
 
 def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
-    """Print the pending items of a run's servers with the next command; for many servers, refer to the inbox."""
+    """Print the pending items of a run's servers, each with the next command; for many servers, refer to the inbox."""
     from mcpfactory_pipeline.views.inbox import read_inbox
 
     if len(names) > _NAMED_SERVERS:
@@ -146,7 +146,7 @@ def status(
 ) -> None:
     """Show stages, candidate and channels of every server.
 
-    Stale results are marked. With --graph, draw the dependencies of the stages, and where people decide.
+    Stale results are marked. With --graph, draw the stages, their dependencies and the approvals by people.
     """
     from mcpfactory_pipeline.reporting.lines import status_table
     from mcpfactory_pipeline.views.status import status as read_status
@@ -229,16 +229,16 @@ def verify(
     repair: Annotated[
         bool,
         typer.Option(
-            "--repair", help="Rewrite different state files from their histories, after showing the differences"
+            "--repair", help="Show the differences, then rewrite these state files from their histories"
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare state files with their histories.
 
-    Every state file is derived from its history again, and every event of the last commit must still exist. Also
-    checked are the signatures of approvals, if a channel requires them, and the folders of the channels on this
-    machine: pages, bytes, and files that no server's state lists.
+    Every state file is derived from its history again, and every event of the last commit must still exist. If a
+    channel requires signatures, the command checks those of approvals. It also checks the channel folders on this
+    machine: pages, bytes, and files that no state lists.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.decisions.integrity import served_faults, signature_faults
@@ -320,8 +320,8 @@ def restore(
 def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Delete files of candidates that are no longer kept.
 
-    The files of candidates that [artifacts] keep does not list are deleted, except candidates that are in a channel
-    or that a rollback can return to.
+    The newest candidates stay ([artifacts] keep sets their number). Published candidates, and those that are or were
+    in a channel, also stay.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.candidate import prune as prune_files

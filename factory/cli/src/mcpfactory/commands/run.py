@@ -20,9 +20,9 @@ from mcpfactory_runtime.server.generated.catalog import MODES
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_MAX_SUGGESTIONS: Final = 5  # names suggested for an unknown tool
-_MIN_LENGTH: Final = 3  # characters; shorter words are part of too many names
-_WARNING: Final = "warning: "  # prefix of a server's lines on stderr for the person who started it
+_MAX_SUGGESTIONS: Final = 5  # maximum tools suggested for an unknown tool
+_MIN_LENGTH: Final = 3  # characters; minimum length of a word, because shorter ones match too many tools
+_WARNING: Final = "warning: "  # prefix of lines on a server's stderr that the user must see
 _INVALID: Final = "Invalid arguments"  # prefix of the runtime's message about invalid arguments
 
 
@@ -105,7 +105,7 @@ def login(
 
 
 def _run_own_command(name: str, *arguments: str) -> NoReturn:
-    """Run a command of the server itself, whose environment has its settings and libraries."""
+    """Run a command of the server's own program, in the environment with its settings and libraries."""
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 
@@ -180,7 +180,7 @@ def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
 
 
 def _warn_of_drift(space: Any, server: Any) -> None:
-    """Warn, before anything is sent to a server, if it is known to have drifted from its adopted version."""
+    """Warn about known drift of an adopted server before anything is sent to it."""
     if server.adopted is None:
         return
     from mcpfactory_pipeline.decisions.drift import drift_sentence, offered_drift

@@ -1,4 +1,4 @@
-"""Commands new, adopt, update, diff and install: text for their results."""
+"""Printed results of the commands new, adopt, update, diff and install."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mcpfactory_runtime.errors import Exit
 if TYPE_CHECKING:
     from mcpfactory_pipeline.adoption.proposal import AdoptionProposal
 
-_LONGEST: Final = 60  # lines of a changed file that are printed
+_LONGEST: Final = 60  # lines; a longer diff of a file is not printed, only counted
 _QUIET: Final = ("same", "keep", "deleted")  # actions of an update that leave a file unchanged
 
 
@@ -45,7 +45,7 @@ new = command_of(New, _show_new)
 
 
 def _advise(created: Any) -> None:
-    """Print the address of the API, and decisions to consider before the first call."""
+    """Print the API address, and decisions to make before the first call."""
     output.print_addresses(created.server, created.address)
     if created.alike:
         names = ", ".join(created.alike)
@@ -106,7 +106,7 @@ def _print_proposal(proposal: AdoptionProposal) -> None:
 
 
 def _show_adopt(done: AdoptResult) -> None:
-    """Print the proposal, unless the question already showed it, and the result."""
+    """Print the result; first print the proposal, unless the question already showed it."""
     if done.record:
         _print_proposal(done.record)
     if done.written or not (done.dry_run or done.record.changes):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Manage server templates: shipped, folder, git or package.")
 
 _TOLD: Final = ("name", "package", "distribution", "document")
-_PATIENCE: Final = 1800  # seconds for the pipeline of one variant
+_PATIENCE: Final = 1800  # seconds; timeout of the pipeline run of one variant
 _LEAST: Final = 95
 _DOCUMENT: Final = {
     "openapi": "3.1.0",
@@ -146,7 +146,7 @@ class _Step(NamedTuple):
 def check(source: Source, as_json: AsJson = False) -> None:
     """Check a template with every choice of every question.
 
-    Make a server with the defaults and with each choice, and lint, type-check, test and validate it.
+    Make a server with the default answers, and one with each choice. Lint, type-check, test and validate each server.
     """
     from mcpfactory_codegen.servers.scaffold import find_template
     from mcpfactory_codegen.servers.template_answers import questions, variants
@@ -177,7 +177,7 @@ def check(source: Source, as_json: AsJson = False) -> None:
 
 
 def _described(template: ServerTemplate) -> dict[str, Any]:
-    """Return the properties of a template as plain data; its files are those created with the default answers."""
+    """Return the properties of a template as plain data, with the files that the default answers create."""
     from mcpfactory_codegen.servers.template_answers import questions, unsafe_settings
 
     asked = [one for one in questions(template) if not one.hidden and one.name not in _TOLD]
@@ -205,7 +205,7 @@ def _described(template: ServerTemplate) -> dict[str, Any]:
 
 
 def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> CreatedServer:
-    """Return a server of the template, below `servers/` of a folder; it gets a small document if it needs one."""
+    """Create a server from the template in `servers/` of a folder; use a small API document if one is needed."""
     from mcpfactory_codegen.servers.create import create_server
 
     document = root / "words.json"

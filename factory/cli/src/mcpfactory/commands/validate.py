@@ -38,7 +38,7 @@ _Cases = Annotated[
     typer.Option(
         metavar="FILE",
         help=(
-            'JSON file with calls that must work, with --command or --url: [{"tool": "add", "arguments": {"a": 1}}, …]'
+            'With --command or --url: JSON file with calls that must work: [{"tool": "add", "arguments": {"a": 1}}, …]'
         ),
     ),
 ]
@@ -47,7 +47,7 @@ _Env = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME[=VALUE]",
-        help="Environment variable for --command; NAME alone takes its current value (repeatable); reports mask values",
+        help="Environment variable for --command, masked in reports; NAME alone passes its current value (repeatable)",
     ),
 ]
 
@@ -63,7 +63,7 @@ _PolicyName = Annotated[
     str,
     typer.Option(
         metavar="findings|promotion",
-        help="Fail on findings, or also on unverified checks (promotion; always with NAME)",
+        help="findings: fail on findings; promotion: also fail on unverified checks (always with NAME)",
     ),
 ]
 
@@ -162,7 +162,7 @@ def _explain(name: str, *, as_json: bool) -> None:
 
 
 def _report_start_failure(report: Report) -> None:
-    """End the command if the server's own code failed at start, because that explains all findings."""
+    """End the command if the server's own code failed at start: this failure causes all findings."""
     from mcpfactory_pipeline.launch.command import read_failure
 
     starts = [finding for finding in report.findings if finding.rule == "process.starts"]

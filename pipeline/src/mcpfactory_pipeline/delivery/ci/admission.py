@@ -1,8 +1,8 @@
-"""Admission of the events that a job submits: only its own run, in a valid order, about built files. Pure.
+"""Admission of the events that a job submits: events of the assigned run, in a valid order, about built files. Pure.
 
-A job runs servers' code, so its claims are not trusted. `admit` replays the events like the run that made them: a
-stage ends only after it began and after the stages it needs, a candidate comes from the build stage, a check refers
-to a known candidate, and a channel moves only as the stage that fills it can move it.
+A job runs server code, so its claims are not trusted. `admit` replays the events by the rules of a run. A stage ends
+only after its start and after the stages that it needs. A candidate comes from the build stage, and a check refers to
+a known candidate. A channel moves only as the stage that fills the channel can move it.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 # Code → message; docs/how-to/run-in-ci.md lists them.
 REFUSALS: Final[Mapping[str, str]] = {
     "server": "a history of a server that the job was not assigned",
-    "history": "a history that cannot be read, or has an event of the future",
-    "changed": "an event that is not the one that the workspace has under this id",
-    "kind": "an event that a job may not bring: decisions come from the branch alone",
+    "history": "a history that cannot be read, or has a future event",
+    "changed": "an event that differs from the workspace's event of the same ID",
+    "kind": "an event that a job must not submit: decisions come only from the branch",
     "run": "an event of another run",
     "time": "an event from before its run",
-    "order": "an event that cannot follow those before it",
-    "stage": "a stage that the workspace does not have, that people decide, or that does not do this",
-    "candidate": "a candidate that no build made, or whose id is not that of its files",
-    "channel": "a channel that was moved although the stage that fills it could not have",
-    "files": "files that are not those that the events name, or not handed over",
+    "order": "an event that cannot follow the earlier events",
+    "stage": "an unknown stage, an approval stage, or a stage that cannot have this event",
+    "candidate": "a candidate that no build made, or with an ID that does not match its files",
+    "channel": "a move of a channel that the stage that fills it cannot have made",
+    "files": "files that differ from the events, or are missing",
 }
 RUN_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted", "rolled-back", "held"})
 RELEASE_EVENTS: Final = RUN_EVENTS | {"promoted", "publish.started", "published"}
-_SKEW: Final = 600.0  # seconds by which the clocks of CI machines may differ
-HINT: Final = "take nothing from this job: look at what ran in it, and at its log"
+_SKEW: Final = 600.0  # seconds; maximum clock difference between CI machines
+HINT: Final = "do not use results of this job: check its log, and the code that ran in it"
 
 
 class ShardResultError(RefusedError):
-    """A refused job result: nothing of that server is accepted; `code` is a key of `REFUSALS`."""
+    """A refused job result: no event of that server is accepted. `code` is a key of `REFUSALS`."""
 
     def __init__(self, code: str, message: str, *, hint: str = HINT) -> None:
         super().__init__(f"{code}: {message}", hint=hint)
@@ -53,9 +53,9 @@ class ShardResultError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
-    """Conditions for admission: events of `run` and of these kinds.
+    """Conditions for admission: only events of `run` and of these kinds.
 
-    `files` are the workspace's versions of the server's files shown by approval stages: `file:PATH` → hash.
+    `files` maps the files that approval stages show to their hashes in the workspace: `file:PATH` → hash.
     """
 
     run: str
@@ -70,7 +70,7 @@ class AdmissionRules:
 
 @dataclass(slots=True)
 class _AdmissionState:
-    """The state of the server before an event, as the job saw it."""
+    """The state of the server before an event, from the job's view."""
 
     rules: AdmissionRules
     branch: ServerState
@@ -82,7 +82,7 @@ def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], rules: A
     """Return the events of a job that the workspace lacks, oldest first; `known` are the workspace's events.
 
     Raises:
-        ShardResultError: a job must not submit one of them.
+        ShardResultError: a job must not submit one of the events.
     """
     have = {str(event["id"]): event for event in known}
     for event in theirs:
@@ -194,7 +194,7 @@ def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:
 
 
 def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> None:
-    """Raise `ShardResultError` for files other than the stage's log and reports, so that a job overwrites no others."""
+    """Raise `ShardResultError` for files other than the stage's log and reports: a job must not overwrite others."""
     log, reports = f"logs/{stage.name}.log", f"{candidate or 'reports'}/{stage.name}/"
     for path in event.get("artifacts", {}):
         if path != log and not path.startswith(reports):
@@ -214,7 +214,7 @@ def _may_build(stage: Stage, event: Event, words: str) -> None:
 
 
 def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str) -> None:
-    """Raise `ShardResultError` unless the stage fills this channel, unblocked, with a candidate that passed."""
+    """Raise `ShardResultError` unless the stage fills this channel, nothing blocks it, and the candidate passed."""
     if stage.channel is None or stage.channel.name != event["channel"] or event["outcome"] != "passed":
         raise ShardResultError("channel", f"{words}: {stage.name} does not promote to {event['channel']}")
     known = admission.state.candidates.get(str(event["candidate"]))
@@ -247,7 +247,7 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
 
 
 def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str) -> str:
-    """Return the actor who rejected the candidate, or a required approval stage's output, while the job ran."""
+    """Return the person who rejected the candidate, or a required approval stage's content, while the job ran."""
     known = admission.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(admission.rules.stages.values()), stage.name):

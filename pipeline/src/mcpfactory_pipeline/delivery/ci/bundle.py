@@ -1,13 +1,13 @@
-"""Job bundle for upload: histories, logs for people, and every file in the states, named by the hash of its bytes.
+"""Job bundle for upload: histories, logs for people, and all files that the states list, named by their hash.
 
 ```
 history/<server>.jsonl     the events
-logs/<server>/<stage>.log  to read
-files/<sha256>             candidates' files, logs and reports; the state says which is what
+logs/<server>/<stage>.log  logs for people
+files/<sha256>             candidates' files, logs and reports; the state has their paths
 ```
 
-A file is unpacked only if its bytes have the hash in the events: a promotion after a fold uses the bytes that the job
-built and checked.
+A file is unpacked only if its bytes have the hash in the events. So a promotion after a fold uses the bytes that the
+job built and checked.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _FILES: Final = "files"
 _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
-_UNSURE: Final = "take nothing from this folder; fold what the job itself uploaded"
+_UNSURE: Final = "do not use this folder: download the job's own upload, and fold that"
 
 
 @dataclass(frozen=True, slots=True)
 class PackedServer(JsonRecord):
-    """One server: the number of its files in the bundle, and their bytes."""
+    """One server: the number of its files in the bundle, and their total bytes."""
 
     server: str
     files: int
@@ -45,11 +45,11 @@ class PackedServer(JsonRecord):
 
 
 def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[PackedServer]:
-    """Copy the known data of the servers on this machine into a folder.
+    """Copy the servers' histories, logs and files on this machine into a folder.
 
     Raises:
         NotFoundError: the server does not exist.
-        StateError: the bytes of a candidate are not those that were checked.
+        StateError: the bytes of a candidate differ from the checked bytes.
     """
     store, found = Store(workspace), []
     for server in dict.fromkeys(servers):
@@ -65,11 +65,11 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
 def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[PackedServer]:
     """Write the events of a run and the files that they name into a folder.
 
-    The events come from the memory of the process that ran it, because later code can change files on disk. A server
-    with changed files is left out; logs are always included.
+    The events come from the memory of the process of the run, because server code could have changed files on disk. A
+    server with changed files is left out; logs are always included.
 
     Raises:
-        StateError: a file of a server differs from the recorded one; the other servers are in the folder.
+        StateError: a server's file differs from its recorded hash. The other servers are in the folder.
     """
     found, wrong = [], []
     for server, events in sorted(recorded.items()):
@@ -87,13 +87,13 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
         found.append(packed)
     if wrong:
         raise StateError(
-            "; ".join(wrong), hint="check what else ran at the same time: the files of the run were changed"
+            "; ".join(wrong), hint="find the program that changed files of the run, then run again"
         )
     return found
 
 
 def _about_files(events: Sequence[Event]) -> list[Event]:
-    """Return the events that name files, without their channels: their state has the files of the run."""
+    """Return the events that name files, without their channels, so that their fold lists only files of the run."""
     return [
         {key: value for key, value in event.items() if key != "channel"}
         for event in events
@@ -102,7 +102,7 @@ def _about_files(events: Sequence[Event]) -> list[Event]:
 
 
 def _copy_logs(artifacts: Path, into: Path) -> None:
-    """Copy the logs that are regular files; servers' code ran next to them and could have planted links."""
+    """Copy the logs that are regular files; server code could have replaced a log by a link."""
     into.mkdir(parents=True, exist_ok=True)
     for file in sorted((artifacts / "logs").iterdir()):
         with suppress(OSError), open_below(file, artifacts) as log, (into / file.name).open("wb") as copy:
@@ -110,7 +110,7 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 
 
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServer:
-    """Pack the state's files that are on this machine; other machines built the others."""
+    """Pack the files in the state that are on this machine; files of other machines are not here."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
     if (artifacts / "logs").is_dir():  # for people; includes logs of unfinished stages, which the state omits
         _copy_logs(artifacts, folder / "logs" / state.server)
@@ -119,7 +119,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
     for path, content in {**reports, **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
-            continue  # the log may belong to a later attempt without a record
+            continue  # the log may be from a later attempt that has no record yet
         data = read_verified(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))
@@ -127,7 +127,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
 
 
 def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
-    """Return the files of a server, with their bytes, that the folders have and `artifacts` lacks; write nothing.
+    """Return path and bytes of a server's files that the folders have and `artifacts` lacks; write nothing.
 
     `artifacts` is the server's artifact folder.
 
@@ -165,7 +165,7 @@ def _reports(state: ServerState) -> dict[str, str]:
 
 
 def _inside(artifacts: Path, path: str) -> Path:
-    """Return the location of a file. Its path comes from a history, which another machine wrote."""
+    """Return the location of a file; refuse an unsafe path, because the history may be from another machine."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or ":" in path or set(parts) & {"..", "."}:
         raise StateError(f"a history names a file {path!r}, which is outside pipeline/artifacts", hint=_UNSURE)

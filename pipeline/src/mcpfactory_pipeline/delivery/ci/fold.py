@@ -1,6 +1,7 @@
 """Merge the results of CI jobs into the workspace.
 
-States follow from them. The files that the states name come along (`bundle`), when their bytes have the hashes of the events.
+The merged histories give the new states. Files that the states list are copied from the jobs (`bundle`) if their bytes
+have the hashes in the events.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ class ShardResult:
 
 
 def read_run(text: str) -> str:
-    """Return the id of a run, in the format of `ci matrix`.
+    """Validate a run ID (as printed by `ci matrix`), and return it.
 
     Raises:
-        ConfigError: the text is not a run id.
+        ConfigError: the text is not a run ID.
     """
     if not _RUN.fullmatch(text):
         raise ConfigError(
@@ -62,10 +63,10 @@ def read_run(text: str) -> str:
 
 
 def assigned_results(folders: Sequence[Path], assigned: str) -> list[ShardResult]:
-    """Return the shard results below the folders, `shard-N` each, by the matrix that the jobs came from.
+    """Return the shard results in `shard-N` below the folders, with the servers that the matrix assigned to each job.
 
     Raises:
-        NotFoundError: there is no such folder.
+        NotFoundError: a folder is missing.
         ConfigError: the matrix cannot be read.
     """
     try:
@@ -84,10 +85,10 @@ def assigned_results(folders: Sequence[Path], assigned: str) -> list[ShardResult
 
 
 def named_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
-    """Return the folders as shard results of jobs that were assigned these servers.
+    """Return the folders as shard results of jobs to which these servers were assigned.
 
     Raises:
-        NotFoundError: there is no such folder.
+        NotFoundError: a folder is missing.
     """
     return [ShardResult(folder, tuple(servers)) for folder in _folders(folders)]
 
@@ -122,7 +123,7 @@ class FoldedServer(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class RefusedShardResult(JsonRecord):
-    """A server's job result that was refused: the reason, as a code of `admission.REFUSALS` and as text."""
+    """A refused job result of a server, with the reason as a code of `admission.REFUSALS` and as text."""
 
     server: str
     code: str
@@ -141,10 +142,10 @@ def fold_results(
 ) -> tuple[list[FoldedServer], list[RefusedShardResult]]:
     """Add the job results of one run to the workspace, write the resulting states, and return results and refusals.
 
-    Each server is accepted completely or not at all; known events are not added again, so a repeated fold has no
-    effect. Files that the events name are accepted if their bytes have the recorded hashes. `released` marks the
-    shard results as those of the publishing job, which can report promotions and publications. `branch` is a commit
-    whose histories contain the decisions of people.
+    A server's result is accepted completely or not at all. Known events are not added again, so a repeated fold has no
+    effect. Files are accepted if their bytes have the hashes in the events. With `released`, the results are from the
+    publish job, which can report promotions and publications. `branch` is a commit whose histories contain the
+    decisions of people.
 
     Raises:
         NotFoundError: the folder or commit does not exist.
@@ -192,7 +193,7 @@ def _fold_server(
         state = fold(server, merged)
         files = _files(artifacts, state, folders)
         _require_built(artifacts, taken, files)
-        write_files(files)  # first, because a file without an event is harmless, but not the reverse
+        write_files(files)  # before the events: a file without an event is harmless, an event without a file is not
         if new:
             history.append(store.history_file(server), new, store.where(server, "history"))
             store.write_state(server, to_text(state))
@@ -258,7 +259,7 @@ def summary(folded: Sequence[FoldedServer], refused: Sequence[RefusedShardResult
     bad = [server for server in folded if not server.passed]
     lines = ["## mcpfactory", ""]
     if refused:
-        lines += ["| refused | why |", "|---|---|"]
+        lines += ["| refused | reason |", "|---|---|"]
         lines += [f"| {escape_markdown(one.server)} | {escape_markdown(one.message)} |" for one in refused]
         lines.append("")
     if not folded and not refused:
@@ -269,7 +270,7 @@ def summary(folded: Sequence[FoldedServer], refused: Sequence[RefusedShardResult
         "",
     ]
     if bad:
-        lines += ["| server | stage | outcome | what was found |", "|---|---|---|---|"]
+        lines += ["| server | stage | outcome | findings |", "|---|---|---|---|"]
         lines += [
             (
                 f"| {escape_markdown(one.server)} | {escape_markdown(stage)} | {outcome} | "
@@ -291,16 +292,16 @@ def summary(folded: Sequence[FoldedServer], refused: Sequence[RefusedShardResult
 
 
 def changed(steps: Iterable[PlanStep]) -> tuple[list[str], list[str]]:
-    """Return the servers of a plan that have something to run, or that a run must tell are broken, in order.
+    """Return the servers of a plan with stages to run, and broken servers, in order.
 
-    Second: those of them that no job can have. Their names are more than names, and names become words of a script.
+    The second list has the servers with invalid names: no job gets them, because names become words of a script.
     """
     found = list(dict.fromkeys(step.server for step in steps if step.verdict in {RUN, BROKEN}))
     return [name for name in found if is_name(name)], [name for name in found if not is_name(name)]
 
 
 def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:
-    """Return at most `jobs` groups of servers of equal size (±1), with at least `least` each if possible."""
+    """Split the servers into at most `jobs` groups of equal size (±1), of at least `least` servers if possible."""
     count = max(1, min(jobs, len(servers) // least)) if servers else 0
     groups: list[tuple[str, ...]] = []
     for number in range(count):

@@ -1,21 +1,20 @@
 """Workflows for GitHub Actions.
 
 The pipeline workflow has four jobs. `plan` lists the changed servers, assigns them to jobs and sets the ID of the
-run. `shard` (a matrix) runs the pipeline for some of the servers. `fold` merges the results of the shards, as far as
-`plan` assigned the servers to them, verifies them and writes the summary. `keep` commits state and history, only on
-the workspace's branch, and is the only job with write access. It uploads the channels, with the exact bytes that the
-shards built and checked.
+run. `shard` (a matrix) runs the pipeline for some of the servers. `fold` merges the results of each shard for the
+servers that `plan` assigned to it, verifies the results and writes the summary. `keep` commits state and history, only
+on the workspace's branch, and is the only job with write access. It uploads the channels, with the exact bytes that
+the shards built and checked.
 
-External input is never part of a script: values are passed in `env`. A pull request does not bring its own history.
-People's decisions are on the branch, and `keep` works on the newest commit of the branch, so decisions made while the
-shards ran count. A push is compared with the commit before it.
+External input is never part of a script: values are passed in `env`. A pull request must not change histories.
+People's decisions are on the branch. `keep` works on the newest commit of the branch, so decisions that people made
+while the shards ran are valid. A push is compared with the commit before it.
 
 The release workflow has four jobs. `check` inspects the tag before any of its code runs: the tag must be on the
 workspace's branch and match the version of its sources. `run` runs the server through the pipeline; the server's code
-and tests run here, without any permissions. `publish` takes the files that `run` built of this server in this run,
-and people's decisions on the branch; it determines the candidate itself. It is the only job with secrets and an
-identity, and no code of the server runs in it. `keep` commits state and history, and is the only job with write
-access.
+and tests run here, without any permissions. `publish` uses the files that `run` built, and people's decisions on the
+branch; it determines the candidate itself. It is the only job with secrets and an identity, and runs no server code.
+`keep` commits state and history, and is the only job with write access.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ ACTIONS: Final = {
     "download": "actions/download-artifact@d3f86a106a0bac45b974a628896c90dbdf5c8093 # v4.3.0",
 }
 
-# GitHub then treats all output as text, so servers cannot send workflow commands. It applies until the step ends.
+# Makes GitHub treat all output as text until the end of the step, so that servers cannot send workflow commands.
 _STOP_COMMANDS: Final = """echo "::stop-commands::$(python -c 'import secrets; print(secrets.token_hex(16))')\""""
 
 

@@ -1,4 +1,4 @@
-"""Installation sources of mcpfactory for CI jobs, and the wheels in a folder of the workspace that one of them is.
+"""Installation sources of mcpfactory for CI jobs: an index, a repository, or wheels in a folder of the workspace.
 
 ```toml
 [workspace]
@@ -7,8 +7,8 @@ factory = "git+https://host/repository@1.2.3"     # a commit, a tag or a branch 
 factory = "index"                                 # the package index that jobs use, in this version
 ```
 
-Files are edited in place. Parsing the result checks that nothing else changed. If a safe edit is impossible, the file
-is left to its owner.
+Files are edited in place, and the result is parsed to check that nothing else changed. If a safe edit is impossible,
+the file stays unchanged, and its owner gets a hint.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NEWER: Final = "is newer"
 
 @dataclass(frozen=True, slots=True)
 class WheelDifference(JsonRecord):
-    """A wheel in a folder that differs from ours: its version ("" if missing), our version, and the difference."""
+    """A wheel in a folder that differs from ours, with its version ("" if missing), our version, and the difference."""
 
     name: str
     there: str
@@ -55,7 +55,7 @@ class WheelDifference(JsonRecord):
 
 
 def differences(folder: Path) -> list[WheelDifference]:
-    """Return the missing or different wheels of the factory in a folder. Builds nothing."""
+    """Return the factory's wheels that are missing in a folder or differ from ours. Builds nothing."""
     there = _wheels(folder)
     found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
     return [one for one in found if one is not None]
@@ -67,7 +67,7 @@ def factory_wheels(folder: Path) -> list[Path]:
 
 
 def refresh(folder: Path) -> list[str]:
-    """Replace the factory's wheels in the folder by those of the version in use; return the changed names.
+    """Replace the factory's wheels in the folder by those of the running version; return the changed file names.
 
     Raises:
         StageError: a wheel cannot be built or found; the folder is then unchanged.
@@ -104,9 +104,9 @@ def _wheels(folder: Path) -> Mapping[str, list[Path]]:
 def _difference(name: str, wheels: list[Path]) -> WheelDifference | None:
     here = tool_version(name)
     if not wheels:
-        return WheelDifference(name, "", here, "is not there")
+        return WheelDifference(name, "", here, "is missing")
     if len(wheels) > 1:
-        return WheelDifference(name, "", here, f"is there {len(wheels)} times")
+        return WheelDifference(name, "", here, f"exists {len(wheels)} times")
     version = parse_wheel_filename(wheels[0].name)[1]
     there = str(version)
     if version != Version(here):
@@ -155,7 +155,7 @@ SUBFOLDERS: Final[Mapping[str, str]] = {
     "mcpfactory-pipeline": "pipeline",
     "mcpfactory": "factory/cli",
 }
-# Restricted to characters that are safe in quotes in a shell script and in shell patterns, which the values become.
+# The values become part of shell scripts and patterns, so only characters that are safe there are allowed.
 _REPOSITORY: Final = re.compile(r"(?:https?|ssh|file)://[A-Za-z0-9@][A-Za-z0-9@._~:/%+-]*|file:///[A-Za-z0-9._~/%+-]+")
 _REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 _PLACE: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
@@ -175,17 +175,17 @@ class Origin:
 
 
 def describe_origin(origin: Origin) -> str:
-    """Return a description of the origin for people, including the requirements that they must ensure."""
+    """Describe the origin for people, with the conditions that they must ensure."""
     if origin.kind == INDEX:
         return (
-            f"the package index, mcpfactory {tool_version('mcpfactory')}: see to it that it is there, and that it "
-            "is yours"
+            f"the package index, mcpfactory {tool_version('mcpfactory')}: make sure that the index has it, and that "
+            "it is your package"
         )
     return str(origin)
 
 
 def parse_origin(text: str) -> Origin:
-    """Return the origin whose `str` is this text.
+    """Parse an origin from its text form (`str(origin)`).
 
     Raises:
         ConfigError: the text is not an origin.
@@ -233,7 +233,7 @@ def read_origin(settings: WorkspaceSettings) -> Origin | None:
 
 
 def read_ci(settings: WorkspaceSettings) -> CiSettings:
-    """Return `[ci]` with the command that installs mcpfactory: from its origin, unless `install` is set.
+    """Return `[ci]`; if `install` is not set there, set it to the command that installs mcpfactory from its origin.
 
     Raises:
         ConfigError: the origin is invalid.
@@ -253,9 +253,9 @@ def install_line(origin: Origin) -> str:
 
 
 def uv_tables(origin: Origin) -> str:
-    """Return the tables of the root `pyproject.toml` that let uv find the runtime; empty where the index has it.
+    """Return the tables of the root `pyproject.toml` that let uv find the runtime; empty if the index has it.
 
-    The wheel is named, so that no index is asked for it: a stranger's package of that name, in a higher version, is never taken.
+    The tables name the wheel, so that uv asks no index, which could have a stranger's package of that name.
     """
     if origin.kind == INDEX:
         return ""
@@ -268,18 +268,18 @@ def uv_tables(origin: Origin) -> str:
 
 
 VENDORED: Final = Origin(FOLDER, "tools/mcpfactory/")
-_PATIENCE: Final = 15  # seconds until a repository must answer
+_PATIENCE: Final = 15  # seconds; timeout of a request to a repository
 
 
 def choose_origin(text: str) -> Origin:
-    """Return the origin that a person means: a form of `parse_origin`, `git` or `vendored`; for "" the one that works.
+    """Return the origin for a person's text: a form of `parse_origin`, `git`, `vendored`, or "".
 
-    That is the repository that this factory was installed from, when it answers without a credential; else its own wheels
-    in the workspace.
+    For "", it is the repository that this factory was installed from, if it is readable without credentials; otherwise
+    it is `vendored`: the factory's own wheels in the workspace.
 
     Raises:
-        NotFoundError: the text names no origin.
-        ConfigError: it names a repository that cannot be used.
+        NotFoundError: the text is not an origin.
+        ConfigError: the repository cannot be used.
     """
     installed = installed_origin()
     if not text:
@@ -313,7 +313,7 @@ def installed_origin() -> Origin | None:
 
 
 def is_public(url: str) -> bool:
-    """Return True if a URL can have the same meaning on another machine."""
+    """Return True if a URL can point to the same host on another machine."""
     parts = split_web_url(url)
     host = parts.hostname or "" if parts else ""
     own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))
@@ -376,7 +376,7 @@ def apply_origin(root: Path, origin: Origin) -> list[str]:
 
 
 def stale_wheels(root: Path, origin: Origin) -> ConfigError | None:
-    """Return an error if wheels below the root are not of this factory; None if they are, or there are none."""
+    """Return an error if wheels below the root are not from this version of the factory; else None."""
     wheels = differences(root / origin.place) if origin.kind == FOLDER else []
     if not wheels:
         return None
@@ -417,7 +417,7 @@ def with_origin(text: str, origin: Origin) -> str:
     """Return the text of a root `mcpfactory.toml` with that origin in its table `[workspace]`.
 
     Raises:
-        ConfigError: there is no such table to write it into.
+        ConfigError: the text has no table `[workspace]`, or no safe place for the line.
     """
     line = f"factory = {json.dumps(str(origin))}"
     lines = text.split("\n")

@@ -30,16 +30,16 @@ PROVIDERS: Final[Mapping[str, tuple[CiFile, CiFile]]] = {
 
 
 def is_fresh(workspace: Workspace, written: CiFile) -> bool:
-    """Return True if a file equals the one that this version would write for the workspace."""
+    """Return True if a file has the text that this version would write for the workspace."""
     file = workspace.root / written.place
     return file.is_file() and file.read_text(encoding="utf-8") == written.text(read_ci(workspace.settings))
 
 
 def write_ci_file(workspace: Workspace, written: CiFile) -> list[str]:
-    """Write a file, and what the workspace's origin asks for; return the paths that changed.
+    """Write a CI file, and the files that the workspace's origin needs; return the changed paths.
 
     Raises:
-        ConfigError: settings cannot be used.
+        ConfigError: a setting is invalid.
         StageError: a wheel of the factory cannot be built or found.
     """
     origin = read_origin(workspace.settings)
@@ -48,10 +48,10 @@ def write_ci_file(workspace: Workspace, written: CiFile) -> list[str]:
 
 
 def change_origin(workspace: Workspace, origin: Origin) -> list[str]:
-    """Make jobs and uv take the factory from there, in all files that were written before; return the paths that changed.
+    """Set the origin of the factory for jobs and uv, and update existing CI files; return the changed paths.
 
     Raises:
-        ConfigError: settings cannot be used; nothing but the wheels was changed then.
+        ConfigError: a setting is invalid; then only the wheels were changed.
         StageError: a wheel of the factory cannot be built or found.
     """
     changed = apply_origin(workspace.root, origin)

@@ -1,16 +1,15 @@
 """Refuse forbidden changes in a pull request or a push.
 
-The only exception can be verified: signed approvals, for channels that require signatures, by keys that the base also
-lists, with a signature that appears in no other event.
+A pull request must not add events to a history. The only exception is an approval for a channel that requires
+signatures: its key must be listed in the base, and its signature must appear in no other event.
 
-A push to the branch brings decisions, because people decide there, about candidates that the commit before it knows.
-A candidate and the decision about it must not arrive together, as they do if a pull request was merged without
-review. Promotions of a push are checked again (`pushed`).
+A push to the branch may also add decisions of people, about candidates that the commit before the push contains. A
+candidate and a decision about it must not arrive together, as they do if a pull request was merged without review.
 
-`promote` checks the policy of the working tree. A line written by hand was never checked, and the same push may have
-removed a stage or lowered a policy. So each promotion is checked again, at its own time, by the stages and channels
-of the commit before the push. A stricter policy in the push revokes nothing. A channel that is new in the push is
-checked by the push's own policy.
+Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree: a line could
+be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked at its
+own time, by the stages and channels of the commit before the push. So a stricter policy in the push revokes no
+promotion. For a channel that is new in the push, the push's own policy applies.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings, WorkspaceTable
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-_MOST: Final = 50  # promotions checked per server and push; more means a long gap between pushes
+_MOST: Final = 50  # maximum promotions per server and push; more are refused unchecked
 
 
 def unpermitted(
@@ -51,10 +50,10 @@ def unpermitted(
     *,
     stages: Sequence[Stage] | None = None,
 ) -> Iterator[str]:
-    """Yield the blockers, as text, between a candidate and the channel that a pushed event moved it into.
+    """Describe what should have blocked the promotions and publications in a push.
 
-    `history` is the whole history of the server, `events` those of its events that the commit `base` does not have;
-    `stages` replaces the stages of the workspace and of the commit.
+    `history` is the whole history of the server; `events` are its events that the commit `base` lacks. `stages`
+    replaces the stages of the workspace and of the commit.
 
     Raises:
         ConfigError: the stages or channels cannot be read.
@@ -63,7 +62,7 @@ def unpermitted(
     if not moves:
         return
     if len(moves) > _MOST:
-        yield f"it brings {len(moves)} promotions at once"
+        yield f"it has {len(moves)} new promotions, and at most {_MOST} are allowed"
         return
     policies = [
         (tuple(stages or workspace_stages(space)), read_channels(space)) for space in _workspaces(workspace, base)
@@ -126,8 +125,8 @@ def _never_offered(state: ServerState, event: Event) -> Iterator[str]:
 
 _DECISIONS: Final = frozenset({"approved", "promoted", "published"})
 _HINTS: Final = {
-    False: "a pull request brings no decisions and no results: git checkout {base} -- pipeline/history pipeline/state",
-    True: "push what was built first, look at what CI says of it, then decide; or sign approvals. Nobody did? git revert to {base}",
+    False: "remove decisions and results from the pull request: git checkout {base} -- pipeline/history pipeline/state",
+    True: "push what was built first, wait for the CI results, then decide; or sign approvals. If no person decided: git revert to {base}",
 }
 _PROMOTED_HINT: Final = "push changes of stages and channels first, then run mcpfactory pipeline promote; git revert entries that no person made"
 
@@ -146,8 +145,8 @@ def refusals(
 ) -> list[RefusedHistory]:
     """Return the forbidden changes to histories in a pull request for the commit `base`.
 
-    The working tree must contain the changes. `pushed`: they are the changes of a push, and `base` is the commit
-    before it. `stages` replaces the stages of the workspace.
+    The working tree must contain the changes. With `pushed`, the changes are from a push, and `base` is the commit
+    before the push. `stages` replaces the stages of the workspace.
 
     Raises:
         NotFoundError: the commit does not exist.
@@ -188,7 +187,7 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
 
 
 def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the tracked files in pipeline/locks, which others would read instead of histories."""
+    """Return the tracked files in pipeline/locks; other clones would read these caches instead of histories."""
     listed = git_output(
         workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
     )
@@ -197,7 +196,7 @@ def _tracked_locks(workspace: Workspace) -> list[str]:
 
 def _refused_lock(place: str) -> RefusedHistory:
     name = PurePosixPath(place).name.partition(".")[0]
-    return RefusedHistory(name, f"{place} is tracked, and is of one machine alone", f"git rm --cached -- {place}")
+    return RefusedHistory(name, f"{place} is tracked, but is valid on one machine only", f"git rm --cached -- {place}")
 
 
 def _same_signers(workspace: Workspace, base: str) -> bool:

@@ -1,7 +1,7 @@
 """Insertion and removal of a server in the text of a client's configuration: text in, text out.
 
-After an edit in any format, the result is parsed again and compared with the expected data; if they differ, the text
-is refused instead of changed. So an unknown syntax causes a refusal, never a loss of settings.
+After an edit, the result is parsed again and compared with the expected data. If they differ, the edit is refused. So
+an unknown syntax causes an error, never a loss of settings.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read(text: str, config: ConfigFile) -> Any:
     """Return the data of a configuration.
 
     Raises:
-        UnreadableError: it is not in the format, or no object.
+        UnreadableError: the text violates the format, or its top level is not an object.
     """
     data = _EDITORS[config.format].parse(text.removeprefix(_BOM))
     if not isinstance(data, dict):
@@ -53,7 +53,7 @@ def read(text: str, config: ConfigFile) -> Any:
 
 
 def form_of(data: Any, forms: Iterable[Form]) -> Form:
-    """Return the form of a configuration: the first, unless the container of another one exists."""
+    """Return the form of a configuration: the first form, unless the container of a later form exists."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 
@@ -68,17 +68,17 @@ def entries(data: Any, form: Form, config: ConfigFile) -> dict[str, Any]:
 
 
 def install(text: str | None, config: ConfigFile, form: Form, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry; unchanged if it has it already.
+    """Return the text with the entry; unchanged if it already has the entry.
 
     Args:
-        text: of the configuration; None if the file does not exist.
-        config: of the configuration: its format, and the text of an empty one.
-        form: of the entries.
-        name: of the server.
+        text: text of the configuration; None if the file does not exist.
+        config: format of the configuration, and the text of a new one.
+        form: form of the entries.
+        name: name of the server.
         entry: the program to start or the address to connect to.
 
     Raises:
-        UnreadableError: it cannot be read, or cannot be changed in place.
+        UnreadableError: the text violates its format, or cannot be changed in place.
     """
     mark, body = _split(config.blank if text is None else text)
     before = read(body, config)
@@ -93,14 +93,13 @@ def install(text: str | None, config: ConfigFile, form: Form, name: str, entry: 
 def uninstall(
     text: str, config: ConfigFile, form: Form, name: str, *, backups: Iterable[str | None] = ()
 ) -> str | None:
-    """Return the text without the entry, unchanged without such an entry, or None to remove the file.
+    """Return the text without the entry, if any; return None to remove a file that `install` created.
 
-    None means that the file did not exist before. `backups` are earlier texts of the file; if one of them with the
-    entry inserted equals the current text, that backup is returned byte for byte, so a container that was added for
-    the entry is also removed.
+    `backups` are earlier texts of the file. If inserting the entry into a backup gives the current text, the backup is
+    returned, so that a container that was added for the entry is also removed.
 
     Raises:
-        UnreadableError: it cannot be read, or cannot be changed in place.
+        UnreadableError: the text violates its format, or cannot be changed in place.
     """
     mark, body = _split(text)
     before = read(body, config)

@@ -1,4 +1,4 @@
-"""Client configuration entries for a server, with references instead of secrets, and their reference page."""
+"""Entries for a server in client configurations, with references instead of secrets."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Final
 from mcpfactory_pipeline.delivery.clients.files import ClientError
 from mcpfactory_pipeline.delivery.clients.table import ClientProfile, Form
 
-PROJECT: Final = "<project>"  # placeholder in a launch argument for the project folder, in the client's syntax
-_FILE: Final = "_FILE"  # NAME_FILE holds the path of a file with the secret; servers made by the factory read it
+PROJECT: Final = "<project>"  # placeholder in an argument; replaced by the client's own one for the project folder
+_FILE: Final = "_FILE"  # suffix of variables with the path of a file that contains the secret, as our servers read it
 _DROP: Final = object()
 
 
@@ -19,9 +19,9 @@ _DROP: Final = object()
 class LaunchEntry:
     """A program to start.
 
-    `program` is its name, `path` its location on this machine, `before` the arguments that the path needs, but not
-    the name. `variables` hold its secrets, `plain` are other variables that it reads, `literals` further values of
-    its environment. `todo` lists the tasks of a person for the program, one sentence each.
+    `program` is its name, and `path` its location on this machine. `before` are arguments that are needed only after
+    the path. `variables` are the names of its secrets, `plain` are other variables that it reads, and `literals` are
+    values of its environment. `todo` lists tasks of a person, one sentence each.
     """
 
     program: str
@@ -62,15 +62,15 @@ def build_entry(
     """Return the entry of a server for a client.
 
     Args:
-        client: its row.
-        form: the one that its configuration is in.
-        name: of the server in the configuration.
-        target: what to start or connect to.
-        secrets: the folder for files with secrets, for clients that cannot refer to the environment.
-        shared: the configuration is shared with others: programs are named, not placed.
+        client: the client's profile.
+        form: the form of its configuration.
+        name: name of the server in the configuration.
+        target: program to start or URL to connect to.
+        secrets: folder for files with secrets, for clients that cannot refer to the environment.
+        shared: True if other people share the configuration: programs are then written by name, not by path.
 
     Raises:
-        ClientError: the client cannot have it.
+        ClientError: the client does not support such an entry.
     """
     if isinstance(target, RemoteEntry):
         return _remote(client, form, name, target)
@@ -82,7 +82,7 @@ def build_entry(
         references = {variable: client.reference.replace("VAR", variable) for variable in variables}
     elif (
         "<names>" not in form.stdio.values() and not shared
-    ):  # so secrets go into private files, not into the configuration
+    ):  # no references, so secrets go into private files, not into the configuration
         references = {variable + _FILE: str(secrets / variable) for variable in target.variables}
         taken = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
         taken += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]
@@ -106,8 +106,8 @@ def _command_line(
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):
         raise ClientError(
-            f"{client.title} cannot refer to the project's folder: it neither starts servers there nor has a "
-            "placeholder for it",
+            f"{client.title} does not start servers in the project's folder, and has no placeholder for this "
+            "folder",
             hint="publish the server and install it with --from index, or leave out --project",
         )
     arguments = [argument.replace(PROJECT, client.folder or "") for argument in target.arguments]
@@ -159,10 +159,10 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: Form) -> dict[str, Any]:
-    """Return the entry that replaces an existing one and keeps the additions of a person.
+    """Return the entry that replaces an existing entry and keeps a person's additions.
 
-    These are keys that no shape of the client has, other values of switches (`enabled`, `timeout`), and further
-    variables; if a variable has the person's value in place of our reference, that value stays also.
+    Additions are keys that no shape of the client has, changed switches (`enabled`, `timeout`), more variables, and
+    values that a person wrote in place of our reference to a variable.
     """
     if before is None:
         return dict(entry)

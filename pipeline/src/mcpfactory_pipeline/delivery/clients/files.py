@@ -20,22 +20,22 @@ from mcpfactory_runtime.errors import Exit
 
 
 class ClientError(PipelineError):
-    """A client's configuration cannot be changed as asked; nothing was changed."""
+    """Error for a client configuration that cannot be changed as requested. The file is unchanged."""
 
     exit_code = Exit.BAD_INPUT
 
 
 class UnreadableError(ValueError):
-    """Text that violates its format; the message says why and gives the line."""
+    """Error for a text that violates its format, with the reason and the line."""
 
 
-_BACKUPS: Final = 10  # earlier versions that are kept of each file
+_BACKUPS: Final = 10  # maximum backups of each file
 _ABSENT: Final = "absent"  # backup name of a file that did not exist
 
 
 @dataclass(frozen=True, slots=True)
 class UserPaths:
-    """The locations of a person's files: system, home folder, settings folder, and our state folder."""
+    """Operating system, home folder, settings folder and our state folder of a person."""
 
     system: System
     home: Path
@@ -50,7 +50,7 @@ class UserPaths:
 
 
 def this_machine(environ: Mapping[str, str]) -> UserPaths:
-    """Return the locations on this machine for the person with this environment."""
+    """Return the paths on this machine of the person with this environment."""
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         support = home / "Library" / "Application Support"
@@ -91,10 +91,10 @@ def _first(paths: list[Path]) -> Path:
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text with its own line ends; None if the file does not exist.
+    """Return the text with unchanged line ends; None if the file does not exist.
 
     Raises:
-        ClientError: it cannot be read, or is not UTF-8.
+        ClientError: the file cannot be read, or is not UTF-8.
     """
     try:
         return file.read_bytes().decode("utf-8")
@@ -113,11 +113,11 @@ def replace(
 ) -> Path | None:
     """Replace `before` by `after` atomically, and return the path of the backup; None if the file is new.
 
-    None as `after` removes the file. A link stays a link, and the file keeps its mode; a `private` file is readable
+    If `after` is None, remove the file. A link stays a link, and the file keeps its mode; a `private` file is readable
     only by its owner.
 
     Raises:
-        ClientError: the file is no longer `before`, or cannot be written; then it is unchanged.
+        ClientError: the file no longer has the text `before`, or cannot be written. It is unchanged.
     """
     kept = back_up(file, before, home)
     try:
@@ -144,10 +144,10 @@ def _replace_unchanged(file: Path, before: str | None, after: str | None, *, pri
 
 
 def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
-    """Keep an earlier text of a file where only its owner reads it, for it may hold secrets; the newest ten are kept.
+    """Back up the text of a file, readable only by its owner, because it may contain secrets; keep the newest ten.
 
     Raises:
-        ClientError: it cannot be backed up, and so must not be changed.
+        ClientError: the backup failed, so the file must not be changed.
     """
     folder = _folder(file, home)
     name = _ABSENT if text is None else f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{file.name}"
@@ -166,7 +166,7 @@ def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
 
 
 def backups(file: Path, home: UserPaths) -> list[str | None]:
-    """Return the earlier texts of a file, newest first; None for a time without the file."""
+    """Return the backups of a file, newest first; None stands for a time when the file did not exist."""
     found: list[tuple[int, str | None]] = []
     with suppress(OSError, UnicodeDecodeError):
         for path in _folder(file, home).iterdir():

@@ -47,12 +47,12 @@ def entry_variables(
     environ: Mapping[str, str],
     ask: Callable[[str, None], bool | None] | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Return `NAME` and `NAME=VALUE` for an entry, and notes about variables of the shell that it lacks.
+    """Return `NAME` and `NAME=VALUE` for an entry, and notes about variables of the shell that are left out.
 
     Args:
-        server: whose.
+        server: the server.
         given: variables from the command line.
-        environ: environment of the shell. Its settings of the server are written if a person agrees, secrets never.
+        environ: environment of the shell. Its settings for the server are written if a person agrees; secrets never.
         ask: asks the person; None if nobody can be asked.
 
     Raises:
@@ -95,7 +95,7 @@ def entry_variables(
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Return True if a variable holds a secret, by its name, a token-like value, or a value with a password."""
+    """Return True if a variable looks like a secret, by its name, or by a value with a token or a password."""
     named = is_secret(name) and not name.upper().endswith(_PLACES)
     return named or _has_password(value) or redacted(value, pairs=False) != value
 
@@ -115,8 +115,8 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class InstallTarget:
     """A server to install: its name in configurations, connection, source (`url` for a URL) and version.
 
-    `warnings` are notes for the user. `recognizes` returns True for an existing entry of this server; any other entry
-    of its name belongs to someone else.
+    `warnings` are notes for the user. `recognizes` returns True for an existing entry of this server; another entry
+    with its name belongs to another server.
     """
 
     name: str
@@ -137,8 +137,8 @@ class InstallTarget:
 class ClientChange(JsonRecord):
     """The change to one client's file, made or planned.
 
-    `outcome`: installed, updated, unchanged, removed or absent. `kept` is the path of the earlier text, None if
-    nothing was changed or the file is new. `entry` is the current entry in the file.
+    `outcome`: installed, updated, unchanged, removed or absent. `kept` is the path of the backup; None if nothing was
+    changed or the file is new. `entry` is the current entry in the file.
     """
 
     client: str
@@ -156,7 +156,7 @@ def select_clients(names: Sequence[str]) -> list[ClientProfile]:
     """Return the clients of these ids, without repetition.
 
     Raises:
-        NotFoundError: there is no such client.
+        NotFoundError: a client is unknown.
     """
     found = []
     for name in dict.fromkeys(names):
@@ -183,9 +183,9 @@ def server_target(
     """Return a server of the workspace as an install target.
 
     Args:
-        workspace: of the server.
-        server: its name.
-        name: in configurations; the server's by default.
+        workspace: workspace of the server.
+        server: name of the server.
+        name: name in configurations; by default the server's name.
         source: see `launch`.
         environ: `NAME=VALUE`, or `NAME` for a reference to one more variable of the client's environment.
         literal: write values that look like secrets.
@@ -193,9 +193,9 @@ def server_target(
         ask: query the current offer of a server at a URL.
 
     Raises:
-        NotFoundError: no such server or channel.
-        ClientError: the source does not have it, or a secret would be written.
-        RefusedError: it is at a URL, and offers something else than was adopted, or does not respond.
+        NotFoundError: the server or channel is unknown.
+        ClientError: the source does not have the server, or a secret would be written.
+        RefusedError: the server at a URL differs from its adopted version, or does not respond.
     """
     one = workspace.server(server)
     if one.adopted is not None and one.adopted.url:
@@ -241,7 +241,7 @@ def _adopted_url(
 ) -> InstallTarget:
     """Return an adopted server at a URL as an install target.
 
-    A channel proves that it was checked; the entry has only the URL.
+    A channel proves that the server was checked; the entry contains only the URL.
     """
     if given:
         raise ClientError(
@@ -264,10 +264,10 @@ def _adopted_url(
 
 
 def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTarget:
-    """Return a server at a URL as something to install; `variable` holds its bearer token.
+    """Return a server at a URL as an install target; `variable` names the variable with its bearer token.
 
     Raises:
-        ClientError: the URL, the name or the variable cannot be used.
+        ClientError: the URL, the name or the variable is invalid.
     """
     parts = split_web_url(url)
     if parts is None or parts.hostname is None:
@@ -305,11 +305,11 @@ def install(
 ) -> ClientChange:
     """Insert a server into a client's configuration; the rest of the file stays unchanged, byte for byte.
 
-    With `force` it also replaces an entry of the same name that belongs to another server.
+    With `force`, it also replaces an entry of the same name that belongs to another server.
 
     Raises:
-        ClientError: the client does not support it, another server has its name, or the file cannot be changed; the
-            file is then unchanged.
+        ClientError: the client does not support the entry, another server has its name, or the file cannot be changed.
+            The file is unchanged.
     """
     file, config = path_of(row, home, project)
     text = read_text(file)
@@ -345,7 +345,7 @@ def uninstall(
     """Remove a server from a client's configuration; the rest of the file stays unchanged, byte for byte.
 
     Raises:
-        ClientError: the file cannot be changed; it is then unchanged.
+        ClientError: the file cannot be changed, and is unchanged.
     """
     file, config = path_of(row, home, project)
     text = read_text(file)

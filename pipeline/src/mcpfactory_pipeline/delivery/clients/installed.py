@@ -1,4 +1,4 @@
-"""Servers installed in the clients of this machine: server, source, version, and whether they are up to date."""
+"""Servers installed in the clients of this machine, each with source, version and state (current, stale, …)."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ _URLS: Final = ("url", "serverUrl", "httpUrl", "uri")
 class InstalledServer(JsonRecord):
     """One server in one configuration.
 
-    `server` is "" for one that is not of this workspace. `state`: current; stale, another version is here; drifted, its URL
-    is known to offer something else than was adopted; broken, it cannot start; unreadable, the file cannot be read; other, not of this workspace. `message` says why.
+    `server` is "" for a server from outside this workspace. `state` is `current`, `stale` (the workspace has another
+    version), `drifted` (its URL is known to differ from the adopted version), `broken` (it cannot start), `unreadable`
+    (the file cannot be read) or `other` (from outside this workspace). `message` is the reason.
     """
 
     client: str
@@ -58,7 +59,7 @@ class InstalledServer(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class _KnownServer:
-    """A server of the workspace as configurations refer to it: package, and releases in channels and the index."""
+    """A server of the workspace with the facts that entries refer to: package, and releases in channels and index."""
 
     workspace: Workspace
     server: WorkspaceServer
@@ -69,7 +70,7 @@ class _KnownServer:
 
 @dataclass(frozen=True, slots=True)
 class _EntryTarget:
-    """The target of an entry: server (None outside this workspace), source, version, and the file of a channel."""
+    """The target of an entry: server (None if outside this workspace), source, version, and the file in a channel."""
 
     one: _KnownServer | None
     source: str = ""
@@ -80,7 +81,7 @@ class _EntryTarget:
 def installed(workspace: Workspace | None, home: UserPaths, project: Path | None = None) -> list[InstalledServer]:
     """Return every server in every client's configuration, for the user and for the project, by client.
 
-    Without a workspace none of them is known. A file that cannot be read is one row, and no error.
+    Without a workspace, all servers are unknown. A file that cannot be read is one row, not an error.
     """
     known = _known(workspace, workspace.servers()) if workspace is not None else []
     found: list[InstalledServer] = []
@@ -94,7 +95,7 @@ def installed(workspace: Workspace | None, home: UserPaths, project: Path | None
 def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: WorkspaceServer) -> bool:
     """Return True if an entry starts this server of the workspace, from any source.
 
-    The entry need not have been written by `install`, but must have the same form.
+    An entry written by hand is also recognized if it has the form that `install` writes.
     """
     return not entry_url(entry) and _recognised(_command(entry), tuple(_known(workspace, [server]))).one is not None
 

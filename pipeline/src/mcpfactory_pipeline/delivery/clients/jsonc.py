@@ -1,6 +1,6 @@
 """JSON with comments and trailing commas: the position of each value, for changes in place.
 
-Any other deviation from JSON is refused: a guess could change the user's settings.
+All other deviations from JSON are refused, because a guess could change the user's settings.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# A comma before a closing bracket. After an opening bracket, a colon or another comma it is an error. Blanks without
-# a following comma are skipped at once, because long comments also become blanks.
+# A comma before a closing bracket. Such a comma is an error after an opening bracket, a colon or another comma. Blanks
+# without a following comma are skipped in one step, because long comments also become blanks.
 _TRAILING: Final = re.compile(
     rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )
@@ -43,7 +43,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An object: start, end, members, and the position of the comma after the last one (None without a comma)."""
+    """An object: start, end, members, and the position of the comma after the last member (None without it)."""
 
     start: int
     end: int
@@ -59,7 +59,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text; `plain` has comments blanked, `strict` also trailing commas. Positions are equal in all three."""
+    """A text, as `plain` without comments, and as `strict` also without trailing commas; all positions are equal."""
 
     text: str
     plain: str
@@ -111,16 +111,16 @@ def parse(text: str) -> Any:
     """Return the data. An empty text is an empty object.
 
     Raises:
-        UnreadableError: it is not JSON, but for comments and trailing commas.
+        UnreadableError: the text is not JSON, even without comments and trailing commas.
     """
     return _Document.read(text).data if text.strip() else {}
 
 
 def insert(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with the value at the path, all other bytes unchanged; missing parent objects are created.
+    """Return the text with the value at the path; all other bytes are unchanged, missing parents are created.
 
     Raises:
-        UnreadableError: it is not JSON, or something on the path is not an object.
+        UnreadableError: the text is not JSON, or a parent on the path is not an object.
     """
     document = _Document.read(text if text.strip() else "{}" + text)
     text, at = document.text, document.after_blank(0)
@@ -142,10 +142,10 @@ def insert(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at the path; the objects around it stay, and so do comments.
+    """Return the text without the member at the path; its parents and all comments stay.
 
     Raises:
-        UnreadableError: it is not JSON.
+        UnreadableError: the text is not JSON.
     """
     document = _Document.read(text)
     at = document.after_blank(0)
@@ -161,7 +161,7 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def _insert(text: str, node: _Object, key: str, value: Any) -> str:
-    """Insert a last member after the comments behind the previous one, in the style of its siblings."""
+    """Insert a last member in the style of its siblings, after the comments that follow the previous member."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
     tail = len(inside.rstrip(" \t\r\n")) + node.start + 1  # end of the text before the closing brace
@@ -185,7 +185,7 @@ def _insert(text: str, node: _Object, key: str, value: Any) -> str:
 
 
 def _remove(document: _Document, node: _Object, member: _Member) -> str:
-    """Remove a member with the blanks before it and the comma that it needed."""
+    """Remove a member, the blanks before it, and its comma."""
     text, place = document.text, node.members.index(member)
     start, end = len(text[: member.start].rstrip(" \t\r\n")), member.end
     if len(node.members) == 1:

@@ -1,14 +1,9 @@
 """Commands and URLs with which clients start a server: from a channel, a package index, a URL or sources.
 
-Each entry determines whose package is started. From a channel, the promoted files identify server and runtime, so
-that no index is queried for either. From an index, the name must be a published one (see `published`).
-
-The entry names the channel and not the files. The client's next start therefore uses the result of the latest
-promotion or rollback.
-
-An entry with an unpublished package name invites a stranger to publish that package and receive the server's
-credentials. So a name is trusted only if the state records its publication, or if the index is queried and has the
-promoted candidate, byte for byte.
+An entry decides whose package a client starts. An entry from a channel contains the paths of the promoted files of
+server and runtime, so that no index is queried. An entry from an index contains a package name. If the name is
+unpublished, a stranger could publish it and receive the server's credentials. So a name is trusted only if the state
+records its publication, or if the index has the promoted candidate, byte for byte.
 """
 
 from __future__ import annotations
@@ -43,12 +38,12 @@ from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 
 
 def channel_of(workspace: Workspace, server: WorkspaceServer, channel: str, project: Path | None) -> tuple[str, str]:
-    """Return the channel and version for an adopted server's entry; two empty texts for its files here.
+    """Return the channel and version for an adopted server's entry; two empty strings select its local files.
 
-    Without a `channel`, it is the last one that offers the server on this machine.
+    By default, it is the last channel that offers the server on this machine.
 
     Raises:
-        ClientError: the channel does not offer it on this machine, or the entry is also for other people.
+        ClientError: the channel does not offer the server on this machine, or other people share the entry.
         NotFoundError: the channel does not exist.
     """
     state = Store(workspace).state(server.name)
@@ -79,7 +74,7 @@ def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
 
 
 def entry_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
-    """Return the variables that an adopted server reads: the secret ones by name, or the others."""
+    """Return the variables that an adopted server reads: with `secret` those with secret names, else the others."""
     return tuple(name for name in server.config.server.environment if is_secret(name) is secret)
 
 
@@ -114,7 +109,7 @@ def query_index(
     """Return the current release in the workspace's index.
 
     Raises:
-        ClientError: it is not the promoted candidate, or the index does not respond.
+        ClientError: the release is not the promoted candidate, or the index does not respond.
     """
     from mcpfactory_pipeline.delivery.publish.publish import (  # noqa: PLC0415 - heavy, and rarely needed
         TARGETS,
@@ -154,7 +149,7 @@ def query_index(
 
 SOURCE: Final = "source"
 INDEX: Final = "index"
-_CLIENT_ID: Final = 1  # index in a scheme's variables: access token, client id, client secret
+_CLIENT_ID: Final = 1  # index of the client ID in a scheme's variables (access token, client ID, client secret)
 
 _NAME: Final = "mcpfactory"
 _CACHE_FOLDERS: Final = ("archive-v", "environments-v")  # folders in uv's cache, where `uvx mcpfactory` runs
@@ -226,19 +221,18 @@ def launch(
     project: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[LaunchEntry, str, str]:
-    """Return the launch of the server, its source and its version.
+    """Return how to launch the server, with its source and its version.
 
     Args:
-        workspace: of the server.
+        workspace: workspace of the server.
         server: a server of the workspace.
-        source: a channel, `index` or `source`. "" selects the last channel that offers the server on this machine, or
-            else its sources; for a project the index if the server is published there, or else its sources in the
-            project.
+        source: a channel, `index` or `source`. "" selects the last channel that offers the server on this machine,
+            else `source`. For a project, "" selects `index` if the server is published there, else `source`.
         project: the folder of the project whose shared configuration is changed; None for the user's configuration.
         environ: the variables of this shell: the token of an index, and uv's package sources.
 
     Raises:
-        ClientError: it is not available, or could belong to someone else.
+        ClientError: the source does not have the server, or a stranger could publish its package.
         NotFoundError: the channel does not exist.
     """
     if server.adopted is not None:
@@ -311,7 +305,7 @@ def _not_here(server: WorkspaceServer, channel: str) -> ClientError:
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
 ) -> tuple[LaunchEntry, str]:
-    """Return a launch with file paths of the channel: an index could offer other files under the same names."""
+    """Return a launch with file paths of the channel, because an index could offer other files of the same names."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:
@@ -345,7 +339,7 @@ def _report(server: WorkspaceServer) -> Mapping[str, Any]:
 
 
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
-    """Return the variables in a report; of a login only the client id: unset references would block the login."""
+    """Return the variables in a report. For a login, only the client ID: other unset references would block it."""
     schemes = report.get("credentials", {}).get("schemes", [])
     logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
     spared = {name for row in logins for place, name in enumerate(row["variables"]) if place != _CLIENT_ID}
@@ -357,7 +351,7 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 
 
 def factory() -> LaunchEntry:
-    """Return the running mcpfactory, preferring a link to it on the `PATH`, which survives a reinstallation."""
+    """Return the running mcpfactory; prefer a link on the `PATH`, which stays valid after a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
     if beside is None:  # started with `python -m`
         return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
@@ -367,10 +361,10 @@ def factory() -> LaunchEntry:
 
 
 def uvx(environ: Mapping[str, str]) -> LaunchEntry:
-    """Return the program of uv that starts packages; `environ` is what a shell has set.
+    """Return `uvx`, the program that starts packages; `environ` is the environment of the shell.
 
     Raises:
-        ClientError: it is not on this machine.
+        ClientError: uvx is not installed.
     """
     found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
     if found is None:
@@ -389,4 +383,4 @@ def _cache_warning() -> tuple[str, ...]:
     if not any(part.startswith(_CACHE_FOLDERS) for part in Path(sys.prefix).resolve().parts):
         return ()
     remedy = "uv tool install mcpfactory, then install again"
-    return (f"mcpfactory is in the cache of uv, and gone when that is cleaned: {remedy}",)
+    return (f"mcpfactory is in the cache of uv, and is lost when the cache is cleaned: {remedy}",)

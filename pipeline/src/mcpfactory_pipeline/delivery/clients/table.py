@@ -1,8 +1,8 @@
 """MCP clients that a server can be installed into, one row each. No other module knows a client by name.
 
-`docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder), `{config}` (the
-settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`), or, for
-projects, at the project's folder.
+`docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder) or `{config}` (the
+settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
+project's path is relative to the project folder.
 
 The shape of an entry is data with placeholders: `<command>`, `<args>`, `<command line>` (both in one list), `<env>`,
 `<literals>` (environment values that are not references), `<names>` (of variables that are passed on), `<name>`,
@@ -23,8 +23,7 @@ System = Literal["linux", "mac", "windows"]
 class ConfigFile:
     """A configuration file: its format, and the content of a new one.
 
-    `paths` are tried in order; the first that exists is used, or else the first. `systems` has the paths of systems
-    that differ.
+    The first of `paths` that exists is used, else the first path. `systems` has the paths of systems with other paths.
     """
 
     paths: tuple[str, ...]
@@ -35,7 +34,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The location of servers in the file, and the shape of an entry. `http` is None without URL support."""
+    """Location of servers in the file, and shapes of entries; `http` is None if the client does not support URLs."""
 
     container: tuple[str, ...]
     stdio: Mapping[str, Any]
@@ -47,20 +46,20 @@ class ClientProfile:
     """One client.
 
     Attributes:
-        id: the value of `--client`.
-        title: its name.
-        user: its file for all projects of a user.
-        project: its file in a project; None without project support.
-        forms: of entries; the first, unless the container of a later one is in the file.
+        id: value of `--client`.
+        title: name of the client.
+        user: file for all projects of a user.
+        project: file in a project; None without project support.
+        forms: forms of entries; the first one is used, unless the file has the container of a later one.
         reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if
             unsupported.
         header: the same for headers.
-        folder: how an entry in a project's file names the project's folder: `.` if the client starts servers in it,
-            or the client's placeholder for it; None if it has neither, so that nothing of the project can be started.
-        gui: it is started from a desktop and does not have a shell's PATH.
-        moved: the environment variable that names another folder for the user's file.
+        folder: project folder in an entry of a project's file: `.` if the client starts servers there, or the client's
+            placeholder. None if the client has neither, so it cannot start servers from the project.
+        gui: True if it is started from a desktop, without the PATH of a shell.
+        moved: environment variable with another folder for the user's file.
         note: information or tasks for a person.
-        project_note: the same, for the file of a project.
+        project_note: information or tasks for a person about the file of a project.
     """
 
     id: str
@@ -101,14 +100,14 @@ CLIENTS: Final = (
         ConfigFile(("~/.claude.json",)), _project(".mcp.json"),
         (Form(_SERVERS, _TYPED_STDIO, _TYPED_HTTP),),
         reference="${VAR:-}", header="Bearer ${VAR:-}", folder=".", moved="CLAUDE_CONFIG_DIR",
-        project_note="Servers of a project are asked about when it is opened.",
+        project_note="The client asks about the servers of a project when you open the project.",
     ),
     ClientProfile(
         "cursor", "Cursor",
         ConfigFile(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
         (Form(_SERVERS, _TYPED_STDIO, _PLAIN_HTTP),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", folder="${workspaceFolder}", gui=True,
-        project_note="Servers of a project are switched on in its settings: MCP.",
+        project_note="Enable servers of a project in its settings: MCP.",
     ),
     ClientProfile(
         "vscode", "VS Code",
@@ -121,7 +120,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.codeium/windsurf/mcp_config.json",)), None,
         (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", gui=True,
-        note="Versions since it is called Devin Desktop read another file: --client devin.",
+        note="Versions that are named Devin Desktop read another file: --client devin.",
     ),
     ClientProfile(
         "devin", "Devin Desktop and CLI",
@@ -138,7 +137,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
         _project(".zed/settings.json"),
         (Form(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
-        folder=".", gui=True, project_note="Settings of a project count in trusted projects.",
+        folder=".", gui=True, project_note="Settings of a project apply only in trusted projects.",
     ),
     ClientProfile(
         "codex", "Codex CLI",
@@ -153,13 +152,13 @@ CLIENTS: Final = (
                 {"url": "<url>", "bearer_token_env_var": "<token variable>"},
             ),
         ),
-        folder=".", moved="CODEX_HOME", project_note="Files of a project count in trusted projects.",
+        folder=".", moved="CODEX_HOME", project_note="Files of a project apply only in trusted projects.",
     ),
     ClientProfile(
         "gemini", "Gemini CLI",
         ConfigFile(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
         (Form(_SERVERS, _STDIO, {"httpUrl": "<url>", "headers": "<headers>"}),),
-        reference="${VAR}", header="Bearer ${VAR}", folder=".", project_note="Settings of a project count in trusted folders.",
+        reference="${VAR}", header="Bearer ${VAR}", folder=".", project_note="Settings of a project apply only in trusted folders.",
     ),
     ClientProfile(
         "antigravity", "Antigravity",
@@ -217,7 +216,7 @@ CLIENTS: Final = (
                 {"type": "streamableHttp", "url": "<url>", "headers": "<headers>", "disabled": False},
             ),
         ),
-        gui=True, note="Versions before 2026 keep the file among the settings of VS Code; that one is changed while only it is there.",
+        gui=True, note="Versions before 2026 have the file in the settings of VS Code; that file is changed if it is the only one.",
     ),
     ClientProfile(
         "lm-studio", "LM Studio",
@@ -251,7 +250,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
         (Form(_SERVERS, {**_TYPED_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
         reference="${VAR:-}", header="Bearer ${VAR}", folder=".", moved="COPILOT_HOME",
-        note="References need its version 1.0.10.", project_note="Servers of a project count in trusted folders; `.mcp.json` is also read.",
+        note="References need version 1.0.10.", project_note="Servers of a project are used only in trusted folders; `.mcp.json` is also read.",
     ),
     ClientProfile(
         "kiro", "Kiro",
@@ -270,7 +269,7 @@ CLIENTS: Final = (
         "warp", "Warp",
         ConfigFile(("~/.warp/.mcp.json",)), _project(".warp/.mcp.json"),
         (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
-        gui=True, project_note="Servers of a project are started by hand: Settings, Agents, MCP servers.",
+        gui=True, project_note="Start servers of a project by hand: Settings, Agents, MCP servers.",
     ),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""In-place edits of tables in TOML text: add one at the end, or remove one with its sub-tables."""
+"""In-place edits of TOML text: append or replace a table, or remove a table with its sub-tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcpfactory_pipeline.delivery.clients.files import UnreadableError
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER: Final = re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE)
-_NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a last line that is blank or a comment
+_NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # last line if it is blank or a comment
 
 
 def parse(text: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""In-place changes of entries in a YAML text: of a mapping by key, or of a list of mappings by their `name`.
+"""In-place edits of entries in YAML text: in a mapping by key, or in a list of mappings by `name`.
 
-Only block style can be changed, apart from empty containers (`{}`, `[]`): flow style is refused.
+Only block style and empty containers (`{}`, `[]`) can be changed; other flow style is refused.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def parse(text: str) -> Any:
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: bool) -> str:
-    """Return the text with the entry at the path, all other bytes unchanged.
+    """Return the text with the entry at the path; all other bytes are unchanged.
 
     Args:
         text: the current text.
-        path: the key of the container, and that of the entry.
-        value: of the entry; with `listed`, it includes its `name`.
+        path: key of the container, and key of the entry.
+        value: value of the entry; with `listed`, it includes its `name`.
         listed: True if the container is a list.
 
     Raises:
@@ -130,7 +130,7 @@ def _place(container: Any, key: str, listed: bool) -> tuple[int, int] | None:
 
 
 def _last(node: Any) -> int:
-    """Return the end of a node's last value; a block's own end mark is at the next token."""
+    """Return the end of a node's last value, because the end mark of a block is at the next token."""
     if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]

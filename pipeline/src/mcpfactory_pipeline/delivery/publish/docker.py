@@ -95,7 +95,7 @@ def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[Targe
     """Return problems that would make the image unusable or not reproducible."""
     problems = [*program.unusable(release, "docker")]
     if not _PINNED.fullmatch(settings["base"]):
-        message = "the base image is not named by its hash, and would be another one tomorrow"
+        message = "the base image is not pinned by its hash, so later builds could use another image"
         hint = 'base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.docker]'
         problems.append(TargetProblem("docker/base", message, hint))
     return problems

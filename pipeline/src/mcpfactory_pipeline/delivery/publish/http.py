@@ -16,11 +16,11 @@ import httpx
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 
-_SHOWN: Final = 300  # characters of an answer that are shown
+_SHOWN: Final = 300  # characters; maximum shown of a response
 
 
 HttpResponse = httpx.Response
-"""The complete HTTP response; target modules use this name and do not import the library themselves."""
+"""The complete HTTP response; target modules use this name, so that only this module imports the library."""
 
 
 def summary(answer: HttpResponse) -> str:
@@ -45,7 +45,7 @@ def require_url(url: str, where: str) -> str:
     """Return the URL, without a slash at its end.
 
     Raises:
-        ConfigError: it is not a URL, has credentials, or is plain http beyond loopback, where tokens must not be sent.
+        ConfigError: the URL is invalid, has credentials, or uses http outside loopback, which would expose tokens.
     """
     try:
         parts = urlsplit(url)
@@ -60,8 +60,8 @@ def require_url(url: str, where: str) -> str:
     return url.rstrip("/")
 
 
-_PATIENCE: Final = 120.0  # seconds for each step of a request
-_LARGEST: Final = 50_000_000  # maximum size in bytes of a decompressed response
+_PATIENCE: Final = 120.0  # seconds; timeout of each step of a request
+_LARGEST: Final = 50_000_000  # bytes; maximum size of a decompressed response
 
 
 class HttpClient:
@@ -97,7 +97,7 @@ class HttpClient:
             place = urlsplit(url)
             raise TargetError(
                 f"{place.scheme}://{place.netloc} cannot be reached: {type(error).__name__}: {error}",
-                hint="publish again to continue where it stopped",
+                hint="publish again to continue the upload",
             ) from error
 
 
@@ -148,17 +148,17 @@ def job_identity(wire: HttpClient, audience: str, environ: Mapping[str, str], va
 
 
 def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, field: str) -> str:
-    """Return the token that a target issues for another one.
+    """Return the token that a target issues in exchange for another token.
 
     Raises:
-        PublishError: it issues none.
+        PublishError: the target issues no token.
     """
     answer = wire.request("POST", url, headers=JSON, content=json.dumps(body).encode() if body else None)
     return text_field(answer, field, url)
 
 
 def text_field(answer: HttpResponse, field: str, url: str) -> str:
-    """Return a text field of a response; an error about a missing field omits the body, which can hold a token."""
+    """Return a text field of a response. Errors never quote the body, because it may contain a token."""
     if answer.status_code >= 500 or answer.status_code == 429:
         raise TargetError(f"{url} returned HTTP {answer.status_code}", hint="publish again")
     found = read_json(answer) if answer.status_code < 300 else None

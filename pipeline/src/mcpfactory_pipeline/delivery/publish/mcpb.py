@@ -1,7 +1,8 @@
-"""MCPB: the server as one file that desktop clients install with a click (a zip with a manifest; `uv` or `python` type).
+"""MCPB target: the server as one zip file with a manifest, which desktop clients install with a click.
 
-The `uv` type has the candidate's wheel in it and leaves to the client to get what that needs: small, and for every platform.
-The `python` type has all of it installed, for one platform and one minor version of Python.
+A bundle of type `uv` contains only the candidate's wheel; the client installs its dependencies, so the bundle is small
+and works on every platform. A bundle of type `python` also contains the installed dependencies, for one platform and
+one minor version of Python.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ PLATFORMS: Final = {
     "aarch64-apple-darwin": "darwin", "x86_64-pc-windows-msvc": "win32", "aarch64-pc-windows-msvc": "win32",
 }  # fmt: skip
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
-_LINKS: Final = {  # field of the manifest → labels that a project's URL may have
+_LINKS: Final = {  # field of the manifest → accepted labels of a project URL
     "homepage": ("homepage", "home"),
     "documentation": ("documentation", "docs"),
     "support": ("issues", "support", "bug tracker", "tracker", "bugs"),
 }
-_DESCRIPTION: Final = 300  # characters of a tool's description that a settings page shows
+_DESCRIPTION: Final = 300  # characters; maximum shown of a tool's description on a settings page
 
 
 def bundle_name(release: CandidateRelease, kind: str) -> str:
@@ -110,7 +111,7 @@ def _key(variable: Variable) -> str:
 
 def _setting(variable: Variable) -> dict[str, Any]:
     words = {"type": "string", "title": variable.name, "description": variable.description or variable.name}
-    # Set a default, even an empty one: without it, clients pass the placeholder itself to the server.
+    # Always set a default: without a default, clients pass the placeholder itself to the server.
     rest = {"required": True} if variable.required else {"required": False, "default": variable.default}
     return {**words, **rest, **({"sensitive": True} if variable.secret else {})}
 
@@ -150,12 +151,12 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
         text = lock_requirements(release, platform, settings.folder)
         files |= {f"server/{LIBRARY}/{path}": data for path, data in install(release, text, platform).items()}
         files["requirements.lock"] = text.encode()
-    # A stored (uncompressed) `uv` bundle has the same bytes with each compression library; wheels do not shrink anyway.
+    # An uncompressed `uv` bundle has the same bytes with every compression library, and wheels would not shrink.
     return {bundle_name(release, options["type"]): zip_bytes(files, compress=options["type"] == "python")}
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return problems that clients would reject, including those of the official `mcpb`, if installed."""
+    """Return problems for which clients would reject the bundle; also ask the official `mcpb`, if it is installed."""
     problems = [*_problems(release)]
     options = settings.options
     return problems or [*_second_opinion(release, options)]
@@ -195,13 +196,13 @@ def _second_opinion(release: CandidateRelease, options: Mapping[str, str]) -> It
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             yield TargetProblem(
-                "mcpb/official", f"the official mcpb does not answer: {error}", "mend it, or take it off PATH"
+                "mcpb/official", f"the official mcpb does not answer: {error}", "repair it, or remove it from PATH"
             )
             return
     if done.returncode:
         words = last_lines(done.stdout + done.stderr)
         yield TargetProblem(
-            "mcpb/official", f"the official mcpb refuses the manifest: {words}", "report it: it is ours to mend"
+            "mcpb/official", f"the official mcpb refuses the manifest: {words}", "report this as a bug of mcpfactory"
         )
 
 

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.delivery.publish.target import TargetProblem
 LIBRARY: Final = "lib"  # folder of installed packages, next to the launcher in bundles that contain them
 _ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _ICON: Final = re.compile(r"[^/]+/icon\.png")
-_ICON_BYTES: Final = 2_000_000  # maximum size of an icon in bytes in catalogs
+_ICON_BYTES: Final = 2_000_000  # bytes; maximum size of an icon that catalogs accept
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 _LAUNCHER: Final = '''\
@@ -89,7 +89,7 @@ def on_runtime(release: CandidateRelease) -> bool:
 
 
 def unusable(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
-    """Yield problems that keep any bundle from starting: no program, or an unavailable runtime."""
+    """Yield problems with which no bundle could start: a missing program, or an unavailable runtime."""
     if entry_point(release) is None:
         program = release.metadata.program
         yield TargetProblem(
@@ -98,7 +98,7 @@ def unusable(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
     if on_runtime(release) and not release.companions:
         yield TargetProblem(
             f"{target}/runtime",
-            "the wheel of the runtime is not on this machine, and no index has the one that is used here",
+            "the wheel of the runtime is not on this machine, and no index has this version",
             f"mcpfactory pipeline promote {release.server} --channel {release.channel}, which brings it into "
             "the channel again",
         )
@@ -115,7 +115,7 @@ EVERY: Final = "every"  # platform of a lock that works on all platforms
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The platform of packages: uv's name for it (or `EVERY`), and Python's `major.minor` (the lowest for `EVERY`)."""
+    """Platform of packages: uv's name (or `EVERY`), and Python's `major.minor` (for `EVERY`, the minimum version)."""
 
     triple: str
     python: str
@@ -124,8 +124,8 @@ class Platform:
 def lock_requirements(release: CandidateRelease, platform: Platform, folder: Path, extra: tuple[str, ...] = ()) -> str:
     """Return hashed requirements: the release, `extra` requirements, and all their dependencies.
 
-    They are resolved once, against the current index, and kept in `folder`: later calls for the same release return
-    the same bytes.
+    The requirements are resolved once, against the current index, and stored in `folder`, so that later calls for the
+    same release return the same bytes.
 
     Raises:
         PublishError: the requirements have no solution.
@@ -163,7 +163,7 @@ def lock_requirements(release: CandidateRelease, platform: Platform, folder: Pat
 def install(release: CandidateRelease, requirements: str, platform: Platform) -> dict[str, bytes]:
     """Return the files of an installation of locked requirements (path → bytes).
 
-    Programs, and files that record the installation's location, are left out. uv checks the hash of every file.
+    Programs, and files with the location of the installation, are left out. uv checks the hash of every file.
 
     Raises:
         PublishError: a package cannot be installed.
@@ -192,7 +192,7 @@ def install(release: CandidateRelease, requirements: str, platform: Platform) ->
 
 @contextlib.contextmanager
 def _work_folder() -> Iterator[Path]:
-    """Yield a temporary folder; hide uv's output, and turn its failure into an error for people."""
+    """Yield a temporary folder; hide the output of uv, and convert its failure into an error for people."""
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
         try:
             yield Path(work)
@@ -217,7 +217,7 @@ def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
 
 
 def _is_local(path: str) -> bool:
-    """Return True for files that depend on the place or method of installation: programs, caches, installer notes."""
+    """Return True for files that depend on the installation: programs, caches, metadata of the installer."""
     parts = PurePosixPath(path).parts
     return (
         parts[0] in {"bin", "Scripts", ".lock"}
@@ -227,7 +227,7 @@ def _is_local(path: str) -> bool:
 
 
 def _content(path: str, file: Path) -> bytes:
-    """Return a file's bytes; of a `RECORD`, only the lines of kept files."""
+    """Return a file's bytes; for a `RECORD`, only the lines about included files."""
     data = file.read_bytes()
     if not path.endswith(".dist-info/RECORD"):
         return data

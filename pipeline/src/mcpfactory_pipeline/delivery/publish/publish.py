@@ -1,8 +1,8 @@
 """Publish a server: the table of targets, the check for problems and secrets, and the upload to each target.
 
-Each target gets two events: `publish.started` before anything is sent, and `published` with the evidence when the
-upload is there. A process killed between them leaves only the first, which `inbox` shows. Publishing again inspects
-the target first, then uploads missing files or only records the files found.
+Each publication records two events: `publish.started` before anything is sent, and `published` with evidence after the
+upload. If the process is killed in between, only the first event exists, and `inbox` shows it. Publishing again
+inspects the target, uploads missing files if any, and records the evidence.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ _INSTALLED: Final = f"server/{LIBRARY}/"  # folder of installed files in a bundl
 def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield leaks in the files for a target: file and kind, never the secret.
 
-    Files by others are left out, as an index already has them: the installed files in a bundle that no wheel of the
-    release contains.
+    Installed third-party files in a bundle are left out, because an index already has them. They are the files that no
+    wheel of the release contains.
     """
     own = {member for name, wheel in wheels(release).items() for member, _ in _members(name, wheel, ())}
     found = [(name, *member) for name, content in files.items() for member in _members(name, content, own)]
@@ -76,7 +76,7 @@ def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]
 
 
 def _members(name: str, content: bytes, own: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files inside a file, recursively including wheels; a file that is not an archive yields itself."""
+    """Yield the files in an archive, including the files of wheels inside; for other files, yield the file itself."""
     if name.endswith((".mcpb", ".whl")) and zipfile.is_zipfile(io.BytesIO(content)):
         for member, data in _zip_members(content):
             if not member.startswith(_INSTALLED) or member.removeprefix(_INSTALLED) in own:
@@ -92,17 +92,17 @@ def _zip_members(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 Mode = Literal["send", "dry-run", "check"]
-_PATIENCE: Final = 900.0  # seconds to wait for another publication of the same server
-_PACKED: Final = "python"  # kind of adopted server whose candidate is a wheel built here
+_PATIENCE: Final = 900.0  # seconds; maximum wait for another publication of the same server
+_PACKED: Final = "python"  # kind of adopted servers whose candidates are wheels that were built here
 
 
 @dataclass(frozen=True, slots=True)
 class PublishOutcome(JsonRecord):
     """The result of publishing a release to one target.
 
-    `outcome` is `published`, `there` (it existed already), `made` (a file target), `would` (dry run: it would be
-    sent), `fit` (check without problems) or `refused` (`problems` has the reasons). `files` are the built files (name
-    → hash); `folder` is their location.
+    `outcome` is `published`, `there` (already published), `made` (files were built for a file target), `would` (a dry
+    run would send it), `fit` (the check found no problems) or `refused` (`problems` has the reasons). `files` are the
+    built files (name → hash); `folder` is their location.
     """
 
     target: str
@@ -144,24 +144,24 @@ def publish(
     """Publish the candidate that a channel offers of a server.
 
     Args:
-        workspace: of the server.
-        server: its name.
-        targets: their ids; by default those that the candidate's own `[publish] targets` names.
-        channel: whose candidate is published.
+        workspace: workspace of the server.
+        server: name of the server.
+        targets: IDs of targets; by default those in the candidate's own `[publish] targets`.
+        channel: channel whose candidate is published.
         candidate: ID of the candidate that the channel must offer; "" for any.
-        mode: `send`; `dry-run` looks at the targets and sends nothing; `check` judges without a network.
-        given: options above those of the workspace, by target.
-        environ: where secrets are; by default the environment of this process.
-        clock: says when it happens.
-        table: the targets there are.
+        mode: `send`; `dry-run` reads the state of the targets and sends nothing; `check` uses no network.
+        given: options that override those of the workspace, by target.
+        environ: environment with secrets; by default that of this process.
+        clock: returns the time of the events.
+        table: the known targets.
 
     Returns:
-        One outcome for each target, in the order of the table. Where one is refused, nothing is sent to any.
+        One outcome for each target, in the order of the table. If one is refused, nothing is sent to any target.
 
     Raises:
-        NotFoundError: there is no such server, channel or target, or none that an option is given for.
-        ConfigError: settings cannot be used, or a token is not set.
-        PublishError: the channel offers nothing, or a target says no.
+        NotFoundError: the server, the channel, a target, or the target of an option is unknown.
+        ConfigError: a setting is invalid, or a token is not set.
+        PublishError: the channel offers nothing, or a target refuses the release.
         TargetError: a target cannot be reached.
         StateError: the candidate's bytes are not on this machine.
     """
@@ -191,7 +191,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
 
     Raises:
         NotFoundError: the server or channel does not exist.
-        PublishError: the channel offers nothing, or the server is retired, or was adopted.
+        PublishError: the channel offers nothing, or the server is retired or adopted.
         RefusedError: `verify` would refuse the server.
         StateError: the candidate's bytes are not on this machine.
     """
@@ -224,7 +224,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     known = stored_contract(artifact.folder)
     if adopted is not None:
         return read_adopted_release(server, channel, artifact, known.tools if known else ())
-    # Use the channel's runtime, because another wheel on this machine may have different sources.
+    # Use the channel's runtime, because other wheels on this machine may have different sources.
     runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME) or runtime_wheel(
         workspace.artifacts, build=False
     )
@@ -233,7 +233,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
 
 @contextmanager
 def _lock_server(store: Store, server: str, mode: Mode) -> Iterator[None]:
-    """Serialize processes that publish one server, including dry runs, because they write the same files."""
+    """Lock the publishing of one server. Dry runs also take the lock, because they write the same files."""
     if mode == "check":
         yield
         return
@@ -287,7 +287,7 @@ def _prepare(
     if mode == "check" or problems:  # building may install requirements and so contact an index
         return _Delivery(target, settings, {}, problems)
     files = target.build(release, settings)
-    hint = "take it out of the server's sources, change the secret, and make a new candidate"
+    hint = "remove it from the server's sources, revoke the secret, and make a new candidate"
     leaks = tuple(
         {"rule": f"{target.id}/secret", "message": found, "hint": hint}
         for found in find_published_secrets(release, files)
@@ -317,7 +317,7 @@ def _check_outcome(release: CandidateRelease, delivery: _Delivery, mode: Mode) -
     if delivery.problems:
         message = f"{release.server} {release.version} cannot go to {delivery.target.id}"
         return _outcome(release, delivery, "refused", problems=delivery.problems, message=message)
-    words = "fits" if mode == "check" else "fits, and waits for the others"
+    words = "fits" if mode == "check" else "fits, but another target refuses it"
     return _outcome(release, delivery, "fit", message=f"{release.server} {release.version} {words}")
 
 
@@ -327,7 +327,7 @@ def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
         return _outcome(release, delivery, "would", message=f"{about} would be built")
     live = target.inspect(release, delivery.settings)
     if live.other:
-        hint = f"what is published stays: give {release.server} a new version, run and promote it, then publish again"
+        hint = f"set a new version of {release.server}, run and promote it, then publish again: published files stay"
         problem = {"rule": "", "message": live.other, "hint": hint}
         return _outcome(
             release, delivery, "refused", problems=(problem,), message=f"{target.id} already has a different {about}"

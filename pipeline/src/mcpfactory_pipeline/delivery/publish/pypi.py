@@ -1,7 +1,7 @@
-"""PyPI, or an index that takes what PyPI takes: the candidate's wheel and source distribution, uploaded by `uv publish`.
+"""PyPI target, also for compatible indexes: `uv publish` uploads the candidate's wheel and source distribution.
 
-What is there is read from the index itself (PEP 503 and 691), by name and hash; a file that is there is never sent again, and
-one that is there with other bytes ends it: an index keeps the first.
+Published files are read from the index itself (PEP 503 and 691), by name and hash. A published file is never sent
+again. If it has other bytes, publishing is refused, because an index never replaces a file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from mcpfactory_pipeline.delivery.publish.target import (
 from mcpfactory_pipeline.workspace.settings import PypiOptions
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-# The text in which `uv publish` reports an index's response.
+# Pattern of the index's response in the output of `uv publish`.
 _ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<text>.{0,300}))?", re.DOTALL)
 _CONTINUES: Final = r"[A-Za-z0-9._/-]"  # characters that would extend a marker's name
 
@@ -51,7 +51,7 @@ def has_marker(text: str, name: str) -> bool:
     return re.search(rf"mcp-name: {re.escape(name)}(?!{_CONTINUES})", text) is not None
 
 
-# --- judging ---
+# --- checks ---
 
 
 def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[TargetProblem]:
@@ -102,7 +102,7 @@ def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
     if name and not has_marker(release.metadata.description, name):
         yield TargetProblem(
             "pypi/mcp-name",
-            f"the README in the package does not hold the marker of {name}, so the MCP registry will not believe it",
+            f"the README in the package lacks the marker of {name}, so the MCP registry will refuse the package",
             f"put this line into README.md, and make a new candidate: {marker(name)}",
         )
 
@@ -112,7 +112,7 @@ def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
 
 @dataclass(frozen=True, slots=True)
 class _IndexFile:
-    """A file of an index: URL, `sha256:…` ("" if the index has none), and whether it was yanked (PEP 592)."""
+    """A file of an index: URL, `sha256:…` ("" if the index has no hash), and True if it was yanked (PEP 592)."""
 
     url: str
     digest: str
@@ -120,7 +120,7 @@ class _IndexFile:
 
 
 def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
-    """Return the state of this version in the index, including an installable runtime for the server."""
+    """Return the state of this version in the index; a runtime that the index lacks is also a missing part."""
     with http.open_client() as wire:
         index = _Index(wire, settings)
         there = index.files(release.metadata.project)
@@ -147,7 +147,7 @@ def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
 
 
 def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mapping[str, _IndexFile]) -> PublishEvidence:
-    """Return the evidence; `newest` is set if installers get a newer version, as after a rollback without a yank."""
+    """Return the evidence; `newest` is set if installers get a newer version, for example after a rollback."""
     page = f"{http.require_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
     versions = [found for name, file in there.items() if not file.yanked and (found := _parsed(_version(name)))]
     newest = max((one for one in versions if not one.is_prerelease), default=None)
@@ -166,7 +166,7 @@ class _Index:
         self._home = urlsplit(http.require_url(settings["url"], "publish.pypi.url"))[:2]
 
     def files(self, project: str) -> Mapping[str, _IndexFile]:
-        """Return the files of a project by name; empty if the index does not have it, or redirects to another host."""
+        """Return the files of a project by name; empty if the project is unknown, or on another host."""
         page = f"{self._url}/{project}/"
         answer = self._get(page, {"Accept": _ACCEPT})
         if answer.is_redirect or answer.status_code == 404:
@@ -184,7 +184,7 @@ class _Index:
             ) from error
 
     def digest(self, file: _IndexFile) -> str:
-        """Return the hash of a file; download it if the index has none."""
+        """Return the hash of a file; download the file if the index has no hash."""
         if file.digest:
             return file.digest
         answer = self._get(file.url, {})
@@ -220,7 +220,7 @@ def _html_files(answer: http.HttpResponse, page: str) -> Iterator[tuple[str, _In
 
 
 class _Links(HTMLParser):
-    """The links of a page: target, text, and whether they are yanked."""
+    """The links of a page, as (target, text, yanked)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -293,7 +293,7 @@ def build(release: CandidateRelease, _settings: TargetSettings) -> Mapping[str, 
 def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
     """Upload the missing files, the runtime first and the wheel last.
 
-    So an installer finds a version only when it is complete.
+    The order ensures that an installer finds only complete versions.
     """
     missing = inspect(release, settings).missing
     with http.open_client() as client:
@@ -304,7 +304,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
 
 
 def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -> None:
-    """Upload a file with `uv publish`, which reads its metadata. No retries, because publishing again continues."""
+    """Upload a file with `uv publish`, which reads its metadata. No retries: publishing again continues the upload."""
     url = settings["url"]
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)
@@ -340,7 +340,7 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
 
 
 def _token(wire: http.HttpClient, settings: TargetSettings) -> str:
-    """Return the upload token: from the variable, or for trusted publishing one for this job's identity."""
+    """Return the upload token: from the variable, or for trusted publishing in exchange for this job's identity."""
     if settings["auth"] == "token":
         return settings.secret("token_variable")
     parts = urlsplit(settings["url"])

@@ -1,8 +1,8 @@
-"""The official MCP registry, or a compatible one: `server.json`, sent once, and read back.
+"""Target of the official MCP registry, or a compatible one: send `server.json` once, and read it back.
 
-The registry requires its own short-lived token. If it is not set, one is requested with a GitHub token
-(`auth = "github"`) or with the identity of a GitHub Actions job (`auth = "github-oidc"`, without any secret); it is
-kept in memory only.
+The registry requires its own short-lived token. If no token is set, one is requested with a GitHub token
+(`auth = "github"`) or with the identity of a GitHub Actions job (`auth = "github-oidc"`, without any secret). It is
+kept only in memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _bundle(settings: TargetSettings) -> str:
 
 
 def needs(release: CandidateRelease) -> Sequence[str]:
-    """Return the index as first target, because the registry reads the marker in the published package."""
+    """Return `pypi` if the document has a package there, because the registry reads the marker in that package."""
     packages = server_json(release).get("packages", [])
     return ("pypi",) if any(package.get("registryType") == "pypi" for package in packages) else ()
 
@@ -76,8 +76,8 @@ def _inspect(wire: http.HttpClient, release: CandidateRelease, settings: TargetS
         ]
         return RemoteState(
             other=(
-                f"{url} says something else: {', '.join(differing) or 'it has more fields'}; a version never "
-                "changes there"
+                f"{url} differs: {', '.join(differing) or 'it has more fields'}; the registry never changes a "
+                "version"
             )
         )
     return RemoteState(same=PublishEvidence(hash_bytes(make_server_json(release, _bundle(settings))), {"url": url}))
@@ -204,12 +204,12 @@ def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
 
 
 def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[TargetProblem]:
-    """Yield problems that the registry would refuse, from our table of rules, and those that make clients fail."""
+    """Yield problems for which the registry would refuse the document (our rules), or clients would fail."""
     name = release.config.publish.mcp_name
     if not name:
         yield TargetProblem(
             "registry/opt-in",
-            f"{release.server} does not ask to be in the MCP registry: it takes no servers in bulk",
+            f"{release.server} has no settings for the MCP registry, which must not get servers in bulk",
             f'[publish] mcp_name = "io.github.OWNER/{release.server}" in '
             f"servers/{release.server}/mcpfactory.toml, and a new candidate",
         )
@@ -224,7 +224,7 @@ def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[T
         if not has_marker(release.metadata.description, name):
             yield TargetProblem(
                 "pypi/mcp-name",
-                f"the README in the package does not hold the marker of {name}",
+                f"the README in the package lacks the marker of {name}",
                 f"put this line into README.md, and make a new candidate: {marker(name)}",
             )
         if release.metadata.program != release.metadata.name:

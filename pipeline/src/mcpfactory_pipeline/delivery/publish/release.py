@@ -26,12 +26,12 @@ from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.upstream.secrets import server_setting
 from mcpfactory_runtime.urls import describe_private
 
-_LARGEST: Final = 50_000_000  # maximum size in bytes of a file in a package that is read
+_LARGEST: Final = 50_000_000  # bytes; maximum size of a file that is read from a package
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _NO_CONFIG: Final = ServerConfig(server=ServerTable())
 _OPEN: Final = frozenset({("oauth2", 1), ("awsSigV4", 0), ("awsSigV4", 3)})
-"""Non-secret variables of security schemes (ids and regions): scheme kind and the variable's position.
+"""Non-secret variables of security schemes (IDs and regions), as kind of scheme and position of the variable.
 
 See `SecurityScheme` of the runtime.
 """
@@ -82,7 +82,7 @@ class Metadata:
 
     @property
     def program(self) -> str:
-        """The program that starts the server: the one with the distribution's name, else the first."""
+        """The program that starts the server: the program with the distribution's name, else the first program."""
         return self.name if self.name in self.scripts else next(iter(self.scripts), self.name)
 
 
@@ -90,11 +90,11 @@ class Metadata:
 class CandidateRelease:
     """A promoted candidate: its files, checked against the hashes of the state, and their metadata.
 
-    `hashes` are name → `sha256:…`; `files` name → bytes; `digest` is the hash of both. `config` is the
+    `hashes` are name → `sha256:…`; `files` are name → bytes; `digest` is the hash of both. `config` is the
     `mcpfactory.toml` in the source distribution; `server` is its name in the workspace. `title`, `instructions` and
-    `tools` are those of the generated manifest, or the known part without one. `companions` are required wheels that a
-    public index need not have: the runtime's, if it is used from its sources. `adopted` marks a third-party project:
-    its candidate is the running project, without a source distribution.
+    `tools` come from the generated manifest, as far as there is one. `companions` are required wheels that a public
+    index may lack, such as the runtime's if it is used from its sources. `adopted` marks an adopted project, whose
+    candidate has no source distribution.
     """
 
     server: str
@@ -138,12 +138,11 @@ def read_release(
     """Return the release from a candidate's files on this machine.
 
     Args:
-        server: its name in the workspace.
-        channel: the channel that offers the candidate.
+        server: name in the workspace.
+        channel: channel that offers the candidate.
         artifact: the candidate.
-        kept_tools: the tool list that `validate` kept of these bytes: it also has the server's own tools, which no
-            manifest has.
-        companions: additional wheels that it needs.
+        kept_tools: tool list that `validate` stored for these bytes; unlike the manifest, it has handwritten tools.
+        companions: additional required wheels.
 
     Raises:
         StateError: a file is missing, differs from the checked one, or cannot be read as a package.
@@ -181,9 +180,9 @@ def read_release(
 def read_adopted_release(
     server: str, channel: str, artifact: Artifact, kept_tools: tuple[Mapping[str, Any], ...] = ()
 ) -> CandidateRelease:
-    """Return the release of a project that was adopted: its own wheel, with the variables that its record names.
+    """Return the release of an adopted project: its own wheel, with the variables in its record.
 
-    Raises as `read_release`.
+    Raises the errors of `read_release`.
     """
     record = read_record(artifact.folder, artifact.files)
     own = {name: hash_ for name, hash_ in artifact.files.items() if name.endswith(".whl")}
@@ -243,10 +242,10 @@ def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def _addresses(code: ast.Module, *, several: bool) -> Iterator[Variable]:
-    """Yield the variables of API addresses that are not usable elsewhere.
+    """Yield the variables of API addresses that other machines may have to set.
 
-    An API with several servers does not always have a root. If `several` documents make one server, it has no root,
-    and each of their addresses is one that a person can want to move.
+    An API with several addresses may lack a base URL. If `several` documents make one server, it has no base URL, and
+    a person may want to change each address.
     """
     servers = [tuple(str(ast.literal_eval(arg)) for arg in call.args) for call in _calls(code, "ServerAddress")]
     for call in _calls(code, "Upstream"):
@@ -256,7 +255,7 @@ def _addresses(code: ast.Module, *, several: bool) -> Iterator[Variable]:
         rooted = [] if several and servers else [("BASE_URL", root, not root and not servers)]
         for setting, url, required in (*rooted, *beside):
             if names and (several or not url or describe_private(url)):
-                words = f"Where the API lives, {f'{url} when unset' if url else 'such as https://api.example.com/v1'}"
+                words = f"Address of the API, {f'{url} when unset' if url else 'such as https://api.example.com/v1'}"
                 yield Variable(f"{names[0]}_{setting}", words, required)
 
 
@@ -279,9 +278,9 @@ def _config(server: str, sdists: list[bytes]) -> ServerConfig:
 
 
 def _variables(code: ast.Module, config: ServerConfig) -> Iterator[Variable]:
-    """Yield the required variables of addresses, of schemes, of `[server] environment`, and of `[publish.environment]`.
+    """Yield the variables of addresses, of security schemes, of `[server] environment` and `[publish.environment]`.
 
-    The fields set in `[publish.environment.<NAME>]` override those of the others.
+    Fields in `[publish.environment.<NAME>]` override the fields from other sources.
     """
     several = any(api.label for api in config.apis)
     found = {one.name: one for one in _addresses(code, several=several)}

@@ -1,6 +1,6 @@
-"""A bill of materials (CycloneDX 1.6, JSON): the release, its files and their hashes, and the packages that it is installed with.
+"""Bill of materials (CycloneDX 1.6, JSON): the release, its files with hashes, and the packages installed with it.
 
-No clock and no random number: the same release with the same packages gives the same bytes.
+It uses no clock and no random numbers, so the same release with the same packages gives the same bytes.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _component(package: LockedPackage, required: str) -> dict[str, Any]:
         "version": package.version,
         "scope": "required",
         "purl": package.purl,
-        # One hash for each file that the package may be installed from.
+        # The hash of each file from which the package may be installed.
         "externalReferences": [
             {"type": "distribution", "url": package.purl, "hashes": [_sha256(one) for one in package.hashes]}
         ] if package.hashes else [],
@@ -131,7 +131,7 @@ def locked_packages(requirements: str, release: CandidateRelease) -> list[Locked
 
 
 def _declared(release: CandidateRelease) -> Iterator[LockedPackage]:
-    """Yield the release's direct requirements without extras; versions are those of the included wheels."""
+    """Yield the release's direct requirements, without extras; only included wheels have a known version."""
     here = {wheel_name(name): (name.split("-")[1], hash_bytes(data)) for name, data in release.companions.items()}
     for text in release.metadata.requires:
         try:

@@ -1,7 +1,7 @@
 """Rules of a `server.json` (schema 2025-12-11, and the official MCP registry's additions), and their checks. Pure.
 
-A JSON Schema describes the shape of the document: fields, types, lengths and fixed choices. The rules check the
-constraints that a schema cannot express; they treat a field of a wrong type as absent.
+A JSON Schema describes the shape of the document: fields, types, lengths and fixed choices. The rules check constraints
+that a schema cannot express. They treat a field of a wrong type as missing.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _nodes(node: _Node) -> Iterator[_Node]:
                 yield from _nodes(_Node(child.rpartition("/")[2], node.at(name) + suffix, value, node.value))
 
 
-# --- rules and judging ---
+# --- rules and their checks ---
 
 Finder = Callable[[_Node], Iterator[tuple[str, str]]]
 
@@ -248,7 +248,7 @@ def _start(node: _Node) -> Iterator[tuple[str, str]]:
         yield "packages", "neither a package nor a remote: nobody could start or reach the server"
 
 
-@_rule("repository", "registry", "repository", "A repository is at github or gitlab, and its URL is one of theirs.")
+@_rule("repository", "registry", "repository", "A repository is at github or gitlab, and its URL matches.")
 def _repository(node: _Node) -> Iterator[tuple[str, str]]:
     pattern = _HOSTED.get(node.text("source"))
     if pattern is None:
@@ -310,21 +310,21 @@ def _package_source(node: _Node) -> Iterator[tuple[str, str]]:
     "image",
     "registry",
     "package",
-    "An image is a full reference at a host that the registry takes, and nothing beside it.",
+    "An image is a full reference at a permitted host, without other fields.",
 )
 def _image(node: _Node) -> Iterator[tuple[str, str]]:
     if node.text("registryType") != "oci":
         return
     for field in ("version", "registryBaseUrl", "fileSha256"):
         if field in node.value:
-            yield field, "the identifier of an image says it already; the registry refuses the field"
+            yield field, "it repeats a part of the image's identifier; the registry refuses the field"
     image = node.text("identifier")
     found = _IMAGE.fullmatch(image)
     if found is None or not _IMAGE_HOST.fullmatch(found["host"]):
         hosts = "docker.io, ghcr.io, *.pkg.dev, *.azurecr.io or mcr.microsoft.com"
         yield "identifier", f"{image!r} is not an image at {hosts}"
     elif "@" not in image and (":" not in image or image.endswith(":latest")):
-        yield "identifier", f"{image!r} has no tag or digest that stays"
+        yield "identifier", f"{image!r} has no fixed tag or digest"
 
 
 @_rule("bundle", "registry", "package", "A bundle is a release at github or gitlab with `mcp` in its URL and a hash.")
@@ -342,7 +342,7 @@ def _bundle(node: _Node) -> Iterator[tuple[str, str]]:
 # --- how a server is reached ---
 
 
-@_rule("transport-url", "registry", "transport", "A package on stdio has no URL, one on HTTP has one.")
+@_rule("transport-url", "registry", "transport", "A package on stdio has no URL, and a package on HTTP has a URL.")
 def _transport_url(node: _Node) -> Iterator[tuple[str, str]]:
     url = node.text("url")
     if node.text("type") == "stdio":
@@ -352,7 +352,7 @@ def _transport_url(node: _Node) -> Iterator[tuple[str, str]]:
         yield "url", f"{url!r} is not a valid http or https URL"
 
 
-@_rule("remote-url", "registry", "remote", "A remote is an https URL, and not the caller's own machine.")
+@_rule("remote-url", "registry", "remote", "A remote is an https URL that is not on the caller's own machine.")
 def _remote_url(node: _Node) -> Iterator[tuple[str, str]]:
     url, host = node.text("url"), _host(node.text("url"))
     if not re.fullmatch(r"https://\S+", url) or not host:
@@ -361,7 +361,7 @@ def _remote_url(node: _Node) -> Iterator[tuple[str, str]]:
         yield "url", f"{host} is the caller's own machine"
 
 
-@_rule("url-variables", "registry", "transport remote", "Every variable in a URL is named by what belongs to it.")
+@_rule("url-variables", "registry", "transport remote", "Every variable in a URL is declared.")
 def _url_variables(node: _Node) -> Iterator[tuple[str, str]]:
     if node.shape == "remote":
         variables = node.value.get("variables")
@@ -373,8 +373,8 @@ def _url_variables(node: _Node) -> Iterator[tuple[str, str]]:
         known = {name for row in rows for key in ("name", "valueHint") if isinstance(name := row.get(key), str)}
     for name in _VARIABLE.findall(node.text("url")):
         if name not in known:
-            names = ", ".join(sorted(known)) or "there are none"
-            yield "url", f"{{{name}}} is named by nothing: {names}"
+            names = ", ".join(sorted(known)) or "none"
+            yield "url", f"{{{name}}} is not declared; declared variables: {names}"
 
 
 # --- what a server is given ---
@@ -385,7 +385,7 @@ def _secret(node: _Node) -> Iterator[tuple[str, str]]:
     if node.value.get("isSecret") is True:
         for field in ("value", "default"):
             if node.text(field) and not _VARIABLE.search(node.text(field)):
-                yield field, "a secret stands in it, for everybody to read"
+                yield field, "it contains a secret that everybody can read"
 
 
 RULES: Final[tuple[DocumentRule, ...]] = tuple(_ROWS)

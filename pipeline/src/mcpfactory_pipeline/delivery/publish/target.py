@@ -1,4 +1,4 @@
-"""Publish target: a frozen record of four plain functions, with their argument and result records."""
+"""Publish targets: each is a frozen record of functions; this module also has their argument and result records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TargetProblem:
 class PublishEvidence:
     """Evidence that a target has a release: `digest` is the target's identifier of it.
 
-    `facts` are small texts (a URL, hashes), never a secret.
+    `facts` are short texts (a URL, hashes), never a secret.
     """
 
     digest: str
@@ -37,10 +37,10 @@ class PublishEvidence:
 
 @dataclass(frozen=True, slots=True)
 class RemoteState:
-    """The state of a target under the release's name and version.
+    """State of a target under the release's name and version.
 
-    `same` is the evidence if it is the whole release, byte for byte. Otherwise `missing` names the missing parts, and
-    `other` describes differing content as text: then the target can no longer accept the release.
+    `same` is the evidence if the target has the whole release, byte for byte. Otherwise, `missing` lists the missing
+    parts. `other` describes differing content; the target then can no longer accept the release.
     """
 
     same: PublishEvidence | None = None
@@ -50,10 +50,10 @@ class RemoteState:
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings:
-    """The workspace's settings for a target: `[publish.<target>]` of the root `mcpfactory.toml` over the defaults.
+    """The workspace's settings for a target: the defaults, overridden by `[publish.<target>]` in `mcpfactory.toml`.
 
-    `options` are texts by name. Secrets are in `environ` only; an option names the variable. `folder` is the target's
-    storage for data that it needs to continue.
+    `options` are texts by name. Secrets are only in `environ`; an option names the variable. In `folder`, the target
+    stores data that it needs to continue.
     """
 
     target: str
@@ -65,7 +65,7 @@ class TargetSettings:
         return self.options[option]
 
     def secret(self, option: str) -> str:
-        """Return the value of the variable that an option names; the value is in no message.
+        """Return the value of the variable that an option names; messages never contain the value.
 
         Raises:
             ConfigError: the variable is not set.
@@ -83,14 +83,14 @@ class TargetSettings:
 class PublishTarget:
     """One target of `publish`.
 
-    `build` returns the files for it (name → bytes): from the release alone, the same bytes each time. `check`
-    validates the release without a network. `inspect` returns the current state of the target. `upload` sends only
-    the missing parts, so that it continues an interrupted upload; it is called only if `inspect` found nothing
-    `other`. A target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is
-    the model of its settings. `needs` returns the targets that must have the release first.
+    `build` returns the files for the target (name → bytes): always the same bytes for the same release. `check`
+    validates the release without a network. `inspect` returns the current state of the target. `upload` sends only the
+    missing parts, and so continues an interrupted upload; it is called only if `inspect` found nothing `other`. A
+    target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model of
+    its settings. `needs` returns the targets that must have the release first.
 
-    All four raise `ConfigError` for invalid settings; `inspect` and `upload` also `TargetError` if the target fails
-    or is unreachable, and `PublishError` if it refuses.
+    These functions raise `ConfigError` for invalid settings. `inspect` and `upload` also raise `TargetError` if the
+    target fails or is unreachable, and `PublishError` if it refuses the release.
     """
 
     id: str
@@ -105,7 +105,7 @@ class PublishTarget:
     def settings(
         self, table: Settings, environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
     ) -> TargetSettings:
-        """Return the settings from `[publish.<target>]`, overridden by those `given` on the command line.
+        """Return the settings from `[publish.<target>]`, overridden by the options `given` on the command line.
 
         Raises:
             ConfigError: the option does not exist, or its value is not valid.

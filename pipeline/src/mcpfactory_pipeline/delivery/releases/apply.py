@@ -1,8 +1,8 @@
 """Execution of a release plan: one commit for all releases, and a tag for each.
 
-All contents are computed before the first file is written, and a failed commit restores the tree, at once or, if the
-process was killed, when the next one begins. The commit names its releases (`Release: <server>-vX.Y.Z`), so that a
-later process, here or in another clone, can create a tag that is missing because the process was killed.
+All contents are computed before the first file is written. If the commit fails, the tree is restored at once; if the
+process was killed, the next process restores it. The commit names its releases (`Release: <server>-vX.Y.Z`), so that a
+later process, here or in another clone, can create tags that a killed process did not create.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mcpfactory_pipeline.delivery.releases.packages import PackageGroup, read_pa
 from mcpfactory_pipeline.delivery.releases.plan import CONTRACT, Reader, ReleaseProposal, plan_releases
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that are listed
+_SHOWN: Final = 5  # maximum listed dirty files, and maximum releases in the title of a commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class ReleaseResult(JsonRecord):
 def apply_releases(
     workspace: Workspace, names: Sequence[str] | None, read: Reader, *, dry_run: bool = False, clock: Clock = utc_now
 ) -> list[ReleaseResult]:
-    """Release the changed servers of the named ones, or of all: version, changelog, commit, tags. All or none.
+    """Release the changed servers among the named servers, or among all: version, changelog, commit and tags.
 
-    With `dry_run` everything is computed and nothing is written.
+    All changed servers are released, or none. With `dry_run`, everything is computed and nothing is written.
 
     Raises:
         NotFoundError: the server does not exist.
-        ReleaseError: `plan_releases` refuses one, the tree differs from its commit, or git refuses.
+        ReleaseError: `plan_releases` refuses a server, the tree has uncommitted changes, or git refuses.
     """
     repository = Repository.around(workspace.root)
     with file_lock(workspace.pipeline / "locks" / ".release.lock"):
@@ -111,7 +111,7 @@ def _files(workspace: Workspace, packages: PackageGroup | None, one: ReleaseProp
 
 
 def _server_files(server: WorkspaceServer, one: ReleaseProposal, clock: Clock) -> dict[str, bytes | None]:
-    """Return path → content below the server: version, changelog, contract, generated files; None deletes a note."""
+    """Return path → content below the server: version, changelog, contract, generated files; None deletes a file."""
     folder = server.folder
     place, text = with_version(folder, server.package, one.version)
     news = changelog.section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
@@ -196,7 +196,7 @@ def _tag(repository: Repository, one: ReleaseProposal, folder: str) -> None:
     repository.tag(one.tag, f"{one.server} {one.version}\n\n{notes}\n")
 
 
-# --- journal of pending writes, so that the next release can roll back a killed one ---
+# --- journal of pending writes, with which the next release can undo those of a killed process ---
 
 
 _Files = Mapping[str, bytes | None]

@@ -1,6 +1,7 @@
 """Changelogs and their fragments.
 
-Each fragment is a separate file, so that branches that both add one never conflict. The next release collects them.
+Each fragment is a separate file, so that two branches with new fragments never conflict. The next release collects
+the fragments.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mcpfactory_pipeline.base.text import escape_markdown
 from mcpfactory_pipeline.base.versions import STEPS, Step
 
 FOLDER: Final = "changes"
-# Kind of change → its version step, unless the file name has another one.
+# Kind of change → version step, unless the file name states another step.
 KINDS: Final[dict[str, Step]] = {
     "added": "minor",
     "changed": "patch",
@@ -29,7 +30,7 @@ KINDS: Final[dict[str, Step]] = {
 }
 _STATED: Final = tuple(step for step in STEPS if step != "none")
 _NAME: Final = re.compile(r"(?P<words>[^.]+)\.(?P<kind>[a-z]+)(?:\.(?P<step>[a-z]+))?\.md")
-_LONGEST: Final = 40  # characters of the text that become part of a file name
+_LONGEST: Final = 40  # characters; maximum of the text in a file name
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def read_notes(folder: Path) -> tuple[ChangelogFragment, ...]:
     """Return the fragments of the server in `folder`, by kind and file.
 
     Raises:
-        ReleaseError: one cannot be used.
+        ReleaseError: a fragment is invalid.
     """
     order = list(KINDS)
     found = [_read(file) for file in sorted((folder / FOLDER).glob("*.md")) if file.name.lower() != "readme.md"]
@@ -66,7 +67,7 @@ def add_note(folder: Path, text: str, kind: str) -> ChangelogFragment:
     """Write a fragment for the server in `folder`.
 
     Raises:
-        ReleaseError: the text is empty or not in UTF-8, or there is no such kind.
+        ReleaseError: the text is empty or not in UTF-8, or the kind is unknown.
     """
     text = text.strip()
     if not text:
@@ -112,13 +113,13 @@ FILE: Final = "CHANGELOG.md"
 _TITLE: Final = "# Changelog\n"
 _HEADING: Final = re.compile(r"^## .*$", re.MULTILINE)
 _UNRELEASED: Final = re.compile(r"## \[?unreleased\b", re.IGNORECASE)
-_MOST: Final = 50  # contract changes that are listed
+_MOST: Final = 50  # maximum listed contract changes
 
 
 def section(
     version: str, day: date, notes: Sequence[ChangelogFragment], changes: Iterable[Change], *, first: bool = False
 ) -> str:
-    """Return the changelog section of a release: the notes by kind, then the contract changes for callers."""
+    """Return the changelog section of a release: fragments by kind, then the contract changes for callers."""
     parts = [f"## {version} - {day.isoformat()}\n"]
     for kind in KINDS:
         texts = [_item(note.text) for note in notes if note.kind == kind]
@@ -164,7 +165,7 @@ def unreleased_of(text: str) -> str:
 
 
 def with_release(text: str, version: str, day: date) -> str:
-    """Return a changelog whose unreleased section has a heading with version and day."""
+    """Return a changelog with the heading `Unreleased` replaced by version and day."""
     found, _ = _unreleased(text)
     if found is None:
         raise ValueError("the changelog has no unreleased section")

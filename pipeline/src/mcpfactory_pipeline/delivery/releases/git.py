@@ -1,4 +1,4 @@
-"""Git access for releases: queries, and two writes: a commit and tags."""
+"""Git access for releases: queries, a commit, and tags."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Repository:
         return found
 
     def same_folders(self, commits: Mapping[str, str]) -> set[str]:
-        """Return the servers whose folder is the same in HEAD and in their commit, with a single process."""
+        """Return the servers whose folder is the same in HEAD and in their commit; run git only once."""
         names = sorted(commits)
         wanted = [f"{commit}:{self.prefix}servers/{name}" for name in names for commit in (commits[name], "HEAD")]
         lines = self._git(
@@ -128,7 +128,7 @@ class Repository:
         return self._git("rev-parse", "HEAD").strip()
 
     def commit(self, paths: Sequence[str], message: str) -> str:
-        """Commit what became of these files, and nothing else; return the commit.
+        """Commit the changes to these files only, and return the commit.
 
         Raises:
             ReleaseError: git refuses.
@@ -139,7 +139,7 @@ class Repository:
         return self.head()
 
     def unstage(self, paths: Sequence[str]) -> None:
-        """Remove files from git's index that a failed commit left there."""
+        """Remove files that a failed commit left in git's index."""
         if paths:
             listed = "".join(f"{path}\0" for path in paths)
             words = ("reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
@@ -149,7 +149,7 @@ class Repository:
         """Create an annotated tag.
 
         Raises:
-            ReleaseError: git refuses, as it does when the tag is there.
+            ReleaseError: git refuses, for example because the tag exists.
         """
         self._git("tag", "--annotate", "--file=-", "--cleanup=whitespace", tag.name, tag.commit, stdin=message)
 
@@ -162,7 +162,7 @@ class Repository:
         if done.returncode != 0:
             message = " ".join(done.stderr.decode(errors="replace").split())[:400]
             unknown = "tell me who you are" in message or "user.email" in message
-            hint = "git config user.name '…' && git config user.email '…'" if unknown else "the words are git's"
+            hint = "git config user.name '…' && git config user.email '…'" if unknown else "fix the error of git"
             raise ReleaseError(
                 "git",
                 f"git {next(word for word in words if word[:1] != '-')} failed: "

@@ -1,7 +1,7 @@
 """Packages of a workspace that are released together, and the check of a release tag.
 
-The release notes are below `## Unreleased` in the workspace's CHANGELOG.md; if there are any, a release is due. Their
-headings (`### Added`, …) determine the version step, as the kinds of notes do for a server.
+The release notes are below `## Unreleased` in the workspace's CHANGELOG.md. A release is due if there are notes. Their
+headings (`### Added`, …) determine the version step, as the kinds of fragments do for a server.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class PackageGroup:
 
     @property
     def version(self) -> str:
-        """The version that all of them state.
+        """The version that all packages state.
 
         Raises:
-            ReleaseError: they do not agree.
+            ReleaseError: the packages state different versions.
         """
         stated = {folder: str(self._project(folder).get("version", "")) for folder in self.folders}
         if len(set(stated.values())) > 1 or "" in stated.values():
@@ -58,7 +58,7 @@ class PackageGroup:
         """Return the changelog text below `## Unreleased`; "" if empty.
 
         Raises:
-            ReleaseError: it is not in UTF-8.
+            ReleaseError: the changelog is not in UTF-8.
         """
         return changelog.unreleased_of(self._log())
 
@@ -71,7 +71,7 @@ class PackageGroup:
     def files(self, version: str, day: date) -> dict[str, bytes]:
         """Return the files that a release writes, by path below the root.
 
-        They contain the version, the pins between the packages, and the changelog.
+        The files contain the version, the pins between the packages, and the changelog.
         """
         names = [str(self._project(folder).get("name", "")) for folder in self.folders]
         found = {changelog.FILE: changelog.with_release(self._log(), version, day).encode()}
@@ -104,10 +104,10 @@ class PackageGroup:
 
 
 def read_packages(workspace: Workspace) -> PackageGroup | None:
-    """Return the packages that `[release]` names; None when there is no such table.
+    """Return the packages that `[release]` names; None without this table.
 
     Raises:
-        ConfigError: it cannot be used.
+        ConfigError: the table is invalid.
     """
     release = workspace.settings.release
     if release is None:
@@ -141,7 +141,7 @@ def _with_pins(text: str, names: list[str], version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTag(JsonRecord):
-    """A release tag: its server and version; `candidate` was built from it here, "" before the build."""
+    """A release tag: server, version, and the `candidate` that was built from it here ("" before the build)."""
 
     tag: str
     server: str
@@ -151,11 +151,11 @@ class CheckedTag(JsonRecord):
 
 
 def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> CheckedTag:
-    """Check that a tag exists, is checked out, has its version, and with `branch` that the branch contains it.
+    """Check that a tag exists, is checked out, matches the version of its sources, and is contained in `branch`.
 
     Raises:
-        NotFoundError: the workspace has no such server.
-        ReleaseError: the tag is not a release that can be published from here.
+        NotFoundError: the server is unknown.
+        ReleaseError: a check failed, so the tag must not be published from here.
     """
     repository, wanted = Repository.around(workspace.root), Tag.read(name)
     if wanted is None:

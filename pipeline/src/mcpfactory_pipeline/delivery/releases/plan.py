@@ -1,10 +1,10 @@
-"""Release plan: the servers to release, and the version of each. Reads git, the tree and the servers; no writes.
+"""Release plan: the servers to release, and the version of each. Reads git, the tree and the servers; writes nothing.
 
-The last release is the newest tag `<server>-vX.Y.Z` that this branch contains. A server without one starts from the
-candidate in a channel that people promote into, if there is such a candidate, else with the version in its sources.
+The last release is the newest tag `<server>-vX.Y.Z` that this branch contains. A server without a tag is compared with
+its candidate in a channel that people promote into; if there is no such candidate, the version in its sources is used.
 
-A server is released if its package changed since then, or if it has a note; the version follows from the contract
-(`contract.py`), and notes can raise it.
+A server is released if its package changed since the last release, or if it has a changelog fragment. The contract
+(`contract.py`) determines the version, and fragments can raise it.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from mcpfactory_pipeline.state.timeline import offered_versions
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, explain_broken
 
 CONTRACT: Final = f"{FOLDER}/released.json"  # tool list of the last release, below the server's folder
-_SHOWN: Final = 3  # changed files that are listed
+_SHOWN: Final = 3  # maximum listed changed files
 
 Reader = Callable[[WorkspaceServer], Contract]
 """Reader of the tool list in a server's folder, and of the version in its sources."""
 
 Status = Literal["due", "pending", "current", "retired", "refused"]
-"""pending: its commit exists, and its tag does not; current: nothing to release; refused: `code` says why."""
+"""pending: the commit exists, but not the tag; current: nothing to release; refused: `code` is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseProposal:
     """One server, or the packages that are released together: status, previous version and new version.
 
-    `before` is the previous version, "" without a release. `step` is the step required by the contract and the notes;
-    `commit` that of a pending release; `tools` the tools for callers.
+    `before` is the previous version; "" without a release. `step` is the step that contract and fragments require.
+    `commit` is the commit of a pending release. `tools` are the tools for callers.
     """
 
     server: str
@@ -85,7 +85,7 @@ class ReleaseProposal:
 def plan_releases(
     workspace: Workspace, repository: Repository, names: Sequence[str] | None, read: Reader
 ) -> list[ReleaseProposal]:
-    """Return the releases of the named servers, or of all. A fault of one server sets only its own `refused`.
+    """Return the release proposals of the named servers, or of all. An error of one server affects only its proposal.
 
     Raises:
         NotFoundError: the server does not exist.
@@ -120,7 +120,7 @@ class _Planner:
 
     @cached_property
     def committed(self) -> dict[str, Tag]:
-        """Return the newest release of each server that a commit of this branch declares, tagged or not."""
+        """Return the newest release that a commit of this branch declares, for each server, even without a tag."""
         return _newest(self.repository.committed())
 
     @cached_property
@@ -137,7 +137,7 @@ class _Planner:
         return self.guarded(server.name, lambda: self._proposal(server))
 
     def guarded(self, name: str, propose_one: Callable[[], ReleaseProposal]) -> ReleaseProposal:
-        """Return a proposal; turn an error into a refusal."""
+        """Return a proposal; convert an error into a refusal."""
         try:
             return propose_one()
         except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
@@ -147,7 +147,7 @@ class _Planner:
             return ReleaseProposal(name, "refused", before, code=code, message=message, hint=broke.hint)
 
     def propose_packages(self, packages: PackageGroup) -> ReleaseProposal:
-        """Return the proposal for the packages with one version: due if the changelog has unreleased text."""
+        """Return the proposal for the packages that share one version: due if the changelog has unreleased text."""
         stated, last = packages.version, self.last.get(packages.name)
         if pending := self._pending(packages.name, stated):
             return pending
@@ -213,7 +213,7 @@ class _Planner:
         )
 
     def _unoffered(self, server: WorkspaceServer, version: str) -> str:
-        """Return the next version that no channel has ever offered, because a release has new bytes."""
+        """Return the next version that no channel ever offered, because the release will have other bytes."""
         known = offered_versions(Store(self.workspace).history(server.name))
         while canonicalize_version(version) in known:
             version = next_version(version, "patch")
@@ -255,7 +255,7 @@ class _Planner:
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
 
     def _released(self, last: Tag, state: ServerState) -> Contract:
-        """Return the contract of the last release, from its commit; for a manual tag, from the channel."""
+        """Return the contract of the last release: from its commit, or for a tag made by hand, from the channel."""
         text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
         if text is not None:
             return read_contract(text, last.name)
@@ -277,13 +277,13 @@ def _newest(tags: Mapping[str, Tag]) -> dict[str, Tag]:
 
 
 def _promoted(workspace: Workspace, state: ServerState) -> str:
-    """Return the last channel that offers the server after a promotion, not after a run; "" if none does."""
+    """Return the last channel that people promote into and that offers the server; "" if there is none."""
     names = [channel.name for channel in read_channels(workspace) if channel.source]
     return next((name for name in reversed(names) if name in state.channels), "")
 
 
 def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
-    """Raise `ReleaseError` if the tools were generated from another document: they are not a valid contract."""
+    """Raise `ReleaseError` if the tools were generated from another document, so they are not the contract."""
     record = state.stages.get("generate")
     if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
         raise ReleaseError(

@@ -1,9 +1,9 @@
-"""Pytest plugin for a server's test process: records each test's outcome, and the tools that it ran.
+"""Pytest plugin for a server's test process: records each test's outcome, and the tools that the test ran.
 
-Its outcomes are based on the exceptions that it sees itself: a hook of the server cannot turn a failed test into a
-passed one by changing the report. Test code shares the process with it; `docs/explanation/checks.md` describes the
-limits. It is loaded by name from a separate folder, in an environment without mcpfactory-pipeline: standard library
-and pytest only.
+The plugin derives outcomes from the exceptions of tests, so a hook of the server cannot turn a failed test into a
+passed one by changing the report. Test code shares the process with the plugin; `docs/explanation/checks.md`
+describes the limits. The plugin is loaded by name from a separate folder, in an environment without
+mcpfactory-pipeline, so it uses only the standard library and pytest.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _ONE_PROCESS: Final = {
     "numprocesses": 0,
     "dist": "no",
     "tx": [],
-}  # options of pytest-xdist that disable it, because this plugin cannot observe other processes
+}  # options that disable pytest-xdist, because this plugin cannot observe other processes
 
 
 class PytestEvidence:
-    """Observations of a session: each test's outcome and the tools that ran during it; the collected tests."""
+    """Observations of a session: the collected tests, and for each its outcome and the tools that it ran."""
 
     def __init__(self, nonce: str, record: Path, tools: Path) -> None:
         self._nonce, self._record, self._tools = nonce, record, tools
@@ -63,7 +63,7 @@ class PytestEvidence:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Record the worst outcome of a test's phases, from its exception and from the report of other hooks."""
+        """Record the worst outcome of a test's phases, from its exceptions and from the reports of other hooks."""
         report = yield
         seen = _PASSED
         if call.excinfo is not None and report.outcome != _SKIPPED:
@@ -76,7 +76,7 @@ class PytestEvidence:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self) -> Generator[None, None, None]:
-        """Write the record; a process that ends abnormally does not write one."""
+        """Write the record, unless the process ends abnormally."""
         yield
         left_out = [name for name in self._collected if name not in self._tests]
         found = {"nonce": self._nonce, "tests": self._tests, "errors": self._errors, "deselected": left_out}
@@ -113,7 +113,7 @@ _PLUGIN: Final = _evidence()  # read at import, before any conftest runs
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Start to observe before any conftest is read."""
+    """Start observations before any conftest is read."""
     if _PLUGIN is not None:
         early_config.pluginmanager.register(_PLUGIN, "mcpfactory-evidence")
 
