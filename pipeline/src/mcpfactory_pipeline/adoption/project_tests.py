@@ -213,9 +213,7 @@ def judge_test_run(code: int, said: str, report: bytes | None, *, wanted: str) -
         )
     count = read_junit(report) or read_tap(report.decode(errors="replace")) if report is not None else read_tap(said)
     if wanted and count is None:
-        return ProjectTestResult(
-            False, f"{wanted} is neither a JUnit nor a TAP report: the results are unknown"
-        )
+        return ProjectTestResult(False, f"{wanted} is neither a JUnit nor a TAP report: the results are unknown")
     if count is None:
         return ProjectTestResult(
             code == 0, f"the tests ended with exit {code}; their number is unknown without a report"

@@ -260,7 +260,9 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
     ApiFailure("gigabyte", "answers with a gigabyte", _gigabyte, error=False, heavy=True),
     ApiFailure("redirect", "redirects to another host", _redirect, status=302),
     ApiFailure("gzip-bomb", "answers with a gzip that unpacks to a gigabyte", _bomb("gzip"), error=False, heavy=True),
-    ApiFailure("deflate-bomb", "answers with a deflate that unpacks to a gigabyte", _bomb("deflate"), error=False, heavy=True),
+    ApiFailure(
+        "deflate-bomb", "answers with a deflate that unpacks to a gigabyte", _bomb("deflate"), error=False, heavy=True
+    ),
 )
 
 

@@ -355,9 +355,7 @@ class Evidence:
     def untried(self) -> dict[str, str]:
         """Return tool → why it is not proven to work: it was not called, or its evaluation case proves nothing."""
         shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}
-        reasons = {
-            one.call.tool: one.shows_nothing or "its evaluation case did not pass" for one in self.evaluated
-        }
+        reasons = {one.call.tool: one.shows_nothing or "its evaluation case did not pass" for one in self.evaluated}
         return {tool: reasons.get(tool, why) for tool, why in self.uncalled.items() if tool not in shown}
 
     def missing_reason(self, what: str) -> str:

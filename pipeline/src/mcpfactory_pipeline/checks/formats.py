@@ -89,9 +89,7 @@ def _html_body(report: Report) -> Iterator[str]:
         yield "<h2>Not checked</h2><p>These rules apply, but could not be checked: they count as not passed.</p>"
         yield _html_table(("rule", "reason"), rows)
     if report.uncalled:
-        yield "<h2>Tools not called, or given up</h2>" + _html_table(
-            ("tool", "reason"), report.uncalled.items()
-        )
+        yield "<h2>Tools not called, or given up</h2>" + _html_table(("tool", "reason"), report.uncalled.items())
     if report.waivers:
         cells = ((one.waiver.rule, one.waiver.tool or "all", *_waiver_cells(one)) for one in report.waivers)
         yield "<h2>Waivers</h2>" + _html_table(("rule", "tool", "state", "person", "until", "reason"), cells)
@@ -99,9 +97,7 @@ def _html_body(report: Report) -> Iterator[str]:
         waived = ((one.rule, one.where, one.message) for one in report.waived)
         yield "<h3>Waived findings</h3>" + _html_table(("rule", "location", "finding"), waived)
     yield (
-        "<h2>Passed rules</h2><p>"
-        + ", ".join(f"<code>{_escape_html(rule)}</code>" for rule in _kept(report))
-        + "</p>"
+        "<h2>Passed rules</h2><p>" + ", ".join(f"<code>{_escape_html(rule)}</code>" for rule in _kept(report)) + "</p>"
     )
     if report.not_applicable:
         yield "<h2>Not applicable</h2>" + _html_table(("rule", "reason"), report.not_applicable.items())

@@ -111,9 +111,7 @@ def _check_and_perform(
 ) -> dict[str, Any]:
     """Return the operations of an action. `words` are its name, title and description, `about` its path parameter."""
     name, title, description = words
-    ticket = {
-        "ticket": {"type": "string", "description": "The ticket of a check with exactly these values."}
-    }
+    ticket = {"ticket": {"type": "string", "description": "The ticket of a check with exactly these values."}}
     properties = fields if "items" in fields else ticket | fields
     body = {"type": "object", "properties": properties, "required": [next(iter(properties))]}
     place = [about] if about else []

@@ -66,7 +66,9 @@ class ServerResult(OperationResult):
     operations: int
     tokens: int | None = None
     problems: tuple[dict[str, Any], ...] = Field(default=(), description="Problems of the API document.")
-    groups: tuple[dict[str, Any], ...] = Field(default=(), description="Tool groups to select from, if there are many tools.")
+    groups: tuple[dict[str, Any], ...] = Field(
+        default=(), description="Tool groups to select from, if there are many tools."
+    )
     address: dict[str, Any] = Field(default_factory=dict, description="URLs of the API, as in the server's report.")
     addresses: tuple[str, ...] = Field(default=(), description="Variables to set to reach the API.")
     recognised: str = Field(default="", description="Kind of the API document.")

@@ -262,9 +262,7 @@ class Gateway:
 
 
 def _cleaned(child: ChildServer) -> tuple[str, ...]:
-    return (
-        (f"hidden characters removed from {pluralize(child.cleaned, 'message')}",) if child.cleaned else ()
-    )
+    return (f"hidden characters removed from {pluralize(child.cleaned, 'message')}",) if child.cleaned else ()
 
 
 def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> Gateway:

@@ -226,7 +226,9 @@ def validate(inputs: StageInputs) -> StageOutputs:
         again = f"mcpfactory adopt {_adopted(inputs).again} --name {inputs.server}"
         others = [one for one in report.waivers if one.waiver.rule == DRIFT_RULE and one.reason]
         unlike = "".join(f"; the waiver by {one.waiver.person} does not count: {one.reason}" for one in others)
-        message = f"{drifted.message}{unlike}; hint: {again} shows the difference, and records the version that you accept"
+        message = (
+            f"{drifted.message}{unlike}; hint: {again} shows the difference, and records the version that you accept"
+        )
     elif unseen:
         message += f"; not shown: {', '.join(unseen)} (calls that must work go into {CALLS})"
         summary["unseen"] = unseen

@@ -95,9 +95,7 @@ def _document(case: _DriftInputs) -> Iterator[Drift]:
     now = case.inputs.get("generate", {}).get("document")
     if case.generated and now is not None and case.generated.inputs.get("document") not in {None, now}:
         what = "is gone" if now == ABSENT else "has changed since the tools were generated"
-        yield Drift(
-            "document", f"the API document {what}", "tools may lack operations, or call removed ones", case.run
-        )
+        yield Drift("document", f"the API document {what}", "tools may lack operations, or call removed ones", case.run)
 
 
 def _edited(case: _DriftInputs) -> Iterator[Drift]:
@@ -228,9 +226,7 @@ def _live(case: _DriftInputs) -> Iterator[Drift]:
             yield Drift("live", message, means, publish + option)
         elif newest := live.evidence.get("newest"):
             message = f"{target} also has {newest}, and {live.channel} offers {live.version}"
-            means = (
-                f"{target} gives the rolled-back release as the newest: yank {newest} there, then publish again"
-            )
+            means = f"{target} gives the rolled-back release as the newest: yank {newest} there, then publish again"
             yield Drift("live", message, means, publish)
 
 

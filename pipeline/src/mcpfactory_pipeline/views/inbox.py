@@ -419,7 +419,9 @@ class InboxReader:
             return
         for target, known in sorted(state.publishing.items()):
             option = "" if known.channel == "production" else f" --channel {known.channel}"
-            message = f"the upload of {known.version} ({known.candidate}) to {target} stopped; publish again to continue"
+            message = (
+                f"the upload of {known.version} ({known.candidate}) to {target} stopped; publish again to continue"
+            )
             yield InboxItem(
                 "publish", state.server, target, message, f"mcpfactory publish {state.server} --target {target}{option}"
             )

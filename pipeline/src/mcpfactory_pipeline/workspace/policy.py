@@ -80,7 +80,9 @@ class GateLimits(Settings):
         examples=[0],
     )
     max_lost_tests: Number | None = Field(
-        default=None, description="maximum missing tests (by name) that the channel's current candidate passed", examples=[0]
+        default=None,
+        description="maximum missing tests (by name) that the channel's current candidate passed",
+        examples=[0],
     )
     token_budget: Number | None = Field(
         default=None, description="maximum tokens of all tool descriptions", examples=[8000]

@@ -228,9 +228,7 @@ def verify(
     names: Names = None,
     repair: Annotated[
         bool,
-        typer.Option(
-            "--repair", help="Show the differences, then rewrite these state files from their histories"
-        ),
+        typer.Option("--repair", help="Show the differences, then rewrite these state files from their histories"),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

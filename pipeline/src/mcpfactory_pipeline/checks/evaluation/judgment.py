@@ -195,9 +195,7 @@ def judge(case: EvaluationCase, done: ModelTranscript, tools: Tools) -> Judgment
         return _explain(max(matches, key=lambda one: one.near), calls, tools, choices)
     written = [[one.tool for one in match.others if _writes(one, tools)] for match in whole]
     if all(written):
-        return Judgment(
-            "unwanted-call", tuple(_each_once(written[0], "{}, which writes, was also called{}")), choices
-        )
+        return Judgment("unwanted-call", tuple(_each_once(written[0], "{}, which writes, was also called{}")), choices)
     if lacking := [text for text in case.answer if text.casefold() not in done.text.casefold()]:
         return Judgment("wrong-answer", tuple(f"the final answer does not say {text!r}" for text in lacking), choices)
     return Judgment("passed", (), choices)

@@ -86,9 +86,7 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
         history.append(file, events, f"{folder.name}/history/{server}.jsonl")
         found.append(packed)
     if wrong:
-        raise StateError(
-            "; ".join(wrong), hint="find the program that changed files of the run, then run again"
-        )
+        raise StateError("; ".join(wrong), hint="find the program that changed files of the run, then run again")
     return found
 
 

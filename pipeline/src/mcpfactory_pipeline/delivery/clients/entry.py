@@ -106,8 +106,7 @@ def _command_line(
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):
         raise ClientError(
-            f"{client.title} does not start servers in the project's folder, and has no placeholder for this "
-            "folder",
+            f"{client.title} does not start servers in the project's folder, and has no placeholder for this folder",
             hint="publish the server and install it with --from index, or leave out --project",
         )
     arguments = [argument.replace(PROJECT, client.folder or "") for argument in target.arguments]

@@ -76,8 +76,7 @@ def _inspect(wire: http.HttpClient, release: CandidateRelease, settings: TargetS
         ]
         return RemoteState(
             other=(
-                f"{url} differs: {', '.join(differing) or 'it has more fields'}; the registry never changes a "
-                "version"
+                f"{url} differs: {', '.join(differing) or 'it has more fields'}; the registry never changes a version"
             )
         )
     return RemoteState(same=PublishEvidence(hash_bytes(make_server_json(release, _bundle(settings))), {"url": url}))
