@@ -386,7 +386,7 @@ def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
 
 
 def _of_phrase(found: Sequence[str]) -> _VerbMatch:
-    """Return the verb at the start of words. It is not `clear` if it can be a noun; a word before “of” is no verb."""
+    """Return the verb at the start of words. It is not `clear` if it can be a noun; a word before “of” is not a verb."""
     while len(found) > 1 and (
         found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):

@@ -145,11 +145,11 @@ def update_after_api_change(server: str, document: str = "") -> str:
         document: URL or path of the new document; by default, its original location.
     """
     where = f', sources=["{document}"]' if document else ""
-    return f"""The API behind {server} changed. Update the server.
+    return f"""The API behind {server} changed: bring the server up to date.
 
 1. `update` with server="{server}"{where}, dry_run=true: the changes for callers, and files in conflict.
 2. If a change breaks callers, tell the person which tools it affects, and continue only if they agree.
 3. `update` without dry_run. Files in conflict have conflict markers: resolve each conflict, and remove the markers.
-4. `run` with servers=["{server}"], then `diff` of {server}: set the proposed version, and `run` again.
+4. `run` with servers=["{server}"], then `diff` of {server}: write the proposed version, and `run` again.
 5. Report: added, removed and changed tools, the version, and the score before and after (`findings`).
 {_MANNERS}"""
