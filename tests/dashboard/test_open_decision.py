@@ -77,4 +77,4 @@ def test_nothing_that_a_decision_changes_is_outside_of_what_follows(shop: Worksp
         assert after != before
         assert Still(after).kept == Still(before).kept, action
         before = after
-    assert "production offers it" in after
+    assert "production already offers this candidate" in after

@@ -91,7 +91,7 @@ async def test_content_of_results() -> None:
 
 
 async def test_completion() -> None:
-    says("reference/server-api.md#server", "`(ref, argument, context)`, or fewer, to strings")
+    says("reference/server-api.md#server", "`(ref, argument, context)`, or fewer, and returns strings")
     server = run_shown("reference/server-api.md#server-api")["server"]
 
     @server.completion

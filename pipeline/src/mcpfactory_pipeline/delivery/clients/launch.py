@@ -221,7 +221,7 @@ def launch(
     project: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[LaunchEntry, str, str]:
-    """Return how to launch the server, with its source and its version.
+    """Return the launch of the server, with its source and its version.
 
     Args:
         workspace: workspace of the server.
