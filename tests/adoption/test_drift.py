@@ -321,7 +321,7 @@ def test_a_candidate_of_an_earlier_offer_is_promoted_no_more_once_another_was_ad
     for act in (APPROVE, PROMOTE):
         found = remote(*act, "remote")
         assert found.code == 1, found
-        assert "was made from an earlier offer; the current offer of its URL was adopted later" in found.err
+        assert "was made from an earlier offer; its URL's current offer was adopted later" in found.err
         assert "hint: mcpfactory inbox remote" in found.err, "a run would do nothing: it failed with just that"
     assert not [one for one in inbox(remote) if "approve" in one["command"] or "promote" in one["command"]]
     turned = remote("install", "remote", "--client", "cursor", "--from", "staging")

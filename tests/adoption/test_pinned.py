@@ -46,18 +46,18 @@ def changed(lock: Path, path: str, row: dict[str, Any], *, without: str = "") ->
 
 # What is changed in the entry, which of its fields is taken away, and what is said of it.
 LOOSE = (
-    ({}, "integrity", "has no integrity"),
+    ({}, "integrity", "has no valid integrity"),
     ({"resolved": EVIL}, "integrity", "points to another place"),
     ({"resolved": EVIL}, "", "points to another place"),
     ({"resolved": "git+ssh://git@127.0.0.1/evil.git#0123"}, "", "points to another place"),
     ({"resolved": "file:package.tgz"}, "", "points to another place"),
     ({"integrity": SHA1}, "", "is pinned by SHA-1 alone"),
-    ({"integrity": "sha512-short"}, "", "has no integrity"),
-    ({"integrity": f"sha512-short {SHA1}"}, "", "has no integrity"),
+    ({"integrity": "sha512-short"}, "", "has no valid integrity"),
+    ({"integrity": f"sha512-short {SHA1}"}, "", "has no valid integrity"),
     ({"link": True, "resolved": "../evil"}, "", "is a link to a folder"),
     ({"version": EVIL}, "", "which is not a version of a package"),
     ({"version": "npm:evil@1.0.0"}, "", "which is not a version of a package"),
-    ({"inBundle": True}, "integrity", "has no integrity"),
+    ({"inBundle": True}, "integrity", "has no valid integrity"),
     ({"hasShrinkwrap": True}, "", "brings its own lock"),
 )
 OLD = ('{"lockfileVersion": 1, "dependencies": {"@acme/words": {"version": "2.0.0"}}}', '{"lockfileVersion": 3}', "[]", "{",
@@ -131,7 +131,7 @@ def test_an_alias_and_what_a_package_bundles_are_taken(space, registry):
     assert done(space, "call", "greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada (3)"
     # a package that the other does not bundle would be fetched, and nothing pins it
     rows["node_modules/outer"]["bundleDependencies"] = ["other"]
-    with pytest.raises(ConfigError, match="'node_modules/outer/node_modules/deeper' has no integrity"):
+    with pytest.raises(ConfigError, match="'node_modules/outer/node_modules/deeper' has no valid integrity"):
         check_node_lock(json.dumps({"lockfileVersion": 3, "packages": rows}).encode(), own="greeter")
 
 
@@ -154,7 +154,7 @@ def test_the_lock_of_a_project_may_say_where_its_packages_are_and_pins_each(spac
     done(space, "pipeline", "run", "greeter", "--until", "build")
     assert done(space, "call", "greeter", "greet", "--arg", "name=Ada").strip() == "Hello, Ada (3)"
     for row, without, says in (
-        ({}, "integrity", "has no integrity"),
+        ({}, "integrity", "has no valid integrity"),
         ({"resolved": "git+ssh://git@127.0.0.1/evil.git"}, "", "points to another place"),
         ({"resolved": "apps/evil", "link": True}, "", "is a link"),
     ):
@@ -182,9 +182,9 @@ LINES = (
     ("./evil", "does not pin one version of a package"),
     ("evil>=1 --hash=sha256:" + 64 * "0", "does not pin one version of a package"),
     ("evil==1.* --hash=sha256:" + 64 * "0", "does not pin one version of a package"),
-    ("evil==1.0", "has no hash"),
-    ("evil==1.0 --hash=md5:" + 32 * "0", "has no hash"),
-    ("evil==1.0 \\\n    --hash=sha256:" + 64 * "0" + " --index-url http://127.0.0.1:9", "has no hash"),
+    ("evil==1.0", "has no valid hash"),
+    ("evil==1.0 --hash=md5:" + 32 * "0", "has no valid hash"),
+    ("evil==1.0 \\\n    --hash=sha256:" + 64 * "0" + " --index-url http://127.0.0.1:9", "has no valid hash"),
     ("evil==${VERSION} --hash=sha256:" + 64 * "0", "a variable"),
 )
 
@@ -220,4 +220,4 @@ def test_the_lock_of_a_python_project_takes_a_wheel_at_an_address_by_its_hash_al
     assert address in lock.read_text()
     done(space, "pipeline", "run", "greeter", "--until", "build")
     lock.write_text(f"acme-words @ {address}\n")
-    refused(space, registry, "greeter", "requirements.lock: line 1 has no hash")
+    refused(space, registry, "greeter", "requirements.lock: line 1 has no valid hash")

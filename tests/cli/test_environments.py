@@ -160,7 +160,7 @@ def test_without_an_index_mcpfactorys_own_environment_serves_if_it_has_all_and_e
     cut_off = InProcessCli(space.folder, {**space.environ, **nowhere, "UV_CACHE_DIR": str(space.folder.parent / "uv")})
     done = cut_off("call", "notes", "where")
     assert (done.code, done.out.strip()) == (0, sys.prefix)
-    assert "notes runs in mcpfactory's own environment, which has its dependencies" in done.err
+    assert "notes runs in mcpfactory's own environment, which has all its dependencies" in done.err
     declare(space.folder / "servers/notes", NAME)
     done = cut_off("call", "notes", "where")
     assert done.code == 5

@@ -130,7 +130,7 @@ def test_what_another_program_runs_is_neither_run_again_nor_cancelled_from_its_l
     with going(four_servers, run, "weather", "test") as log:
         log.write("at work\n")
         page = ada.get("/servers/weather/logs/test/").text
-        assert "which goes on" in page
+        assert "which is still running" in page
         assert "Run again from" not in page
         assert "Cancel this run" not in page
     assert "Run again from test" in ada.get("/servers/weather/logs/test/").text
