@@ -193,7 +193,7 @@ def make_origin(root: Path) -> Path:
         _typed(made, "pipeline", "approve", name, by="Grace")
         _typed(made, "pipeline", "promote", name, "--channel", "production")
     _commit(made, "In production")
-    made.edit(made.code(), "how long, how dense and how readable", "how long and how readable")
+    made.edit(made.code(), "estimate how long it takes to read", "estimate the reading time")
     made.edit(made.code().with_name("__init__.py"), "0.1.0", "0.1.1")
     _typed(made, "pipeline", "run", "alpha")
     _commit(made, "A newer alpha")
