@@ -164,6 +164,8 @@ def test_only_what_a_tool_says_of_itself_is_unfinished(texts: list[str], found: 
         ("Nobody lives there.", []),
         ("The zoo is open.", CONSTANT),
         ('{{"words": 2}}', CONSTANT),
+        ('{{"rate": 2.0}}', CONSTANT),
+        ('{{"rate": 0.0}}', []),
     ],
 )
 def test_one_answer_to_all_arguments_is_a_note_where_it_counts_nothing(text: str, found: list[Any]) -> None:

@@ -59,7 +59,8 @@ _SMALL: Final = re.compile(
 )
 # Correct answers to unknown arguments, which may be equal for all arguments.
 _NOTHING: Final = re.compile(
-    r"\b(no|not|none|nothing|nobody|nowhere|never|empty|unknown|invalid|zero|0|neutral|ok|true|false|null)\b|[{\[]\s*[}\]]|^\W*0*\W*$",
+    r"\b(no|not|none|nothing|nobody|nowhere|never|empty|unknown|invalid|zero|neutral|ok|true|false|null)\b"
+    r"|(?<![\d.])0(\.0*)?(?![\d.])|[{\[]\s*[}\]]|^\W*0*\W*$",
     re.IGNORECASE,
 )
 
