@@ -21,7 +21,7 @@ _Start = Annotated[
     bool,
     typer.Option(
         "--start",
-        help="Start a server without a report, in a sandbox with a clean environment; also print its descriptions",
+        help="If a server has no report, start it in a sandbox with a clean environment; also print its descriptions",
     ),
 ]
 

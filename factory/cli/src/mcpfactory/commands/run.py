@@ -80,7 +80,7 @@ def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, option
 def login(
     name: Name,
     scheme: Annotated[
-        str, typer.Option(metavar="SCHEME", help="Security scheme, if the API has several with a login")
+        str, typer.Option(metavar="SCHEME", help="Security scheme to log in with, if the API has several")
     ] = "",
     scope: Annotated[
         list[str] | None,
