@@ -1,4 +1,4 @@
-"""One attempt to bring something bad into a channel, or to have something forged believed; and what came of it."""
+"""Attempts to bring a bad candidate into a channel, or to have forged evidence accepted, and their results."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from dataclasses import dataclass
 
 from benchmarks.trials.gate.workspace import AttackedWorkspace
 
+Act = Callable[[AttackedWorkspace], Iterator[str]]
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`act` does it on a field of its own and yields what came of it that must not; nothing when it was refused.
+    """An attack on a workspace. `act` yields the harm that it did, and nothing if it was refused.
 
-    `honest`: nothing bad is tried, and what is yielded is what an honest person was refused. `slow`: stages run.
+    An `honest` one attacks nothing, and yields each refusal of a legitimate action. A `slow` one runs stages.
     """
 
     name: str
     must: str
-    act: Callable[[AttackedWorkspace], Iterator[str]]
+    act: Act
     slow: bool = False
     honest: bool = False
 
     @property
     def does(self) -> str:
-        """What the attempt does: the docstring of its function."""
+        """The docstring of its function."""
         return " ".join((inspect.getdoc(self.act) or "").split())
 
 
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """What came of an attempt: the harm, and the commands that were typed with their exit codes."""
+    """The harm that an attempt did, and the commands that it ran, with their exit codes."""
 
     attempt: Attempt
     harm: tuple[str, ...]
@@ -38,6 +40,6 @@ class AttackResult:
 
     @property
     def verdict(self) -> str:
-        """In one word."""
+        """The result in one word, in capitals if it is wrong."""
         words = ("refused", "ACCEPTED") if not self.attempt.honest else ("allowed", "REFUSED")
         return words[bool(self.harm)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Final
 
-from benchmarks.trials.gate.attempt import Attempt
+from benchmarks.trials.gate.attempt import Act, Attempt
 from benchmarks.trials.gate.workspace import AttackedWorkspace
 from mcpfactory_pipeline.checks.rules import RULES
 
@@ -179,51 +179,28 @@ def _answer(space: AttackedWorkspace, body: str, result: str) -> None:
     _only(space, text.replace('assert result["structuredContent"]["words"] == 5', "assert not result.get('isError')"))
 
 
-def _unfinished(space: AttackedWorkspace, body: str, result: str = "str") -> Iterator[str]:
-    _answer(space, body, result)
-    yield from _not_staged(space, "with a tool that does nothing")
+def _unfinished(body: str, result: str = "str") -> Act:
+    """Make an attempt with a tool that does nothing and answers without an error."""
+
+    def act(space: AttackedWorkspace) -> Iterator[str]:
+        _answer(space, body, result)
+        yield from _not_staged(space, "with a tool that does nothing")
+
+    act.__doc__ = f"The body of the tool is `{body}`."
+    return act
 
 
-def _constant(space: AttackedWorkspace, body: str, result: str = "str") -> Iterator[str]:
-    _answer(space, body, result)
-    _run(space)
-    if "placeholder-answers.constant" not in space.run("pipeline", "history", "alpha", "validate").text:
-        yield "the report does not say that its arguments change nothing"
+def _constant(body: str, result: str = "str") -> Act:
+    """Make an attempt with a tool that gives every text the same answer."""
 
+    def act(space: AttackedWorkspace) -> Iterator[str]:
+        _answer(space, body, result)
+        _run(space)
+        if "placeholder-answers.constant" not in space.run("pipeline", "history", "alpha", "validate").text:
+            yield "the report does not say that its arguments change nothing"
 
-def coming_soon(space: AttackedWorkspace) -> Iterator[str]:
-    """The tool answers `coming soon`, and no error."""
-    yield from _unfinished(space, 'return "This feature is coming soon!"')
-
-
-def not_implemented(space: AttackedWorkspace) -> Iterator[str]:
-    """The tool answers `not implemented yet` with the argument in the text, and no error."""
-    yield from _unfinished(space, 'return f"measure_text({text!r}) is not implemented yet"')
-
-
-def in_german(space: AttackedWorkspace) -> Iterator[str]:
-    """The tool answers in German that it is not implemented."""
-    yield from _unfinished(space, 'return "Diese Funktion ist noch nicht implementiert."')
-
-
-def in_chinese(space: AttackedWorkspace) -> Iterator[str]:
-    """The tool answers in Chinese that it is not implemented."""
-    yield from _unfinished(space, 'return "该功能尚未实现"')
-
-
-def same_text(space: AttackedWorkspace) -> Iterator[str]:
-    """The tool answers with the same figures, whatever the text is."""
-    yield from _constant(space, 'return measure("Two words.")', "Measures")
-
-
-def same_words(space: AttackedWorkspace) -> Iterator[str]:
-    """The tool answers `Done.`, whatever the text is."""
-    yield from _constant(space, 'return "The text was measured with great care."')
-
-
-def todo_figure(space: AttackedWorkspace) -> Iterator[str]:
-    """The tool answers with an object whose text says TODO."""
-    yield from _unfinished(space, 'return {"longest": "TODO: implement", "words": len(text)}', "dict[str, object]")
+    act.__doc__ = f"The body of the tool is `{body}`."
+    return act
 
 
 def waived_forever(space: AttackedWorkspace) -> Iterator[str]:
@@ -288,13 +265,34 @@ ATTEMPTS: Final = (
     Attempt("exit status forged by a hook", "not staged", status_forged, slow=True),
     Attempt("report written by a test", "not staged", report_forged, slow=True),
     Attempt("outcomes forged by a hook", "not counted", outcome_forged, slow=True),
-    Attempt('"coming soon" as an answer', "not staged", coming_soon, slow=True),
-    Attempt('"not implemented yet" as an answer', "not staged", not_implemented, slow=True),
-    Attempt("the same in German", "not staged", in_german, slow=True),
-    Attempt("the same in Chinese", "not staged", in_chinese, slow=True),
-    Attempt("the same figures for every text", "told", same_text, slow=True),
-    Attempt("the same words for every text", "told", same_words, slow=True),
-    Attempt("TODO in an object", "not staged", todo_figure, slow=True),
+    Attempt(
+        '"coming soon" as an answer', "not staged", _unfinished('return "This feature is coming soon!"'), slow=True
+    ),
+    Attempt(
+        '"not implemented yet" as an answer',
+        "not staged",
+        _unfinished('return f"measure_text({text!r}) is not implemented yet"'),
+        slow=True,
+    ),
+    Attempt(
+        "the same in German",
+        "not staged",
+        _unfinished('return "Diese Funktion ist noch nicht implementiert."'),
+        slow=True,
+    ),
+    Attempt("the same in Chinese", "not staged", _unfinished('return "该功能尚未实现"'), slow=True),
+    Attempt(
+        "the same figures for every text", "told", _constant('return measure("Two words.")', "Measures"), slow=True
+    ),
+    Attempt(
+        "the same words for every text", "told", _constant('return "The text was measured with great care."'), slow=True
+    ),
+    Attempt(
+        "TODO in an object",
+        "not staged",
+        _unfinished('return {"longest": "TODO: implement", "words": len(text)}', "dict[str, object]"),
+        slow=True,
+    ),
     Attempt("a waiver until 9999", "refused", waived_forever),
     Attempt("all rules waived by hand until 9999", "told, or refused", all_waived, slow=True),
     Attempt("all rules waived, then approved", "run, status and approve say so", waived_approved, slow=True),

@@ -16,7 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.trials.gate.attempt import Attempt
+from benchmarks.trials.gate.attempt import Act, Attempt
 from benchmarks.trials.gate.workspace import AttackedWorkspace, Done
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
@@ -92,6 +92,16 @@ def _decision(space: AttackedWorkspace, kind: str, **more: Any) -> Iterator[str]
     yield from _refused(job, "kind: " if kind in EVENT_KINDS else "history: ")
 
 
+def _only_decision(kind: str, **more: Any) -> Act:
+    """Make an attempt with a job that records a decision. Only people may make decisions."""
+
+    def act(space: AttackedWorkspace) -> Iterator[str]:
+        yield from _decision(space, kind, **more)
+
+    act.__doc__ = f"A job records the decision `{kind}`."
+    return act
+
+
 def approval(space: AttackedWorkspace) -> Iterator[str]:
     """A job brings an approval by Grace, and somebody promotes."""
     new = space.new
@@ -100,41 +110,11 @@ def approval(space: AttackedWorkspace) -> Iterator[str]:
         yield "promoted on the job's approval"
 
 
-def promotion(space: AttackedWorkspace) -> Iterator[str]:
-    """A job says that the newer candidate was promoted."""
-    yield from _decision(space, "promoted")
-
-
-def release_of_hold(space: AttackedWorkspace) -> Iterator[str]:
-    """A job lifts a hold."""
-    yield from _decision(space, "released")
-
-
-def hold(space: AttackedWorkspace) -> Iterator[str]:
-    """A job holds production, as no stage of its run does."""
-    yield from _decision(space, "held")
-
-
 def retirement(space: AttackedWorkspace) -> Iterator[str]:
     """A job retires the server."""
     job = _job(space)
     job.add(job.event(event="retired", reason="by a job"))
     yield from _refused(job, "kind: ")
-
-
-def waiver(space: AttackedWorkspace) -> Iterator[str]:
-    """A job says that somebody accepted a rule's findings; there is no such event."""
-    yield from _decision(space, "waived", rule="tool-calls.error-text", until="2030-01-01", person="Grace")
-
-
-def rejection(space: AttackedWorkspace) -> Iterator[str]:
-    """A job rejects a candidate, so that it cannot be promoted."""
-    yield from _decision(space, "rejected")
-
-
-def published(space: AttackedWorkspace) -> Iterator[str]:
-    """A job says that a candidate is published."""
-    yield from _decision(space, "published", target="pypi", digest="x", evidence={})
 
 
 def other_server(space: AttackedWorkspace) -> Iterator[str]:
@@ -323,13 +303,21 @@ def honest_result(space: AttackedWorkspace) -> Iterator[str]:
 ATTEMPTS: Final = (
     Attempt("a shard result as it was handed over", "taken", honest_result, honest=True),
     Attempt("approval in a shard result", "not taken", approval),
-    Attempt("promotion in a shard result", "not taken", promotion),
-    Attempt("hold lifted in a shard result", "not taken", release_of_hold),
-    Attempt("hold in a shard result", "not taken", hold),
+    Attempt("promotion in a shard result", "not taken", _only_decision("promoted")),
+    Attempt("hold lifted in a shard result", "not taken", _only_decision("released")),
+    Attempt("hold in a shard result", "not taken", _only_decision("held")),
     Attempt("retirement in a shard result", "not taken", retirement),
-    Attempt("waiver in a shard result", "not taken", waiver),
-    Attempt("rejection in a shard result", "not taken", rejection),
-    Attempt("`published` in a shard result", "not taken", published),
+    Attempt(
+        "waiver in a shard result",
+        "not taken",
+        _only_decision("waived", rule="tool-calls.error-text", until="2030-01-01", person="Grace"),
+    ),
+    Attempt("rejection in a shard result", "not taken", _only_decision("rejected")),
+    Attempt(
+        "`published` in a shard result",
+        "not taken",
+        _only_decision("published", target="pypi", digest="x", evidence={}),
+    ),
     Attempt("decision about another server in a shard result", "not taken", other_server),
     Attempt("another server in a shard result", "not taken", unknown_server),
     Attempt("forged candidate in a shard result", "no channel offers it", invented_candidate),
