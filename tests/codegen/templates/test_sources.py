@@ -229,10 +229,10 @@ def test_a_fetched_template_that_wants_to_run_something_is_refused(
 
 
 def test_the_size_of_a_template_is_bounded(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(templates, "_MOST_BYTES", 100)
+    monkeypatch.setattr(templates, "MAX_BYTES", 100)
     with pytest.raises(TemplateSourceError, match="more than"):
         find_template(source_of(repository))
-    monkeypatch.setattr(templates, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(templates, "MAX_BYTES", 1 << 20)
     monkeypatch.setattr(templates, "_MOST_FILES", 1)
     with pytest.raises(TemplateSourceError, match="more than"):
         find_template(source_of(repository))

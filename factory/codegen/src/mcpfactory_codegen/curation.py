@@ -101,7 +101,7 @@ class ToolCuration(Settings):
     arguments: Mapping[str, ArgumentCuration] = Field(
         default={}, description="decisions about arguments, by original name"
     )
-    merge: Mapping[str, MergeCuration] = Field(default={}, description="arguments to replace by one, by its name")
+    merge: Mapping[str, MergeCuration] = Field(default={}, description="new arguments, by name; each replaces several")
 
 
 class ResponseOptions(Settings):

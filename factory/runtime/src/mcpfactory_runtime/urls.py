@@ -123,7 +123,6 @@ permit repeating the method. `circle`: a loop, or too many redirects.
 """
 
 _REASONS: Final[dict[Refusal, str]] = {
-    "": f"which is a loop, or exceeds {MAX_REDIRECTS} redirects",
     "target": "which is not followed",
     "origin": "which is another origin and not followed; hint: use that address if it is trusted",
     "downgrade": "which is not encrypted and not followed; hint: use an address without redirects",
@@ -144,7 +143,7 @@ class Redirect:
     @property
     def reason(self) -> str:
         """Return the target and the reason for the refusal, as the end of a sentence."""
-        return f"a redirect to {self.url.partition('?')[0] or 'no address'}, {_REASONS[self.refusal]}"
+        return f"a redirect to {self.url.partition('?')[0] or 'no address'}, {_REASONS[self.refusal or 'circle']}"
 
     @property
     def host(self) -> str:

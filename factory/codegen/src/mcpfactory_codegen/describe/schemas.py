@@ -97,7 +97,7 @@ class SharedDefinitions:
         return self._cleaned[name]
 
     def close(self, schema: dict[str, Any], budget: int = BUDGET) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return a cleaned schema with its definitions, and the names of definitions that are left open by size."""
+        """Return a cleaned schema with its definitions, and the names of definitions that are left open as too large."""
         uses = Counter(references(schema))
         kept: set[str] = set()
         cut: list[str] = []

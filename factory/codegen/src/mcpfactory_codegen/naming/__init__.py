@@ -6,7 +6,7 @@ Rules, in this order:
    name. It never depends on a counter or on the order of the document. A name that is too long also depends on how
    common its words are in the API.
 3. If several operations propose a name, the operation whose operationId is exactly that name gets it; otherwise the
-   operation whose path is a prefix of the other paths. The others get longer names, from words of their path, their
+   operation whose path segments all other paths contain. The others get longer names, from words of their path, their
    method, and finally a digest of method and path.
 4. `pinned` names have priority: a published server keeps the names that its callers use.
 5. Each document of a server is named separately. If two documents would share a name, it gets the label as a

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from mcpfactory_codegen.ir import Api, ApiSecurityScheme
 from mcpfactory_codegen.text import choose_unique_names, unique_suffixes, word_group, words
 from mcpfactory_runtime.upstream.operation import ServerAddress
+from mcpfactory_runtime.urls import DEFAULT_PORTS
 
 _NAMESPACE: Final = "MCPF"  # MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
@@ -34,7 +35,8 @@ _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "mutualTLS": ("CLIENT_CERT", "CLIENT_KEY"),
     "awsSigV4": ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION"),
 }
-_LOGIN: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
+LOGIN_GRANTS: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
+"""Grants with a login by a person."""
 
 _EMPTY_WORDS: Final = word_group("scheme-words")
 
@@ -43,8 +45,8 @@ def environment_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
     """Return the parts of a scheme's credential, in the order in which the runtime reads them."""
     grants = {flow.grant for flow in scheme.flows}
     account = "serviceAccount" in grants
-    further = (*(("REFRESH_TOKEN",) if account or grants & _LOGIN else ()), *(("SERVICE_ACCOUNT",) if account else ()))
-    return _PARTS[scheme.kind] + further
+    refresh = ("REFRESH_TOKEN",) if account or grants & LOGIN_GRANTS else ()
+    return _PARTS[scheme.kind] + refresh + (("SERVICE_ACCOUNT",) if account else ())
 
 
 def variable_prefix(server: str) -> str:
@@ -101,7 +103,6 @@ def _variables(scheme: ApiSecurityScheme, prefix: str, stem: str) -> tuple[str, 
     return tuple(variables)
 
 
-_PORTS: Final = {"http": 80, "https": 443}
 _EMPTY_LABELS: Final = frozenset({"www", "api", "apis", "rest"})
 _LONGEST: Final = 40  # maximum characters of a server name
 _SERVER_NAME: Final = re.compile(r"[a-z0-9_]{1,80}")
@@ -195,7 +196,7 @@ class _ServerParts(NamedTuple):
 def _split(url: str) -> _ServerParts:
     try:
         split = urlsplit(url)
-        port = "" if split.port in (None, _PORTS.get(split.scheme)) else str(split.port)
+        port = "" if split.port in (None, DEFAULT_PORTS.get(split.scheme)) else str(split.port)
     except ValueError:
         return _ServerParts("", url, "", ())
     path = tuple(one for one in split.path.split("/") if one)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcpfactory_codegen.ir import ApiSecurityScheme
+from mcpfactory_codegen.naming.variables import LOGIN_GRANTS
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.context import Node, ReaderContext
 from mcpfactory_codegen.openapi.references import Location, UnresolvedError
@@ -19,8 +20,6 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow
 
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 _LINKS: Final = 3
-_LOGINS: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
-"""Grants with a login by a person."""
 _MOST_WAYS: Final = 64
 """Limit of combinations from one alternative; above it, only the first scheme of each place is used."""
 _AWS_TYPE: Final = "x-amazon-apigateway-authtype"
@@ -222,7 +221,7 @@ def _aws_service(info: dict[str, Any]) -> str:
 def _one_token(one: ApiSecurityScheme, other: ApiSecurityScheme) -> bool:
     """Return True if two schemes of one provider send the same token: at most one has flows, including a login."""
     ways_to_it = one.flows or other.flows
-    people = not ways_to_it or any(flow.grant in _LOGINS for flow in ways_to_it)
+    people = not ways_to_it or any(flow.grant in LOGIN_GRANTS for flow in ways_to_it)
     return people and not (one.flows and other.flows)
 
 

@@ -171,7 +171,7 @@ def _joined(url: str, at: Node, root: str) -> str:
 class SettledServers:
     """Result of `settle_servers`.
 
-    `assumed` is the root if only some operations name it and others name no server, else "".
+    `assumed` is the root if it is the most common server, although some operations name none; else "".
     """
 
     root: tuple[str, ...]

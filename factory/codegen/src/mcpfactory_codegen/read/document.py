@@ -25,6 +25,7 @@ from mcpfactory_codegen.sources import SOURCES, recognize
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 from mcpfactory_runtime.urls import (
+    DEFAULT_PORTS,
     MAX_REDIRECTS,
     Redirect,
     host_port,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 _SECONDS: Final = 30.0  # timeout of a request
 _URL_HINT: Final = "use a URL such as https://api.example.com/openapi.json"
-_PORTS: Final = {"http": 80, "https": 443}
 _BESIDES: Final[ContextVar[Collection[str] | None]] = ContextVar("besides", default=None)
 
 
@@ -58,7 +58,7 @@ def host_of(url: str) -> str:
     if parts is None:
         return ""
     host = (parts.hostname or "").lower()
-    return host if parts.port in (None, _PORTS[parts.scheme]) else f"{host}:{parts.port}"
+    return host if parts.port in (None, DEFAULT_PORTS[parts.scheme]) else f"{host}:{parts.port}"
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def _dialled(url: str) -> tuple[str, dict[str, Any]]:
     """
     headers = {"Accept": "application/json, application/yaml, */*"}
     parts, besides = urlsplit(url), _BESIDES.get()
-    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
     place = host_port(host, port)
     if besides is None or {place, place.rpartition(":")[0]} & set(besides):
         return url, {"headers": headers}
@@ -194,7 +194,7 @@ class Document:
     """An API document. `source` is the path or URL as given (after redirects).
 
     `parts` are its files, by path relative to the root folder or by absolute URL; `main` is the key of the document
-    itself. `refused` has the reason for each file that was not read, which is reported if a reference uses the file.
+    itself. `refused` has the reason for each file that was not read, for problems of references to the file.
     `overlays` are the overlays that were applied to `data`, by their names in problems.
     """
 

@@ -8,7 +8,6 @@ recursion, so that depth, size and aliases are limited during construction.
 from __future__ import annotations
 
 import json
-import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import yaml
 
 from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.sources import member_of
+from mcpfactory_codegen.sources.translation import finite
 from mcpfactory_runtime.schemas.walk import escape
 
 MAX_DEPTH: Final = 200
@@ -352,12 +352,6 @@ _WORDS: Final[dict[str, bool | None]] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-
-
-def finite(text: str) -> float | str:
-    """Return the number, or its text if it is not finite."""
-    number = float(text)
-    return number if math.isfinite(number) else text
 
 
 class WrittenInt(int):

@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.server_files import fingerprint
 from mcpfactory_codegen.servers.templates import (
+    MAX_BYTES,
     SETTINGS,
     FetchedTemplate,
     TemplateSource,
@@ -37,7 +38,6 @@ from mcpfactory_codegen.servers.templates import (
 from mcpfactory_codegen.text import closest_match
 
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
-_MOST_BYTES: Final = 1 << 25  # maximum bytes of all files of a template
 _ELSEWHERE: Final = "folder:"  # prefix of the name of a template outside the workspace
 _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
 
@@ -196,7 +196,7 @@ def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str,
 
 def _copy(source: Path, target: Path) -> None:
     """Copy the regular files of a template, without its Git repository, links and special files."""
-    left = _MOST_BYTES
+    left = MAX_BYTES
     for place, folders, names in os.walk(source):
         folders[:] = [name for name in folders if not _LITTER.fullmatch(name)]
         for name in (*folders, *(name for name in names if not _LITTER.fullmatch(name))):
@@ -210,7 +210,7 @@ def _copy(source: Path, target: Path) -> None:
                 raise RenderError(message)
             left -= file.lstat().st_size
             if left < 0:
-                raise RenderError(f"it has more than {_MOST_BYTES} bytes")
+                raise RenderError(f"it has more than {MAX_BYTES} bytes")
             (target / where).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target / where)
 

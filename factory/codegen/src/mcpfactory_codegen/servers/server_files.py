@@ -1,4 +1,4 @@
-"""The files of a server's directory: three-way merge, lock, formatting and writing. User's edits are preserved.
+"""The files of a server's directory: three-way merge, lock, formatting and writing. Edits by the user are kept.
 
 owner     existing file                         no longer generated
 machine   rewritten; an edit is reported        removed

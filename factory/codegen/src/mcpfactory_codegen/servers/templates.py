@@ -105,7 +105,7 @@ def _subfolder(text: str, given: str | None) -> str:
 
 
 SECONDS: Final = 120  # timeout of a Git command or installation
-_MOST_BYTES: Final = 1 << 25
+MAX_BYTES: Final = 1 << 25  # maximum bytes of all files of a template
 _MOST_FILES: Final = 2000
 SETTINGS: Final = "copier.yml"
 _PLAIN: Final = (b"100644", b"100755")  # modes of regular files in a Git tree
@@ -196,7 +196,7 @@ class _Git:
 
 
 def _entries(git: _Git, commit: str, prefix: str) -> Iterator[tuple[str, str]]:
-    left, files = _MOST_BYTES, 0
+    left, files = MAX_BYTES, 0
     listed = git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, *([prefix] if prefix else []))
     for entry in listed.split(b"\0"):
         if not entry:
@@ -212,7 +212,7 @@ def _entries(git: _Git, commit: str, prefix: str) -> Iterator[tuple[str, str]]:
             raise TemplateSourceError(f"{path!r} is not a valid path inside the template", "use another template")
         left, files = left - int(size), files + 1
         if left < 0 or files > _MOST_FILES:
-            message = f"the template has more than {_MOST_FILES} files or {_MOST_BYTES} bytes"
+            message = f"the template has more than {_MOST_FILES} files or {MAX_BYTES} bytes"
             raise TemplateSourceError(message, "give its folder: #subdirectory=FOLDER")
         yield path, blob.decode()
 

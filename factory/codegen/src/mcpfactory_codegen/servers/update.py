@@ -1,4 +1,4 @@
-"""Update of a server after its API document, its template or mcpfactory changed. User's edits are kept.
+"""Update of a server after its API document, its template or mcpfactory changed. Edits by the user are kept.
 
 machine-owned     regenerated
 person-owned      three-way merge of the previous generated text (in the lock), the current file, and the new text

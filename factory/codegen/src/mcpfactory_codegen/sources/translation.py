@@ -164,12 +164,13 @@ def without_empty(**fields: Any) -> dict[str, Any]:
 def json_value(written: str) -> Any:
     """Parse a JSON text; return None if it is invalid or null. Numbers that JSON cannot represent become strings."""
     try:
-        return json.loads(written, parse_constant=str, parse_float=_finite)
+        return json.loads(written, parse_constant=str, parse_float=finite)
     except (ValueError, RecursionError):
         return None
 
 
-def _finite(written: str) -> float | str:
+def finite(written: str) -> float | str:
+    """Return the number, or its text if it is not finite."""
     number = float(written)
     return number if math.isfinite(number) else written
 

@@ -104,8 +104,8 @@ class Authorization:
         resource: URL of the MCP endpoint as clients write it; tokens must have it as audience.
         jwks_url: URL of the issuer's published keys; for several issuers, a mapping from issuer to URL.
         jwks: the issuer's keys, a JWK Set.
-        verify: function that returns the claims of an opaque token (as in RFC 7662 introspection), or None if it is
-            invalid. It may be async, and must not store the token.
+        verify: function that returns the claims of an opaque token (as in RFC 7662 introspection), or None for an
+            invalid token. The function may be async, and must not store the token.
         required_scopes: scopes that each request needs.
         scopes_supported: scopes in the metadata for clients; None means the required scopes and those of the tools.
         scope_hierarchy: scope → scopes that it implies: `{"admin": ("read", "write")}`.

@@ -203,7 +203,7 @@ class ClaimRules:
 
     Attributes:
         issuers: accepted issuers.
-        audiences: accepted audiences, which are names of this server.
+        audiences: accepted audiences: names of this server.
         leeway: allowed clock difference in seconds.
         implies: scope → scopes that it implies.
     """

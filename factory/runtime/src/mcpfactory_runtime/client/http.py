@@ -26,7 +26,7 @@ from mcpfactory_runtime.client.channel import (
 from mcpfactory_runtime.client.http_messages import SseEvent, SseReader
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.errors import connection_error_reason
-from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, OAuthError
+from mcpfactory_runtime.oauth.model import FETCH_SIZE, FETCH_TIME, Fetch, HttpAnswer, OAuthError
 from mcpfactory_runtime.protocol.decoding import aiter_decoded
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.http import SESSION_HEADER
@@ -50,8 +50,6 @@ _RECONNECT: Final = 1.0  # seconds before a reconnect, unless the server sends `
 _OPEN_TIMEOUT: Final = 1.0  # maximum seconds to wait for the response headers of the GET stream
 _ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds for the server to accept a message that is not a request
 _MAX_LOGINS: Final = 2  # maximum token renewals per message
-_FETCH_TIME: Final = 30.0  # maximum seconds of a request to an authorization server
-_FETCH_SIZE: Final = 1_000_000  # maximum bytes of a response of an authorization server
 _KEPT_HEADERS: Final = frozenset(
     {"content-type", SESSION_HEADER, "www-authenticate", "allow", "location", "retry-after"}
     | {"cache-control", "x-accel-buffering"}
@@ -168,7 +166,7 @@ class _Http(ClientChannel):
     async def _fetch(self, request: Fetch) -> HttpAnswer:
         """Send a request to an authorization server, or for metadata."""
         try:
-            async with asyncio.timeout(_FETCH_TIME):
+            async with asyncio.timeout(FETCH_TIME):
                 *places, last = await self._permitted_urls(request.url)
                 for place in places:
                     with suppress(httpx.ConnectError, httpx.ConnectTimeout):  # nothing was sent: try the next address
@@ -180,7 +178,7 @@ class _Http(ClientChannel):
     async def _fetch_at(self, place: str, request: Fetch) -> HttpAnswer:
         """Send a request to a checked address. `Host` and TLS use the host name of the request's URL."""
         parts = urlsplit(request.url)
-        too_large = OAuthError("bad_response", f"{request.url} returned more than {_FETCH_SIZE} bytes")
+        too_large = OAuthError("bad_response", f"{request.url} returned more than {FETCH_SIZE} bytes")
         async with self._http.stream(
             request.method,
             place,
@@ -188,7 +186,7 @@ class _Http(ClientChannel):
             headers={**request.headers, "Host": parts.netloc},
             extensions={"sni_hostname": parts.hostname or ""},
         ) as response:
-            content = await _read(response, _FETCH_SIZE, too_large)
+            content = await _read(response, FETCH_SIZE, too_large)
         return HttpAnswer(response.status_code, dict(response.headers.items()), content)
 
     async def _permitted_urls(self, url: str) -> list[str]:
@@ -542,7 +540,7 @@ async def fetch_public(url: str, *, limit: int = 1 << 16) -> bytes:
         OSError: as for `fetch`, or the address is private.
     """
     parts = urlsplit(url)
-    async with asyncio.timeout(_FETCH_TIME):
+    async with asyncio.timeout(FETCH_TIME):
         try:
             found = [one for one in dict.fromkeys(await _addresses(url)) if is_public(one)]
         except ValueError as error:  # an invalid host name

@@ -123,8 +123,8 @@ class StdioChannel(_LineChannel):
         cwd: working directory of the process.
         grace: seconds for the process to exit after its input is closed, and again after SIGTERM.
         inherit: True to inherit this process's environment; otherwise the child process gets only `env`.
-        start_new_session: start the process in its own session (setsid), so that Ctrl-C in our terminal does not reach
-            it; `aclose` ends it.
+        start_new_session: start the process in its own session (setsid), out of reach of Ctrl-C in our terminal;
+            `aclose` ends the process.
     """
 
     def __init__(

@@ -18,6 +18,8 @@ from urllib.parse import urlencode, urlsplit
 from mcpfactory_runtime.types import Json
 
 T = TypeVar("T")
+FETCH_TIME: Final = 30.0  # maximum seconds of a request to an authorization server
+FETCH_SIZE: Final = 1_000_000  # maximum bytes of a response of an authorization server
 
 
 class OAuthError(Exception):

@@ -32,7 +32,7 @@ def consent_page(
         provider: name of the login provider.
         client: name of the client, not verified.
         page: URL of the client's metadata document; "" without one.
-        redirect_uri: redirect URI of the client, which is the only verified fact about it.
+        redirect_uri: redirect URI of the client, the only verified fact about the client.
         scopes: requested scopes.
         action: URL for the form.
         request: the signed request.

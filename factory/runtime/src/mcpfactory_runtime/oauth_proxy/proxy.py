@@ -508,7 +508,7 @@ class OAuthProxy:
         )
 
     async def _revoke(self, request: LoginRequest) -> LoginReply:
-        """Revoke a token (RFC 7009). Either kind of token ends the grant, and with it all its tokens."""
+        """Revoke a token (RFC 7009). A token of either kind ends its grant with all tokens of the grant."""
         client, token = self._label_of(request.fields), request.fields.get("token", "")
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
         if client in (shown.get("client"), shown.get("client_id")):

@@ -20,7 +20,8 @@ UNSUPPORTED_VERSION: Final = -32022
 RATE_LIMITED: Final = 429  # our own code, therefore outside the range of the protocol; the number is the HTTP status
 
 # Code → (name, HTTP status in the per-request lifecycle if nothing of the response has been sent yet).
-# The specification defines the status of the last three MCP codes; the others follow the official servers.
+# The specification defines the status of HEADER_MISMATCH, MISSING_CAPABILITY and UNSUPPORTED_VERSION; the others follow
+# the official servers.
 CODES: Final[dict[int, tuple[str, int]]] = {
     PARSE_ERROR: ("parse error", 400),
     INVALID_REQUEST: ("invalid request", 400),

@@ -24,6 +24,7 @@ from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_sc
 
 from mcpfactory_runtime.schemas.applicators import (
     MAX_PREFIX,
+    CoreSchema,
     contains_schema,
     dependent_required_schema,
     dependent_schemas_schema,
@@ -62,7 +63,6 @@ from mcpfactory_runtime.schemas.walk import items_of, parts_of, properties_of, r
 
 __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
 
-CoreSchema = core_schema.CoreSchema
 _ANY: Final = core_schema.any_schema()
 _MAX_DEPTH: Final = 100  # maximum levels in one schema; deeper values are not validated
 _MAX_COUNT: Final = 2**53  # maximum bound for characters, items or properties that pydantic-core supports

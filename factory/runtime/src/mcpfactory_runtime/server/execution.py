@@ -69,7 +69,7 @@ def is_plain(tool: Tool) -> bool:
 
 
 def run_plain(tool: Tool, arguments: Json) -> Json:
-    """Run a tool that `is_plain` accepts in this thread, and return its result.
+    """Run a tool in this thread, and return its result. `is_plain` must be True for the tool.
 
     Raises:
         McpError: the handler raised it, or the handler was canceled.

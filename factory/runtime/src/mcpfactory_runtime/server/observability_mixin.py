@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO
 
 from mcpfactory_runtime.server.routes import HttpRoute, HttpRoutes, Readiness
 
@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
     from prometheus_client import CollectorRegistry
 
-    from mcpfactory_runtime.server.interfaces import ServedMetrics
+    from mcpfactory_runtime.server.interfaces import Function, ServedMetrics
     from mcpfactory_runtime.server.observability.request import ObservedHandler, RequestObserver
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class ObservabilityMixin:

@@ -8,7 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from mcpfactory_runtime.protocol.jsonrpc import DEFAULT_MAX_SIZE
 from mcpfactory_runtime.protocol.methods import UPDATED
@@ -29,14 +29,12 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.server.extensions import AppOptions, TasksOption
     from mcpfactory_runtime.server.generated.manifest import Hook
-    from mcpfactory_runtime.server.interfaces import Outcome, ReplyChannel
+    from mcpfactory_runtime.server.interfaces import Function, Outcome, ReplyChannel
     from mcpfactory_runtime.server.middleware import Middleware
-    from mcpfactory_runtime.server.registry import PromptOptions, ResourceOptions, ToolOptions
+    from mcpfactory_runtime.server.registry import Icons, PromptOptions, ResourceOptions, ToolOptions
     from mcpfactory_runtime.server.request_state import RequestStateSealer
     from mcpfactory_runtime.transports.http.app import HttpApp
 
-Icons = Sequence[Mapping[str, Any]] | None
-Function = TypeVar("Function", bound=Callable[..., Any])
 RatesOption = Rates | Mapping[str, str | None] | None
 log = logging.getLogger(__name__)
 Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
@@ -156,8 +154,8 @@ class Server(ObservabilityMixin, CompositionMixin):
                 structured output, False turns it off; input_schema and output_schema replace the listed schemas, not
                 the checks; scopes: required scopes of an access token (HTTP only, see
                 docs/reference/authorization.md); task and defer_task: calls may or must be tasks
-                (docs/reference/tasks.md); inline: True runs a `def` function on the event loop, which it must not
-                block; timeout: seconds after which a call fails.
+                (docs/reference/tasks.md); inline: True runs a `def` function, which must not block, on the event
+                loop; timeout: seconds after which a call fails.
 
         Raises:
             TypeError: the signature has unsupported parameters; inline=True for an `async def`, or with a timeout.

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 # Bytes per read, which is the capacity of a pipe. Above 128 KiB glibc may map new memory for each read, which costs as
 # much as a call.
 READ_SIZE: Final = 64 * 1024
-_POLL_INTERVAL: Final = (
-    0.001  # seconds between polls of the event loop; a handler seen in two consecutive polls counts as slow
-)
+_POLL_INTERVAL: Final = 0.001  # seconds; a handler seen in two consecutive polls counts as slow
 _MAX_BATCH: Final = 32  # maximum number of responses in one write
 _IDLE_TIMEOUT: Final = 20  # milliseconds without input after which the thread returns the stream
 

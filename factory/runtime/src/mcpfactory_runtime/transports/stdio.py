@@ -57,7 +57,7 @@ def run_stdio(server: ServerInterface) -> None:
 
 
 async def serve_stdio(server: ServerInterface) -> None:
-    """Serve in the running event loop until the input ends or the task is cancelled. Install no signal handlers."""
+    """Serve in the running event loop until the input ends or the task is canceled. Install no signal handlers."""
     await _serve(server, *_claim_descriptors(), asyncio.Event())
 
 

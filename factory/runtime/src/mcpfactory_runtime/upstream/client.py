@@ -55,8 +55,6 @@ _LONGEST_WAIT: Final = 10.0  # maximum seconds; if the API asks for a longer wai
 _CONNECT_TIMEOUT: Final = 10.0  # seconds
 _CONNECTIONS: Final = 32  # maximum number of concurrent requests
 _FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # TimeoutError is an OSError
-_FETCH_TIME: Final = 30.0  # maximum seconds of a request to an authorization server
-_FETCH_SIZE: Final = 1_000_000  # maximum bytes of a response of an authorization server
 
 
 class Upstream:
@@ -280,17 +278,17 @@ class Upstream:
 
     async def _fetch(self, fetch: Fetch) -> HttpAnswer:
         """Send a request to an authorization server, in limited time and size. Raises ToolError, OAuthError."""
-        from mcpfactory_runtime.oauth.model import HttpAnswer, OAuthError  # noqa: PLC0415 - for APIs with OAuth only
+        from mcpfactory_runtime.oauth.model import FETCH_SIZE, FETCH_TIME, HttpAnswer, OAuthError  # noqa: PLC0415 - for APIs with OAuth only
 
         request = UpstreamRequest(fetch.method, fetch.url, tuple(fetch.headers.items()), fetch.content)
         try:
-            async with asyncio.timeout(_FETCH_TIME):
-                status, headers, content, cut = await self._exchange(request, None, _FETCH_SIZE)
+            async with asyncio.timeout(FETCH_TIME):
+                status, headers, content, cut = await self._exchange(request, None, FETCH_SIZE)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, *_FAULTS) as error:
             raise OAuthError("unreachable", f"no answer from {urlsplit(fetch.url).netloc} ({_cause(error)})") from None
         if cut:
             raise OAuthError(
-                "bad_response", f"{fetch.url} answered with more than {_FETCH_SIZE} bytes, which is too large"
+                "bad_response", f"{fetch.url} answered with more than {FETCH_SIZE} bytes, which is too large"
             )
         return HttpAnswer(status, headers, content)
 

@@ -70,7 +70,7 @@ class UpstreamRequest:
     once: bool = False
 
     def __repr__(self) -> str:
-        """Return a text without query, header values and body, which may contain secrets."""
+        """Return a text without the parts that may contain secrets: query, header values and body."""
         names = ", ".join(name for name, _ in self.headers)
         size = "no body" if self.content is None else f"{len(self.content)} bytes"
         return f"UpstreamRequest({self.method} {self.url.partition('?')[0]}, headers {names or 'none'}, {size})"

@@ -4,7 +4,7 @@ response                     result
 JSON object                  structured content, and compact JSON text; also with other media types (see `_json_in`)
 other JSON                   structured content {"result": value} (an object in each revision), and the value as text
 XML                          JSON of the same value if the API document declares XML (`xml`); else text
-HTML page                    ToolError if JSON was requested: a login page, a proxy or maintenance instead of the API
+HTML page                    ToolError if JSON was requested: the page may come from a login, a proxy or maintenance
 text, YAML, forms            text, in the charset of the response
 image/*, audio/*             an image or audio block
 any other                    an embedded resource, or a link to a file with the content
@@ -397,7 +397,7 @@ def _page_message(status: int, headers: Mapping[str, str], content: bytes, opera
     said = _api_messages(content, {**headers, "content-type": "text/html"})
     return (
         f"{_headline('returned a page instead of JSON', status, said, operation)}\n"
-        "hint: the page may be of a login, a proxy or maintenance; the person who runs the server checks its address."
+        "hint: the page may come from a login, a proxy or maintenance; the person who runs the server checks its address."
     )
 
 

@@ -185,7 +185,7 @@ def _schema_of(written: str) -> dict[str, Any]:
 
 
 def _add_types(draft: OpenApiDraft, schema: GraphQLSchema) -> None:
-    """Add the enums, custom scalars and input types, which arguments refer to."""
+    """Add the enums, custom scalars and input types as shared schemas, for references in arguments."""
     for name, kind in schema.types.items():
         if name in _SCALARS:
             continue

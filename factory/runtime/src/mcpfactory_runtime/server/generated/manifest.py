@@ -1,7 +1,7 @@
 """Generated tools: listed from `manifest.json`, imported at the first call, with the owner's hooks and conforming results.
 
-Lazy imports let a server with a thousand tools start as fast as one with three. The format is described in
-docs/architecture.md, "Generated server".
+Lazy imports let a server with a thousand tools start as fast as one with three. See
+docs/reference/generated-server.md, `manifest.json`, for the format.
 
     @server.before("list_books")
     def few_at_a_time(call: ToolCall) -> None:

@@ -33,7 +33,7 @@ class Logging(Middleware):
 
     Args:
         logger: default: `mcpfactory_runtime.requests`.
-        arguments: True also logs the arguments of tools, which may contain private data.
+        arguments: True also logs the arguments, which may contain private data.
         clock: returns seconds.
     """
 
@@ -191,7 +191,7 @@ def _ordered(value: Any) -> Any:
 
 
 class RateLimit(Middleware):
-    """Middleware that refuses tool calls above a rate; the error has the time to wait.
+    """Middleware that refuses tool calls above a rate; the error contains the time to wait.
 
     `Server(rates=…)` limits all calls together.
 

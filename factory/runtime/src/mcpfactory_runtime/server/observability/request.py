@@ -201,7 +201,7 @@ class JsonFormatter(logging.Formatter):
     """Formatter of log records as lines of JSON, without the credentials of API calls.
 
     Attributes:
-        one_line: tells code that writes to stderr itself that each line must be a JSON object.
+        one_line: True if each line on stderr must be a JSON object, for code that writes to stderr itself.
     """
 
     one_line = True

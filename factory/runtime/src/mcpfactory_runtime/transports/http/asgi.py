@@ -95,6 +95,12 @@ async def read_body(receive: Receive, limit: int) -> bytes | None:
     return b"".join(parts)
 
 
+async def disconnected(receive: Receive) -> None:
+    """Wait until the client disconnects; ignore its messages."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 async def send_json(send: Send, status: int, data: bytes, headers: Headers | None = None) -> None:
     """Send a complete JSON response."""
     head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
@@ -162,7 +168,7 @@ async def send_answer(
     await answer.ready()
     if answer.single is not None:
         await send_json(send, 200, answer.single, headers)
-    elif answer.closed and not answer.count:  # cancelled: there will be no response
+    elif answer.closed and not answer.count:  # canceled: there will be no response
         await send_json(send, 202, b"", headers)
     else:
         await send_events(answer, receive, send, after=0, headers=headers)
@@ -202,11 +208,7 @@ async def send_events(
                     await send({"type": "http.response.body", "body": event, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
-    async def leave() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    tasks = [asyncio.ensure_future(follow()), asyncio.ensure_future(leave())]
+    tasks = [asyncio.ensure_future(follow()), asyncio.ensure_future(disconnected(receive))]
     stream.overrun = tasks[0].cancel
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

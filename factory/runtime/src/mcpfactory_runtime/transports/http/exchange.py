@@ -16,7 +16,7 @@ from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import DROPPABLE, answer_or_error
-from mcpfactory_runtime.transports.http.asgi import SSE_HEADERS, Receive, Send, send_json
+from mcpfactory_runtime.transports.http.asgi import SSE_HEADERS, Receive, Send, disconnected, send_json
 from mcpfactory_runtime.transports.http.stream import KEEP_ALIVE, Stream
 from mcpfactory_runtime.types import Json
 
@@ -159,8 +159,7 @@ class Exchange:
         self._timer = loop.call_later(KEEP_ALIVE, self._begin_stream)
 
     async def _wait_for_disconnect(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+        await disconnected(self._receive)
         self._abort()
 
     def _abort(self) -> None:

@@ -218,7 +218,7 @@ class _EmbeddedServer(_WebServer):
 
 
 async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
-    """Serve until cancelled, then wait for requests in flight, at most `DRAIN` seconds."""
+    """Serve until canceled, then wait for requests in flight, at most `DRAIN` seconds."""
     server = _EmbeddedServer(web_config(app), app, None)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
@@ -372,7 +372,7 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
 
 
 async def serve_http(server: ServerInterface, host: str, port: int, **options: Any) -> None:
-    """Serve `http://host:port/mcp` in the running event loop until cancelled. Install no signal handlers.
+    """Serve `http://host:port/mcp` in the running event loop until canceled. Install no signal handlers.
 
     Args and Raises: as `run_http`, without `workers`.
     """

@@ -173,7 +173,7 @@ class HttpSession(Session):
             self._streams.pop(stream.name, None)  # it is sent as plain JSON, without event IDs, so it cannot be resumed
 
     def on_cancelled(self, call: Call) -> None:
-        """End the stream of a cancelled request."""
+        """End the stream of a canceled request."""
         channel = self._channels.pop(call, None)
         if channel is not None:
             channel.stream.finish()

@@ -19,7 +19,7 @@ from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.storage.base import ProcessRegistry, StoreError
 from mcpfactory_runtime.storage.events import Journal, SharedSessions
-from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, is_stream, read_body, reject
+from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, disconnected, is_stream, read_body, reject
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class StoreRelay:
         """Forward a request to `owner`. Return False if the owner died before its acknowledgment, else True."""
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
-        leaving = asyncio.ensure_future(_gone(receive))
+        leaving = asyncio.ensure_future(disconnected(receive))
         answering = asyncio.ensure_future(self._answer(exchange, name, _head(scope), body, send))
         try:
             await asyncio.wait((leaving, answering), return_when=asyncio.FIRST_COMPLETED)
@@ -354,11 +354,6 @@ def _received(body: bytes, then: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receive
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _unavailable(why: str) -> Rejection:
