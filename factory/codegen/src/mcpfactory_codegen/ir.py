@@ -45,7 +45,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ApiParameter:
-    """A parameter. If `style` is "" or `explode` is None, the default of the place applies."""
+    """A parameter of an operation. If `style` is "" or `explode` is None, the default of the place applies."""
 
     place: ParameterLocation
     name: str

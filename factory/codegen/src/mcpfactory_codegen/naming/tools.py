@@ -71,7 +71,7 @@ class _UnnamedOperation:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """If the form is too long, keep the words that the rivals lack. Return True if that changes `kept`."""
+        """Keep the words that the rivals lack if the form is too long. Return True if that changes `kept`."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept

@@ -235,7 +235,7 @@ class Client:
         return True
 
     async def _initialize_or_discover(self) -> None:
-        """Initialize. If that is refused, discover again: the server may have received the first attempt too late."""
+        """Initialize, or discover again if that is refused: the server may have received the first attempt too late."""
         try:
             await self._initialize_anywhere(LATEST_LEGACY.name)
         except McpError as refusal:

@@ -77,7 +77,7 @@ class FileStore:
         return value if isinstance(value, dict) else None
 
     def write(self, key: str, value: Json) -> None:
-        """See TokenStore. If the process dies meanwhile, the old value is kept."""
+        """Write a value as TokenStore describes; the old value is kept if the process dies meanwhile."""
         try:
             _make_folder(self.folder)
             descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{key}.")  # with mode 600
