@@ -21,7 +21,7 @@ hint: use a number from 1 to 256
 ```
 
 To complete keys in an editor with TOML support (Even Better TOML for VS Code, or taplo), write the JSON Schema of both kinds
-of `mcpfactory.toml` next to the root file, and name the schema in the first line of each file:
+of `mcpfactory.toml` next to the root file. Name the schema in the first line of each file:
 
 ```
 mcpfactory schema > mcpfactory.schema.json

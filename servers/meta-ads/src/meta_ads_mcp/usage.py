@@ -17,7 +17,7 @@ from typing import Any, Final
 __all__ = ["Place", "Usage", "place_of"]
 
 _NOTICE: Final = 75.0  # percent from which results include the usage
-_ROOM: Final = 2_000  # objects whose account is remembered, which bounds memory
+_ROOM: Final = 2_000  # maximum objects with a remembered account, to bound memory
 _PERCENTAGES: Final = ("call_count", "total_cputime", "total_time", "acc_id_util_pct", "app_id_util_pct")
 
 

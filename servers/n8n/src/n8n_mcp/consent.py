@@ -13,7 +13,7 @@ from .answers import members
 __all__ = ["WITHOUT_QUESTIONS", "ask_again", "ask_first"]
 
 WITHOUT_QUESTIONS: Final = "N8N_WITHOUT_QUESTIONS"
-_KEPT: Final = 1000  # workflows whose changes are remembered, which bounds memory
+_KEPT: Final = 1000  # maximum workflows with remembered changes, to bound memory
 _changed_while_off: dict[str, str] = {}
 """Workflow ID to name and changes that were made without consent, while the workflow was inactive."""
 

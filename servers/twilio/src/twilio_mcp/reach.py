@@ -1,4 +1,4 @@
-"""HTTP client for Twilio, which adds Twilio's error code and advice to errors."""
+"""HTTP client that adds Twilio's error codes and advice to errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["connection"]
 
 
 class _Twilio(_Client):
-    """Replacement of the generated connection, which describes Twilio's errors."""
+    """Connection that describes Twilio's errors; it replaces the generated one."""
 
     def _result(
         self,

@@ -1,4 +1,4 @@
-"""Number of billed segments of a message, which depends on its alphabet (GSM 03.38, or UCS-2)."""
+"""Number of billed segments of a message, by the alphabet that the message needs (GSM 03.38, or UCS-2)."""
 
 from __future__ import annotations
 

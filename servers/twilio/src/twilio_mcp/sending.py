@@ -107,7 +107,7 @@ def check_channels(people: list[str], sender: str) -> None:
 
 
 class _Round:
-    """Sending of one text to several people, which stops at an error that concerns all."""
+    """Sending of one text to several people; an error that concerns all of them stops it."""
 
     def __init__(self, ctx: Context, body: str, sender: dict[str, str], count: int) -> None:
         self._ctx, self._body, self._sender, self._count = ctx, body, sender, count

@@ -93,7 +93,7 @@ def complete(call: ToolCall) -> None:
 
 @server.before("send_message")
 async def asked(call: ToolCall) -> None:
-    """Ask for consent above the limit of recipients, which send_to_many shares.
+    """Ask for consent above the limit of recipients. The tool send_to_many has the same limit and count.
 
     Raises:
         ToolError: consent is missing, or sender and recipient have different channels.

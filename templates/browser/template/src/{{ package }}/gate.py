@@ -1,4 +1,4 @@
-"""Proxy on loopback for the browser, which connects to public addresses of permitted hosts only.
+"""Proxy for the browser, on loopback. The proxy connects only to public addresses of permitted hosts.
 
 All requests of a page pass through it (links, redirects, images, scripts, sockets). It connects to the very address that it
 checked, which prevents DNS rebinding into a private network.
@@ -22,7 +22,7 @@ __all__ = ["Gate", "RefusedError"]
 MOST_BYTES: Final = 30_000_000  # per connection and direction
 _HEAD: Final = 65_536  # maximum bytes of the head of a request or response
 _SECONDS: Final = 30.0  # timeout to connect, and to receive a head
-_KEPT: Final = 1000  # remembered refusals, which bounds memory
+_KEPT: Final = 1000  # maximum remembered refusals, to bound memory
 _PIECE: Final = 65_536  # bytes per read
 _END: Final = b"\r\n\r\n"
 _ITS_OWN: Final = re.compile(rb"(?im)^(?:proxy-)?(?:connection|keep-alive|proxy-authorization):[^\r\n]*\r\n")
