@@ -16,7 +16,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import backend_of, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate
 
-_LICENCES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
+_LICENSES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
 _LARGEST_README: Final = 1_000_000  # maximum size in bytes of a README or module that is read
 
 
@@ -33,7 +33,7 @@ class PackageFacts:
     problem: str = ""
     scripts: Mapping[str, str] = field(default_factory=dict)
     readme: str | None = None
-    licence_files: tuple[str, ...] = ()
+    license_files: tuple[str, ...] = ()
     rebuilt: bool | None = None
     build_problem: str = ""
     unwritten: tuple[tuple[str, str], ...] = ()
@@ -59,7 +59,7 @@ def inspect_package(
         project=project,
         scripts={str(name): _entry_point_problem(folder / "src", str(target)) for name, target in scripts.items()},
         readme=_readme(folder, project.get("readme")),
-        licence_files=tuple(sorted(p.name for mark in _LICENCES for p in folder.glob(mark) if p.is_file())),
+        license_files=tuple(sorted(p.name for mark in _LICENSES for p in folder.glob(mark) if p.is_file())),
         rebuilt=rebuilt,
         build_problem=build_problem,
         unwritten=tuple(_unwritten(folder)),

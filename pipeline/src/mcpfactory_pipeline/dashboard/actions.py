@@ -278,10 +278,8 @@ def action_page(
     elif missing:
         problem = f"{missing[0]} is missing" if explain else ""
         if not next(one for one in inputs if one.label == missing[0]).values and missing[0] == "Channel":
-            problem, hint = (
-                f"no channel of {detail.facts.name} permits this action",
-                "the server's page has its channels",
-            )
+            problem = f"no channel of {detail.facts.name} permits this action"
+            hint = "the server's page has its channels"
     else:
         try:
             try:

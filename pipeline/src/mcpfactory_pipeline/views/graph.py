@@ -185,18 +185,16 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 
 
 MANY: Final = 30  # servers; for more, the graph shows counts
-_IN_INBOX: Final = frozenset(
-    {"gate", "approval", "ready"}
-)  # statuses that are also kinds of inbox items; the board shows servers of other statuses
+# Statuses that are also kinds of inbox items; the board shows servers of other statuses.
+_IN_INBOX: Final = frozenset({"gate", "approval", "ready"})
 _CHIPS: Final = 8  # maximum chips per place; one more chip counts the rest
 
 # Statuses of a server at a place, in order of display.
 _ORDER: Final = (
     "running", "failed", "errored", "interrupted", "inconclusive", "gate", "held", "approval", "rejected", "waiting", "ready", "stale", "never", "offered",
 )  # fmt: skip
-_NO_QUESTION: Final = frozenset(
-    {"hold", "stale", "never", "failed"}
-)  # kinds of items about a channel that need no decision about a candidate
+# Kinds of items about a channel that need no decision about a candidate.
+_NO_QUESTION: Final = frozenset({"hold", "stale", "never", "failed"})
 
 
 @dataclass(frozen=True, slots=True)

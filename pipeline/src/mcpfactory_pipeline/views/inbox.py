@@ -88,13 +88,8 @@ KINDS: Final = (
     "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
     "never", "stale",
 )  # fmt: skip
-_STALE_TOO: Final = {
-    "document",
-    "edited",
-    "moved",
-    "replaced",
-    "offers",
-}  # kinds of drift that also make stages stale, so that only the drift is listed
+# Kinds of drift that also make stages stale, so that only the drift is listed.
+_STALE_TOO: Final = {"document", "edited", "moved", "replaced", "offers"}
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"

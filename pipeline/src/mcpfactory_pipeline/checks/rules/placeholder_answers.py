@@ -113,9 +113,8 @@ def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
     if not soon and not later:
         return False
     rest = own if repeated else text
-    rest = (
-        rest.replace(call.tool, " ") if "_" in call.tool else rest
-    )  # a tool name without _ may be an ordinary word of the answer
+    if "_" in call.tool:  # a tool name without _ may be an ordinary word of the answer
+        rest = rest.replace(call.tool, " ")
     words = re.findall(r"\w+", _LATER.sub(" ", _SOON.sub(" ", rest)).lower())
     named = [word for word in words if _TOOL.fullmatch(word)]
     return bool(soon or named) and all(word in named or _SMALL.fullmatch(word) for word in words)
