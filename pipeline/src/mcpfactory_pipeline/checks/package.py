@@ -42,7 +42,7 @@ class PackageFacts:
 def inspect_package(
     folder: Path, wheel: Path | None = None, isolation: Mapping[str, object] | None = None
 ) -> PackageFacts:
-    """Inspect the package in `folder`; with `wheel`, its candidate, compare that with a second build. Never raises.
+    """Inspect the package in `folder`; compare its candidate `wheel`, if given, with a second build. Never raises.
 
     `isolation` are the settings that isolate the build.
     """

@@ -328,7 +328,7 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     """Return the fields of a form or of a JSON object.
 
     Raises:
-        ConfigError: the body is neither.
+        ConfigError: the body is not a form or a JSON object.
     """
     body = await _whole_body(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -93,11 +93,11 @@ class DecisionPage:
 
     `asks` is the message of the pending decision, and `command` the next command; both are empty if no decision is
     pending. In that case, `stands` is the reason why the candidate must not be promoted, and `way` is the command that
-    resolves the reason ("" for none). `closed` describes the hold or retirement that blocks the channel.
+    resolves the reason ("" for none). `closed` describes the holds and the retirement that block the channel.
 
     `offered` is the candidate that the channel offers now; if it is "", everything is new. `rejected` and
     `rolled_back` are the decisions against the candidate. `approve_after_all` is the command that approves the
-    candidate although no decision is pending, "" if that would be refused or is not needed. `source_channel` is the
+    candidate although no decision is pending, "" if the approval would be refused or is not needed. `source_channel` is the
     previous channel, which has offered the candidate since `in_source_since`; if a decision is pending, `waits_since`
     is the same time.
 

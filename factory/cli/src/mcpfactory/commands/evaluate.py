@@ -82,7 +82,7 @@ class EvaluationRequest:
         bool,
         typer.Option(
             "--suggest",
-            help=f"Run no evaluation; list tools that models confused in {_REPORTS}, with descriptions and questions",
+            help=f"Run no evaluation; list confused tools from {_REPORTS}, with descriptions and questions",
         ),
     ] = False
     propose: Annotated[

@@ -2,7 +2,7 @@
 
 A job runs server code, so its claims are not trusted. `admit` replays the events by the rules of a run. A stage ends
 only after its start and after the stages that it needs. A candidate comes from the build stage, and a check refers to
-a known candidate. A channel moves only as the stage that fills the channel can move it.
+a known candidate. Only the stage that fills a channel moves it, under the conditions of a run.
 """
 
 from __future__ import annotations
