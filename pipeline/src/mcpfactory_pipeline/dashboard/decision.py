@@ -355,11 +355,7 @@ def _finding_key(finding: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _facts(
-    state: ServerState,
-    old: CandidateView | None,
-    new: CandidateView,
-    before: StoredCandidate,
-    after: StoredCandidate,
+    state: ServerState, old: CandidateView | None, new: CandidateView, before: StoredCandidate, after: StoredCandidate
 ) -> Iterator[ComparedFact]:
     sides = [dict(_figures(state, one, kept)) for one, kept in ((old, before), (new, after))]
     for name in dict.fromkeys((*sides[1], *sides[0])):

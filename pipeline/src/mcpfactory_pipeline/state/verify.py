@@ -147,10 +147,7 @@ def _event(line: bytes) -> Event | None:
 
 
 def verify(
-    workspace: Workspace,
-    names: Sequence[str] | None = None,
-    *,
-    head: Mapping[str, str] | None = None,
+    workspace: Workspace, names: Sequence[str] | None = None, *, head: Mapping[str, str] | None = None
 ) -> list[Difference]:
     """Derive every state from its history again, and return the differences. Write nothing.
 

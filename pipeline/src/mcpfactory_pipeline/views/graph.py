@@ -235,10 +235,7 @@ def candidate_anchor(candidate: str) -> str:
 
 
 def positions_of(
-    row: Mapping[str, Any],
-    items: Iterable[InboxItem],
-    stages: Sequence[Stage],
-    channels: Sequence[ChannelPolicy],
+    row: Mapping[str, Any], items: Iterable[InboxItem], stages: Sequence[Stage], channels: Sequence[ChannelPolicy]
 ) -> tuple[Position, ...]:
     """Return every position of a server, from its `status_row` and inbox items; empty if retired or broken."""
     if row.get("retired") or row.get("problem") or not stages:
@@ -348,10 +345,7 @@ def _offered(
 
 
 def server_places(
-    row: Mapping[str, Any],
-    items: Iterable[InboxItem],
-    stages: Sequence[Stage],
-    channels: Sequence[ChannelPolicy],
+    row: Mapping[str, Any], items: Iterable[InboxItem], stages: Sequence[Stage], channels: Sequence[ChannelPolicy]
 ) -> tuple[GraphPlace, ...]:
     """Return the graph of one server, with the status of each stage and the position of each candidate."""
     positions = positions_of(row, items, stages, channels)

@@ -61,6 +61,7 @@ def explain_broken(name: str, error: Exception) -> BrokenServer:
 CONFIG: Final = "mcpfactory.toml"
 CALLS: Final = "tests/calls.json"  # hand-written cases of an adopted server
 CASES: Final = "tests/_generated/cases.json"  # generated cases; the path is relative to a server's folder
+REPORT: Final = ".mcpfactory/report.json"  # report of code generation, likewise
 _NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -111,7 +112,7 @@ class WorkspaceServer:
     @property
     def report(self) -> Path:
         """The report of code generation; the file need not exist."""
-        return self.folder / ".mcpfactory" / "report.json"
+        return self.folder / REPORT
 
 
 @dataclass(frozen=True)  # no slots: cached properties

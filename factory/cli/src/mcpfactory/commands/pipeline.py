@@ -227,8 +227,7 @@ def history(
 def verify(
     names: Names = None,
     repair: Annotated[
-        bool,
-        typer.Option("--repair", help="Show the differences, then rewrite these state files from their histories"),
+        bool, typer.Option("--repair", help="Show the differences, then rewrite these state files from their histories")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
