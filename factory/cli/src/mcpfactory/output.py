@@ -62,7 +62,7 @@ def note(text: str) -> None:
 
 
 def raw(text: str) -> None:
-    """Print third-party text, such as a log: keep colors on a terminal, remove other terminal and CI commands."""
+    """Print third-party text (a log): keep colors on a terminal, escape other terminal and CI commands."""
     from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, color=is_interactive(sys.stdout)))

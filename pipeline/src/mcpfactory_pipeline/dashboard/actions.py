@@ -342,8 +342,8 @@ def possible_actions(
 ) -> dict[str, tuple[Mapping[str, str], ...]]:
     """Return the available actions of a server, each with the channels and stages that it applies to, as fields.
 
-    `goes_through` tries a command in the name of a permitted person. Decisions that the policy requires to be signed
-    (`decision_refusal`) are possible only in a terminal, so they are not tried.
+    `goes_through` tries a command in the name of a permitted person. If the policy requires a signature,
+    a decision is possible only in a terminal, so it is not tried.
     """
     if detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
         return {}

@@ -140,7 +140,7 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 
 
 def half_written(file: Path, *, remove: bool = False) -> bytes:
-    """Return the incomplete last line, which `read` leaves out; empty if the last line is complete.
+    """Return the incomplete last line (`read` leaves it out); empty if the last line is complete.
 
     The line may also be a write in progress. With `remove`, also delete it; the caller must hold the state lock.
     """

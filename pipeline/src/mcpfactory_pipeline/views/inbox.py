@@ -303,7 +303,7 @@ class InboxReader:
         return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
-        """Return the first stale stage; ignore stages that soak, and stages that wait for these."""
+        """Return the first stale stage; ignore stages that soak, and stages that wait for soaking stages."""
         waiting: set[str] = set()
         needs = {stage.name: stage.needs for stage in self.stages}
         for name, stage in row["stages"].items():

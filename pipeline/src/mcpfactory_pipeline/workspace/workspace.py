@@ -216,7 +216,7 @@ def is_name(text: str) -> bool:
 
 
 def _exists(file: str | Path) -> bool:
-    """Return True if a file exists, or if this cannot be checked, so that reading it reports the error."""
+    """Return True if a file exists. Also return True if the check fails, so that reading the file reports the error."""
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - runs for every page; pathlib takes twice as long
     except (ValueError, OSError) as error:

@@ -234,7 +234,7 @@ def verify(
     """Compare state files with their histories.
 
     Every state file is derived from its history again, and every event of the last commit must still exist. If a
-    channel requires signatures, the command checks those of approvals. It also checks the channel folders on this
+    channel requires signatures, the command checks the signatures of approvals. It also checks the channel folders on this
     machine: pages, bytes, and files that no state lists.
     """
     from mcpfactory_pipeline.base.text import pluralize
