@@ -252,6 +252,16 @@ def test_where_nobody_answers_nothing_goes_on_and_it_is_said_what_to_do(remote, 
     done(remote, *install)
 
 
+def test_known_drift_is_kept_while_the_url_does_not_answer(remote, far):
+    record = remote.folder / "servers/remote/drift.json"
+    far.tools = [tool("greet", OTHER)]
+    inbox(remote, "--refresh")
+    known = record.read_bytes()
+    far.silent = True
+    inbox(remote, "--refresh")
+    assert record.read_bytes() == known
+
+
 def test_nobody_is_asked_by_what_only_shows_or_suggests(remote, far):
     done(remote, *APPROVE, "remote")
     before = far.lists

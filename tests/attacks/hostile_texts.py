@@ -71,7 +71,7 @@ def _json(_: Path) -> str:
 
 
 def _coloured(_: Path) -> str:
-    shown = printable(f"\x1b[1;31mred\x1b[0m {HOSTILE}", colour=True)
+    shown = printable(f"\x1b[1;31mred\x1b[0m {HOSTILE}", color=True)
     if not shown.startswith("\x1b[1;31mred\x1b[0m "):
         raise HarmError("colours are lost")
     return _checked(re.sub("\x1b\\[(?:0|1;31)m", "", shown))

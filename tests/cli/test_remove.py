@@ -156,9 +156,11 @@ def test_the_entries_of_clients_are_told_with_the_command_that_takes_them_out(sh
     folder = shell.folder / "servers/shop"
     (folder / "pyproject.toml").write_text('[project]\nname = "shop"\nversion = "1.0"\n')
     commit(shell.folder)
-    assert shell("install", "shop", "--client", "cursor", "--from", "source").code == 0
+    for scope in ((), ("--project",)):
+        assert shell("install", "shop", "--client", "cursor", "--from", "source", *scope).code == 0
     told = shell("remove", "shop", "--dry-run")
-    assert "hint: mcpfactory uninstall shop --client cursor" in told.err
+    assert "hint: mcpfactory uninstall shop --client cursor\n" in told.err
+    assert "hint: mcpfactory uninstall shop --client cursor --project\n" in told.err
 
 
 def test_a_repository_inside_is_not_removed_without_force(shell):

@@ -130,6 +130,6 @@ def test_text_is_cut_and_wrapped_by_the_room_it_takes() -> None:
     assert wrap("two words", 4) == ["two", "word", "s"]
     assert wrap("", 4) == [""]
     assert printable("a\x1b[31mb\x1b[0m\x1b]0;title\x07\r\n") == "ab\\x1b]0;title\\x07\n"
-    assert printable("\x1b[31mb\x1b[2K", colour=True) == "\x1b[31mb\\x1b[2K"
+    assert printable("\x1b[31mb\x1b[2K", color=True) == "\x1b[31mb\\x1b[2K"
     assert printable("a\nb\tc") == "a\nb\tc"
     assert printable("\u202etxt") == "\\u202etxt"

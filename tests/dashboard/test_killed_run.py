@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.base.locks import run_lock
+from mcpfactory_pipeline.base.locks import active_runs, register_run, run_lock
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.plan.stage import StageOutputs
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
@@ -142,3 +142,14 @@ def test_what_runs_on_another_machine_is_as_its_last_run_left_it(
         file.write_text(json.dumps({**json.loads(file.read_text()), "run": note}))
     assert of_server(client)["test"] == "passed"
     assert interrupted(four_servers) == []
+
+
+def test_next_run_removes_the_entry_of_a_dead_run(tmp_path: Path) -> None:
+    with register_run(tmp_path, "FIRST"):
+        (note,) = tmp_path.rglob("FIRST.*")
+        dead = note.with_name(f"DEAD.{ended_process()}.running")
+        dead.touch()
+        assert active_runs(tmp_path) == {"FIRST"}
+        with register_run(tmp_path, "SECOND"):
+            assert active_runs(tmp_path) == {"FIRST", "SECOND"}
+            assert not dead.exists()

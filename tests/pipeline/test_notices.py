@@ -14,6 +14,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.reporting.receivers import notice_line
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
@@ -200,3 +201,8 @@ def test_every_kind_is_in_the_reference():
     page = (ROOT / "docs/reference/events.md").read_text(encoding="utf-8")
     assert set(DECISIONS) < set(KINDS)
     assert [kind for kind in KINDS if f"| `{kind}` |" not in page] == []
+
+
+def test_line_omits_missing_facts() -> None:
+    notice = {"event": "approved", "server": "shop", "version": "1.0", "channel": "production", "actor": "Ada"}
+    assert notice_line(notice) == "shop: 1.0 is approved for production by Ada"

@@ -117,9 +117,8 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
         required, several = info.is_required(), is_list(info)
         kind: Any = list[str] | None if several else str if info.annotation in _AS_TEXT else info.annotation
         kind = str if get_origin(info.annotation) is Literal else kind
-        kind = (
-            str | None if kind is str and info.default == "" else kind
-        )  # distinguishes an empty value from a missing one
+        # `None` distinguishes a missing value from an empty one.
+        kind = str | None if kind is str and info.default == "" else kind
         texts: dict[str, Any] = {"help": info.description, "metavar": param.metavar or _metavar(name, kind)}
         texts |= {
             "autocompletion": getattr(completion, param.names or "", None),

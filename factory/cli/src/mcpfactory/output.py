@@ -18,7 +18,7 @@ import typer
 
 from mcpfactory_runtime.errors import Exit
 
-_COLOURS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong": "1"}
+_COLORS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong": "1"}
 
 
 def is_interactive(stream: TextIO) -> bool:
@@ -40,7 +40,7 @@ def styled(text: str, style: str, *, err: bool = False) -> str:
     from mcpfactory_pipeline.base.text import printable
 
     text = printable(text)
-    return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if is_interactive(sys.stderr if err else sys.stdout) else text
+    return f"\x1b[{_COLORS[style]}m{text}\x1b[0m" if is_interactive(sys.stderr if err else sys.stdout) else text
 
 
 def data(value: Any) -> None:
@@ -62,10 +62,10 @@ def note(text: str) -> None:
 
 
 def raw(text: str) -> None:
-    """Print third-party text, such as a log: keep colors on a terminal, remove other terminal and CI commands."""
+    """Print third-party text (a log): keep colors on a terminal, escape other terminal and CI commands."""
     from mcpfactory_pipeline.base.text import printable
 
-    sys.stdout.write(printable(text, colour=is_interactive(sys.stdout)))
+    sys.stdout.write(printable(text, color=is_interactive(sys.stdout)))
 
 
 def document(text: str) -> None:
@@ -77,7 +77,7 @@ def _write(stream: TextIO, text: str) -> None:
     """Write a line without control sequences, because names and messages come from untrusted documents."""
     from mcpfactory_pipeline.base.text import printable
 
-    stream.write(printable(text, colour=is_interactive(stream)) + "\n")
+    stream.write(printable(text, color=is_interactive(stream)) + "\n")
 
 
 def fail(message: str, hint_text: str = "", code: Exit = Exit.BAD_INPUT) -> NoReturn:

@@ -202,6 +202,5 @@ def _holds_secret(name: str, value: str) -> bool:
 def _refuse(where: str, names: Sequence[str], hint: str) -> None:
     if names:
         raise RefusedError(
-            f"the {where} contains a secret, which must not be in a committed file: {', '.join(names[:3])}",
-            hint=hint,
+            f"the {where} contains a secret, which must not be in a committed file: {', '.join(names[:3])}", hint=hint
         )

@@ -26,12 +26,12 @@ def check_drift(server: WorkspaceServer) -> list[Drift]:
     A source that does not answer is also reported, because the result is then unknown.
     """
     adopted = server.adopted
-    look = _LOOKS.get(adopted.kind) if adopted else None
-    if adopted is None or look is None:
+    check = _CHECKS.get(adopted.kind) if adopted else None
+    if adopted is None or check is None:
         return []
     with tempfile.TemporaryDirectory(prefix="mcpfactory-watch-") as work:
         try:
-            return list(look(server, adopted, Path(work)))
+            return list(check(server, adopted, Path(work)))
         except (PipelineError, ProgramRefusedError, OSError) as error:
             message, means = f"the current version is unknown: {error}", "drift from the adopted version is unknown"
             return [Drift("version", message, means, f"mcpfactory inbox --refresh {server.name}", unanswered=True)]
@@ -66,7 +66,7 @@ async def find_differences(adopted: Adopted, folder: Path, offers: Path) -> tupl
         ServerError: the server does not answer.
         ProgramRefusedError: the recorded offers cannot be read.
     """
-    if adopted.kind not in _LOOKS:
+    if adopted.kind not in _CHECKS:
         return None, ""
     if adopted.kind != "url":
         known = read_known_drift(folder, adopted)
@@ -117,7 +117,7 @@ def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> 
         yield Drift("version", message, means, f"mcpfactory adopt {form}{newest} --name {server.name}")
 
 
-_LOOKS: Final[Mapping[str, Callable[[WorkspaceServer, Adopted, Path], Iterator[Drift]]]] = {
+_CHECKS: Final[Mapping[str, Callable[[WorkspaceServer, Adopted, Path], Iterator[Drift]]]] = {
     "pypi": _wheel,
     "npm": _tarball,
     "url": _offers,

@@ -144,9 +144,8 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
             written.append(path)
         if proposal.changes:  # recorded drift belongs to the previous adoption
             (workspace.root / "servers" / proposal.server / DRIFT).unlink(missing_ok=True)
-        for one in sorted(
-            proposal.files, key=lambda row: row.path.endswith(CONFIG)
-        ):  # written last, because this file turns the folder into a server
+        # The configuration is written last, because it turns the folder into a server.
+        for one in sorted(proposal.files, key=lambda row: row.path.endswith(CONFIG)):
             if one.change != "same":
                 place = workspace.root / one.path
                 mode = place.stat().st_mode & 0o777 if place.is_file() else None

@@ -32,7 +32,7 @@ _NO_WHEEL: Final = re.compile(
     r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) "
     r"(?:has|have) no usable wheels"
 )
-# Text that would make uv read more than one requirement: further lines, and variables, which uv expands.
+# Text that would make uv read more than one requirement: further lines, and variables, because uv expands them.
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 

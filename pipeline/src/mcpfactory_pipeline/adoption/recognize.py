@@ -337,8 +337,7 @@ def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer
     places = {word: (here / word).resolve() for word in own if not word.startswith("-") and (here / word).is_file()}
     if not places:
         raise ConfigError(
-            "the command has no file, so the bytes that run are unknown",
-            hint="adopt the package that it comes from",
+            "the command has no file, so the bytes that run are unknown", hint="adopt the package that it comes from"
         )
     outside = [str(place) for place in places.values() if not place.is_relative_to(workspace.root)]
     if outside and not request.copy:

@@ -115,8 +115,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
     Args:
         lock: its content.
         own: the package whose tarball is next to the lock; only its entry may refer to a file.
-        addresses: True if entries may have an HTTP address (`resolved`), as in the locks of projects, which npm
-            writes.
+        addresses: True if entries may have an HTTP address (`resolved`), as npm writes it into locks of projects.
         where: the name of the lock.
 
     Raises:
@@ -174,9 +173,9 @@ def _parts(url: str) -> SplitResult:
 
 
 def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
-    """Return the bundled entries, which npm does not fetch: the tarball of the package above contains their files.
+    """Return the entries that npm does not fetch, because the tarball of the package above contains their files.
 
-    That package names them in `bundleDependencies`, or a named package depends on them.
+    The package above names them in `bundleDependencies`, or a named package depends on them.
     """
     below: dict[str, list[str]] = {}
     for path in rows:
@@ -212,7 +211,7 @@ def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCKS["python"]) -> None:
-    """Check that a `requirements.lock` has only versions with hashes: uv obeys options in it, such as other indexes.
+    """Check that a `requirements.lock` has only versions with hashes, because uv obeys options in it (for other indexes).
 
     Args:
         lock: its content.

@@ -1,6 +1,6 @@
 """Hash content: canonical JSON, files, folders and reproducible archives.
 
-`canonical_text` replaces `json.dumps` with an indent, which is slow: states are serialized for every event.
+`canonical_text` replaces the slow `json.dumps(…, indent=2)`, because states are serialized for every event.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ _CONTROL: Final = re.compile(
     "\U000e0000-\U000e01ef]"
 )
 _LINE_ENDS: Final = str.maketrans({"\n": r"\n", "\t": r"\t"})
-_COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
+_COLOR: Final = re.compile("\x1b\\[[0-9;]*m")
 # Colors and weights, but not black, backgrounds or "concealed", so that output stays readable.
-_PLAIN_COLOUR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(?:;|(?=m)))*m")
+_PLAIN_COLOR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(?:;|(?=m)))*m")
 # CI commands in output: `::error …::` at the start of a line (GitHub), `##[error]`, `##vso[` (Azure), `##teamcity[`.
 _ORDER_TO_CI: Final = re.compile(
     r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*):(?=:[^\n]*::)|#(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE
@@ -76,17 +76,17 @@ def strings_in(value: Any) -> Iterator[str]:
             todo += item
 
 
-def printable(text: str, *, colour: bool = False) -> str:
+def printable(text: str, *, color: bool = False) -> str:
     r"""Return the text with control characters, invisible characters and CI commands escaped (`\x1b`).
 
-    With `colour`, color codes stay; without it they are removed.
+    With `color`, color codes stay; without it they are removed.
     """
     text = text.replace("\r\n", "\n")
-    if colour:
-        parts, codes = _PLAIN_COLOUR.split(text), [*_PLAIN_COLOUR.findall(text), ""]
+    if color:
+        parts, codes = _PLAIN_COLOR.split(text), [*_PLAIN_COLOR.findall(text), ""]
         text = "".join(escape_invisible(part) + code for part, code in zip(parts, codes, strict=True))
     else:
-        text = escape_invisible(_COLOUR.sub("", text))
+        text = escape_invisible(_COLOR.sub("", text))
     return _ORDER_TO_CI.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", text)
 
 
@@ -124,7 +124,7 @@ def cell_width(text: str) -> int:
 
     East Asian wide characters count as two, combining characters and color codes as zero.
     """
-    text = _COLOUR.sub("", text)
+    text = _COLOR.sub("", text)
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

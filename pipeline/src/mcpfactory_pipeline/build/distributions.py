@@ -233,7 +233,7 @@ def write_packages(source: Path, into: Path) -> dict[str, str]:
 
 
 def requires_runtime(wheel: Path) -> bool:
-    """Return True if a wheel declares the runtime as a dependency; False for a damaged wheel, which uv reports."""
+    """Return True if a wheel declares the runtime as a dependency; False for a damaged wheel: uv reports it."""
     try:
         declared = dist_info(wheel, "METADATA").get_all("Requires-Dist", [])
     except zipfile.BadZipFile:

@@ -222,7 +222,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
     """Return the cases in a file.
 
     Raises:
-        ExamineError: the file is invalid.
+        ValidationTargetError: the file is invalid.
     """
     try:
         cases = load_cases(path)
@@ -239,7 +239,7 @@ def read_examples(path: Path) -> list[dict[str, Any]]:
     """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with it in `cases`.
 
     Raises:
-        ExamineError: the file is invalid.
+        ValidationTargetError: the file is invalid.
     """
     try:
         examples = load_cases(path)
@@ -263,7 +263,7 @@ def required_variables(start: Path | None) -> dict[str, bool]:
     The variables are read from the report in the folder `start` or its parent; {} if there is no report.
 
     Raises:
-        ExamineError: the report cannot be read.
+        ValidationTargetError: the report cannot be read.
     """
     file, report = _report(start)
     try:
@@ -324,7 +324,7 @@ def api_variables(start: Path | None) -> ApiVariables:
     """Return the variables that a server's report names, by default those that all servers share.
 
     Raises:
-        ExamineError: the report cannot be read.
+        ValidationTargetError: the report cannot be read.
     """
     file, report = _report(start)
     try:

@@ -128,7 +128,7 @@ class Evaluations:
         cases: the cases in `evals/`.
         model: starts a new simulated API at each call; None if the server has none. Then only read-only tools are
             called.
-        environ: returns the variables for one server process, such as a separate home.
+        environ: returns the variables for one server process, for example its own HOME.
     """
 
     cases: Sequence[EvaluationCase]

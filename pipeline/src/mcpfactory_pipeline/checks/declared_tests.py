@@ -1,4 +1,4 @@
-"""Read, check and run declared tests, which name a tool, arguments and the expected result in YAML next to a server.
+"""Read, check and run declared tests: each names a tool, arguments and the expected result, in YAML next to a server.
 
 The tests of a file share one server process and one API: a stub, a recording proxy, or the real API.
 """

@@ -42,9 +42,8 @@ class Person:
         """Return the result of `elicitation/create`."""
         self.asked.append(str(params.get("message", "")))
         schema = params.get("requestedSchema")
-        if self.answer == "declines" or not isinstance(
-            schema, dict
-        ):  # an elicitation without a schema asks to open a URL, which a test cannot do
+        # An elicitation without a schema asks the person to open a URL; a test cannot do this.
+        if self.answer == "declines" or not isinstance(schema, dict):
             return dict(_DECLINES)
         content = dict(agreeing_values(schema) if self.answer == "agrees" else self.answer)
         if error := instance_error(content, schema):

@@ -306,7 +306,7 @@ class Evidence:
     failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
     drift: tuple[str, ...] | None = None  # differences from the adopted server; None if unchecked
     drift_offer: str = ""  # the hash of the current offer
-    limits: Mapping[str, float] = field(default_factory=dict)  # limits of the policy, by the names in `gates.COSTS`
+    limits: Mapping[str, float] = field(default_factory=dict)  # of the policy, named as in `gates.COST_GATES`
 
     @property
     def traffic(self) -> list[WireExchange]:

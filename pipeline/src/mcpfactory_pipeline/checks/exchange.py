@@ -43,7 +43,7 @@ class ValidationTarget:
     `package` is the folder of the sources, if they may be read; `wheel` was built from them, and a second build is
     compared with `wheel`. `isolation` are the stage settings that isolate that build.
 
-    `limits` are the resource limits from policy, by the names of `gates.COSTS`; empty means unlimited. `examples` is
+    `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; empty means unlimited. `examples` is
     a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools without
     `readOnlyHint` are also called, with guessed arguments. `drift` lists the differences from the adopted server; it
     is None if the server was not adopted. `drift_offer` is the hash of the current offer.

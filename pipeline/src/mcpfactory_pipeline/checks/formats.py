@@ -346,11 +346,8 @@ def _location(report: Report, where: str) -> dict[str, Any]:
 
 
 _WIDTH: Final = 7  # pixels per character; generous, because the viewer chooses the font
-_COLOURS: Final = (
-    (95, "#2e7d32"),
-    (80, "#5d7a00"),
-    (0, "#8a5a00"),
-)  # white text on each color has a contrast of at least 4.5:1
+# Minimum score → color; white text on each color has a contrast of at least 4.5:1.
+_COLORS: Final = ((95, "#2e7d32"), (80, "#5d7a00"), (0, "#8a5a00"))
 _BAD: Final = "#b3261e"
 
 
@@ -358,16 +355,16 @@ def to_badge(report: Report) -> str:
     """Return a badge: `mcp | 97/100` (`, 2 waived`), `mcp | not shown to work` or `mcp | not promotable`."""
     waived = f", {len(report.waived)} waived" if report.waived else ""
     words = f"{report.score}/100{waived}" if report.passed else report.verdict_words
-    colour = _COLOURS[-1][1] if report.verdict == "not shown" else _BAD
+    color = _COLORS[-1][1] if report.verdict == "not shown" else _BAD
     if report.passed:
-        colour = next(colour for least, colour in _COLOURS if report.score >= least)
+        color = next(color for least, color in _COLORS if report.score >= least)
     left, right = 4 * _WIDTH + 8, len(words) * _WIDTH + 12
     font = 'font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" fill="#fff" text-anchor="middle"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="MCP: {words}">'
         f"<title>MCP: {words}</title>"
         f'<rect width="{left + right}" height="20" rx="3" fill="#444"/>'
-        f'<path d="M{left} 0h{right - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3H{left}z" fill="{colour}"/>'
+        f'<path d="M{left} 0h{right - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3H{left}z" fill="{color}"/>'
         f'<text x="{left / 2:g}" y="14" {font}>MCP</text>'
         f'<text x="{left + right / 2:g}" y="14" {font}>{words}</text></svg>\n'
     )

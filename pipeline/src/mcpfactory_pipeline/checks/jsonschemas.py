@@ -112,12 +112,7 @@ def broken_references(schema: Any) -> Iterator[tuple[str, str, bool]]:
 def _resolves(resolver: Any, reference: str) -> bool:
     try:
         resolver.lookup(reference)
-    except (
-        Unresolvable,
-        ValueError,
-        TypeError,
-        AttributeError,
-    ):  # malformed schemas violate the library's assumptions
+    except (Unresolvable, ValueError, TypeError, AttributeError):  # a malformed schema may cause any of these
         return False
     return True
 

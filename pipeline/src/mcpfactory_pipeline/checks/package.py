@@ -16,7 +16,7 @@ from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import backend_of, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate
 
-_LICENCES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
+_LICENSES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
 _LARGEST_README: Final = 1_000_000  # maximum size in bytes of a README or module that is read
 
 
@@ -33,7 +33,7 @@ class PackageFacts:
     problem: str = ""
     scripts: Mapping[str, str] = field(default_factory=dict)
     readme: str | None = None
-    licence_files: tuple[str, ...] = ()
+    license_files: tuple[str, ...] = ()
     rebuilt: bool | None = None
     build_problem: str = ""
     unwritten: tuple[tuple[str, str], ...] = ()
@@ -42,7 +42,7 @@ class PackageFacts:
 def inspect_package(
     folder: Path, wheel: Path | None = None, isolation: Mapping[str, object] | None = None
 ) -> PackageFacts:
-    """Inspect the package in `folder`; with `wheel`, its candidate, compare that with a second build. Never raises.
+    """Inspect the package in `folder`; compare its candidate `wheel`, if given, with a second build. Never raises.
 
     `isolation` are the settings that isolate the build.
     """
@@ -59,7 +59,7 @@ def inspect_package(
         project=project,
         scripts={str(name): _entry_point_problem(folder / "src", str(target)) for name, target in scripts.items()},
         readme=_readme(folder, project.get("readme")),
-        licence_files=tuple(sorted(p.name for mark in _LICENCES for p in folder.glob(mark) if p.is_file())),
+        license_files=tuple(sorted(p.name for mark in _LICENSES for p in folder.glob(mark) if p.is_file())),
         rebuilt=rebuilt,
         build_problem=build_problem,
         unwritten=tuple(_unwritten(folder)),

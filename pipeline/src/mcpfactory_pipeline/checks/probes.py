@@ -336,9 +336,8 @@ def newest_common(discover: WireExchange) -> str:
     """Return the newest per-request revision that both the server and we support, or "" if not found."""
     supported = (discover.result or {}).get("supportedVersions")
     data = (discover.error or {}).get("data")
-    if supported is None and isinstance(
-        data, dict
-    ):  # `data` of the unsupported-version error lists versions (basic/versioning)
+    # The data of the unsupported-version error lists versions (basic/versioning).
+    if supported is None and isinstance(data, dict):
         supported = data.get("supported")
     return max((name for name in MODERNS if isinstance(supported, list) and name in supported), default="")
 

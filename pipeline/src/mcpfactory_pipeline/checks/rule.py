@@ -24,9 +24,9 @@ T = TypeVar("T")
 class Fault:
     """One problem that a rule found.
 
-    `where` names the tool and field, or the message. `exchange` is the evidence; without an exchange, `proof` is (such
-    as text on stdout). `lesser` replaces the rule's severity for a tolerated deviation, which costs fewer points and
-    never closes a gate. `hint` replaces the rule's hint.
+    `where` names the tool and field, or the message. The evidence is `exchange`, or else `proof`, for example text on
+    stdout. `lesser` replaces the rule's severity for a tolerated deviation: it costs fewer points and never closes a
+    gate. `hint` replaces the rule's hint.
     """
 
     message: str

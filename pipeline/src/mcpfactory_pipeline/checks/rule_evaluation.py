@@ -114,8 +114,8 @@ def tool_of(where: str, tools: Collection[str]) -> str:
 def subject_of(where: str, tools: Collection[str]) -> str:
     """Return the subject that a rule counts.
 
-    It is the tool for places such as `search` and `search inputSchema/…`; for an argument, and outside of tools, it
-    is the place.
+    For places like `search` and `search inputSchema/…`, it is the tool; for an argument, and outside of tools, it is
+    the place.
     """
     tool = tool_of(where, tools)
     return tool if tool and where[len(tool) : len(tool) + 1] in ("", " ") else where

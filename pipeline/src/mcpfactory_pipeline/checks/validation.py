@@ -76,7 +76,7 @@ async def observe(
     server's API is the stub upstream. Bad servers produce findings, never exceptions. Runs on asyncio.
 
     Raises:
-        ExamineError: the cases or a report cannot be read.
+        ValidationTargetError: the cases or a report cannot be read.
     """
     cases = read_cases(target.cases) if target.cases is not None else None
     examples = read_examples(target.examples) if target.examples is not None else ()

@@ -259,7 +259,7 @@ SECRET_HEADER: Final = "X-MCPFactory-Proxy-Secret"  # noqa: S105 - the name of a
 _MIN_SECRET: Final = 16  # minimum length of the secret in characters
 _MAX_NAME: Final = 100  # maximum length of a person's name in characters
 _HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
-# Headers that browsers or proxies send on their own, so that they cannot contain the person's name.
+# Headers with another meaning, so that they cannot contain the person's name.
 _TAKEN: Final = frozenset(
     {
         "accept", "authorization", "connection", "content-length", "content-type", "cookie", "forwarded", "host", "origin", "referer", "user-agent",

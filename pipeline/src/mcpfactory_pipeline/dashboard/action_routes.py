@@ -54,12 +54,8 @@ _MAX_BODY: Final = 64 * 1024  # maximum size of a body in bytes
 _BODY_SECONDS: Final = 30.0  # seconds until a body must be complete
 _FORM: Final = "The form again"
 _MAX_QUERY: Final = 4000  # maximum characters of a query that fills in a form
-_WEIGHED: Final = {
-    "approve",
-    "reject",
-    "promote",
-    "rollback",
-}  # actions about a candidate; the action's page shows the facts for and against that candidate
+# Actions about a candidate; their pages show the facts for and against the candidate.
+_WEIGHED: Final = {"approve", "reject", "promote", "rollback"}
 _MAX_TOOL_CALLS: Final = 2  # maximum simultaneous tool calls
 
 
@@ -332,7 +328,7 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     """Return the fields of a form or of a JSON object.
 
     Raises:
-        ConfigError: the body is neither.
+        ConfigError: the body is not a form or a JSON object.
     """
     body = await _whole_body(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -278,10 +278,8 @@ def action_page(
     elif missing:
         problem = f"{missing[0]} is missing" if explain else ""
         if not next(one for one in inputs if one.label == missing[0]).values and missing[0] == "Channel":
-            problem, hint = (
-                f"no channel of {detail.facts.name} permits this action",
-                "the server's page has its channels",
-            )
+            problem = f"no channel of {detail.facts.name} permits this action"
+            hint = "the server's page has its channels"
     else:
         try:
             try:
@@ -344,8 +342,8 @@ def possible_actions(
 ) -> dict[str, tuple[Mapping[str, str], ...]]:
     """Return the available actions of a server, each with the channels and stages that it applies to, as fields.
 
-    `goes_through` tries a command in the name of a permitted person. Decisions that the policy requires to be signed
-    (`decision_refusal`) are possible only in a terminal, so they are not tried.
+    `goes_through` tries a command in the name of a permitted person. If the policy requires a signature,
+    a decision is possible only in a terminal, so it is not tried.
     """
     if detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
         return {}

@@ -93,17 +93,17 @@ class DecisionPage:
 
     `asks` is the message of the pending decision, and `command` the next command; both are empty if no decision is
     pending. In that case, `stands` is the reason why the candidate must not be promoted, and `way` is the command that
-    resolves the reason ("" for none). `closed` describes the hold or retirement that blocks the channel.
+    resolves the reason ("" for none). `closed` describes the holds and the retirement that block the channel.
 
     `offered` is the candidate that the channel offers now; if it is "", everything is new. `rejected` and
     `rolled_back` are the decisions against the candidate. `approve_after_all` is the command that approves the
-    candidate although no decision is pending, "" if that would be refused or is not needed. `source_channel` is the
-    previous channel, which has offered the candidate since `in_source_since`; if a decision is pending, `waits_since`
-    is the same time.
+    candidate although no decision is pending, "" if the approval would be refused or is not needed. `source_channel` is the
+    previous channel; it has offered the candidate since `in_source_since`. If a decision is pending, `waits_since` is
+    the same time.
 
     `known` is True if the tool lists of both candidates are on this machine, `judged` if both reports are. `source` is
     a command that shows the source changes, if the commits are known. `uncommitted` lists the versions that were built
-    from uncommitted changes, which that command cannot show.
+    from uncommitted changes: the command cannot show these changes.
     """
 
     workspace: str
@@ -355,11 +355,7 @@ def _finding_key(finding: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _facts(
-    state: ServerState,
-    old: CandidateView | None,
-    new: CandidateView,
-    before: StoredCandidate,
-    after: StoredCandidate,
+    state: ServerState, old: CandidateView | None, new: CandidateView, before: StoredCandidate, after: StoredCandidate
 ) -> Iterator[ComparedFact]:
     sides = [dict(_figures(state, one, kept)) for one, kept in ((old, before), (new, after))]
     for name in dict.fromkeys((*sides[1], *sides[0])):

@@ -89,10 +89,7 @@ def _actions(schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:
             None,
             [marked, _parameter("reason", "query", "Reason. Kept in the history of each.", _TEXT)],
             {"items": {"type": "array", "items": one, "maxItems": 60}, "reason": _TEXT},
-            (
-                schemas["batch"],
-                _object(action=_STRING, done={"type": "array", "items": says}, items={"type": "array"}),
-            ),
+            (schemas["batch"], _object(action=_STRING, done={"type": "array", "items": says}, items={"type": "array"})),
         )
     about = "Stops a run that was started here: finished stages are kept, running ones are recorded as interrupted."
     run = _parameter("run", "path", "The run.", _STRING)

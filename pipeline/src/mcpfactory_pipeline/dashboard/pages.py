@@ -86,12 +86,7 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
     validator = cache(lambda: reader.validator(name))
     return decision_page(
-        detail,
-        channel,
-        before,
-        after,
-        candidate=chosen,
-        advise=lambda command: validator().validate_suggestion(command),
+        detail, channel, before, after, candidate=chosen, advise=lambda it: validator().validate_suggestion(it)
     )
 
 

@@ -68,9 +68,8 @@ _SOAK_STEP: Final = 60  # seconds between computations of soak time
 _WRONG: Final = frozenset({"failed", "errored"})  # outcomes that logs explain
 _UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})  # last events of an unfinished stage
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
-_LARGE_FIELDS: Final = frozenset(
-    {"inputs", "artifacts", "made_from"}
-)  # large fields of events, which pages about many servers omit
+# Large fields of events; pages about many servers omit them.
+_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
 class _KnownServer(NamedTuple):

@@ -65,14 +65,7 @@ class ChannelReview:
         `stale` is the result of the method `stale`, `drift` that of `drift_blockers`; without them, neither blocks.
         """
         found = find_blockers(
-            self.policy,
-            self.checks,
-            self.state,
-            candidate,
-            events=self.events(),
-            now=self.now,
-            due=stale,
-            drift=drift,
+            self.policy, self.checks, self.state, candidate, events=self.events(), now=self.now, due=stale, drift=drift
         )
         return found + stage_blockers(
             self.workspace,

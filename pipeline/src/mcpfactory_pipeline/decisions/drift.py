@@ -110,7 +110,7 @@ def channel_drift(workspace: Workspace, server: WorkspaceServer, state: ServerSt
 
 
 def offered_drift(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> list[Blocker]:
-    """Return `channel_drift` of the last channel that offers a server, which clients use by default.
+    """Return `channel_drift` of a server's default channel for clients: the last channel that offers the server.
 
     Raises:
         ConfigError: as `channel_drift`.

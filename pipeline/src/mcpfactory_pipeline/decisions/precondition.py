@@ -216,7 +216,7 @@ def callers_line(candidate: Candidate, offered: Release | None, channel: str, se
         return ""
     breaking = breaking_changes(candidate, offered)
     if breaking is None:
-        return f"its changes for callers of {offered.version}, which {channel} offers, are unknown"
+        return f"its changes for callers of {offered.version} in {channel} are unknown"
     if not breaking:
         return ""
     changes = f"{pluralize(breaking, 'change')} {'breaks' if breaking == 1 else 'break'}"

@@ -24,10 +24,8 @@ _RESTRICT: Final = 446
 _NO_NEW_PRIVILEGES: Final = 38  # option of prctl(2)
 _DROP_CAPABILITY: Final = 24  # option of prctl(2)
 _CAPABILITIES: Final = 64  # upper bound for capability numbers
-_NO_CAPABILITIES: Final = (
-    struct.pack("=Ii", 0x20080522, 0),
-    struct.pack("=6I", *[0] * 6),
-)  # arguments of capset(2) that drop all capabilities of this process
+# Arguments of capset(2) that drop all capabilities of this process.
+_NO_CAPABILITIES: Final = (struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", *[0] * 6))
 _READ: Final = 0b1101  # rights: execute, read a file, read a folder
 _FILE: Final = 0b100_0000_0000_0111  # rights that apply to files, not folders
 _ALL: Final = (1 << 15) - 1  # all file rights of ABI version 3

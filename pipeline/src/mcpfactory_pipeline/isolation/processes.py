@@ -59,7 +59,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
 
     Scans repeat until several of them find nothing, so that new processes are also found. A process that forks and
     exits is gone before its id is read, but its group remains, and a signal to the group reaches all later members. If
-    each fork also leaves the group, each fork becomes a child of this process, which ends it.
+    each fork also leaves the group, this process becomes the parent of each fork, and ends it.
     """
     ended: set[int] = set()
     seen: set[int] = set()

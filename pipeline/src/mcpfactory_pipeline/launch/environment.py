@@ -1,7 +1,7 @@
 """Environment of a server that runs from its sources, with only the dependencies that it declares.
 
 The name of the environment's folder is a hash of everything that determines its content. So servers with the same
-requirements share one environment, such as all servers from one template. A change of dependencies, runtime or
+requirements, for example all servers from one template, share one environment. A change of dependencies, runtime or
 interpreter selects another one. The server itself is not installed, so that an edit takes effect at once.
 """
 

@@ -23,13 +23,7 @@ from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.versions import source_folder
 from mcpfactory_pipeline.build.distributions import distribution_wheel
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
-from mcpfactory_pipeline.launch.requirements import (
-    READY,
-    RUNTIME,
-    Requirements,
-    is_ready,
-    unmet_requirement,
-)
+from mcpfactory_pipeline.launch.requirements import READY, RUNTIME, Requirements, is_ready, unmet_requirement
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")

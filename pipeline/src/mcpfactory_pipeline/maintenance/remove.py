@@ -19,7 +19,7 @@ from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.decisions.decision import projects_of
 from mcpfactory_pipeline.decisions.integrity import leftover_projects
 from mcpfactory_pipeline.delivery.clients.files import UserPaths
-from mcpfactory_pipeline.delivery.clients.installed import InstalledServer, installed
+from mcpfactory_pipeline.delivery.clients.installed import installed
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -92,14 +92,8 @@ def client_entries(
 ) -> Sequence[dict[str, str]]:
     """Return the entries of a server in client configurations, each with the command that removes it."""
     rows = [row for row in installed(workspace, home, project) if row.server == server]
-    return [
-        {"client": row.client, "scope": row.scope, "name": row.name, "file": row.file, "command": _command(row)}
-        for row in rows
-    ]
-
-
-def _command(row: InstalledServer) -> str:
-    return f"mcpfactory uninstall {row.name} --client {row.client}" + (" --project" if row.scope == "project" else "")
+    fields = ("client", "scope", "name", "file")
+    return [{**{key: getattr(row, key) for key in fields}, "command": row.uninstall_command} for row in rows]
 
 
 @contextmanager

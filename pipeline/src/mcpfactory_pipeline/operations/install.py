@@ -157,11 +157,7 @@ class Install(ConfirmedOperation):
 
     def _target(self, context: OperationContext, project: Path | None) -> tuple[InstallTarget, tuple[str, ...]]:
         """Return the server to install, and notes about its variables and addresses."""
-        from mcpfactory_pipeline.delivery.clients.install import (
-            entry_variables,
-            remote_target,
-            server_target,
-        )
+        from mcpfactory_pipeline.delivery.clients.install import entry_variables, remote_target, server_target
 
         by_person = context.access is not None and context.access.permits_private
         if "://" in self.server:

@@ -111,7 +111,7 @@ def find_blockers(
 ) -> list[Blocker]:
     """Return the obstacles between a candidate and a channel.
 
-    `checks` names the stages that check candidates. `due` describes the checks that must run again (`due_checks`).
+    `checks` names the stages that check candidates. `due` describes the checks that must run again (`stale_checks`).
     `drift` lists how an adopted server differs from the adopted version (`drift_blockers`). The result is in the order
     in which a person would remove the blockers.
     """

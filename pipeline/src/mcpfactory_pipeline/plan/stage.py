@@ -186,7 +186,7 @@ class Stage:
     Increase `version` when the stage handles the same inputs differently. `run` is a function, as `module:function`;
     only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds) and `memory` (bytes)
     limit the stage and all its processes. `check`: the outcome counts at promotion. `sandboxed`: the stage runs server
-    code, which gets the isolation of the workspace. `caller_environ`: the stage gets all environment variables of the
+    code, with the isolation of the workspace. `caller_environ`: the stage gets all environment variables of the
     process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is the channel that
     the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
 

@@ -273,8 +273,7 @@ def _dask(address: str, jobs: int | None) -> Executor:
         from mcpfactory_pipeline.run.dask import DaskExecutor  # noqa: PLC0415 - optional extra, and a second to load
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"the executor dask needs {error.name}, which is not installed",
-            hint="pip install 'mcpfactory[dask]'",
+            f"the executor dask needs {error.name}, which is not installed", hint="pip install 'mcpfactory[dask]'"
         ) from error
     return DaskExecutor(address, jobs)
 

@@ -192,12 +192,7 @@ class Runner:
         """Record stages that never ended: we hold the run lock, so their process is dead."""
         with self.store.transaction(server.name) as transaction:
             for event in transaction.state.begun.values():
-                transaction.append(
-                    "stage.interrupted",
-                    stage=event["stage"],
-                    run=event["run"],
-                    message=RUN_DIED,
-                )
+                transaction.append("stage.interrupted", stage=event["stage"], run=event["run"], message=RUN_DIED)
         shutil.rmtree(self._work(server), ignore_errors=True)
 
     def _steps(

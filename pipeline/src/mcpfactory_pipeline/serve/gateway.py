@@ -125,9 +125,7 @@ class Gateway:
             for one in known
         }
         self.server = Server(
-            "mcpfactory-gateway",
-            version=version("mcpfactory-pipeline"),
-            title=f"Servers of {workspace.name}",
+            "mcpfactory-gateway", version=version("mcpfactory-pipeline"), title=f"Servers of {workspace.name}"
         )
         self.server.lifespan(self._lifespan)
         self.server.registry.declares_tools = True  # a gateway has tools by design, even before it knows any

@@ -104,11 +104,7 @@ class ReadTools:
         return InboxResult(await self._access.read(read_inbox, servers or None, refresh=True))
 
     async def findings(
-        self,
-        server: OneServer,
-        candidate: str = "",
-        rule: str = "",
-        limit: Annotated[int, Field(ge=1, le=200)] = 20,
+        self, server: OneServer, candidate: str = "", rule: str = "", limit: Annotated[int, Field(ge=1, le=200)] = 20
     ) -> FindingList:
         """Show the findings of `validate` in a candidate, gates first, each with the exchange that proves it.
 

@@ -327,7 +327,7 @@ _WORDS: Final = _VALUES | {
     *("name", "uri", "uriTemplate", "mimeType", "type", "format", "pattern"),
     *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
 }
-"""Members with values for programs, which cannot be changed. Texts in all other members are descriptions."""
+"""Members whose values programs read, so that they cannot be changed. Texts in all other members are descriptions."""
 _SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # JSON escapes of control characters in ASCII, and DEL
 
 

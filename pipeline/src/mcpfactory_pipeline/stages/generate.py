@@ -10,7 +10,7 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.coverage import coverage
-from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import REPORT, Workspace
 
 _BROKEN: Final = ("write", "internal")  # codes of `CreateError` with a cause other than the document
 
@@ -60,4 +60,4 @@ def _keep_tools(inputs: StageInputs) -> None:
     tools = contract.read_contract(manifest.read_bytes(), manifest.name).tools
     inputs.keep.mkdir(parents=True, exist_ok=True)
     (inputs.keep / contract.FILE).write_text(contract.contract_text(tools), encoding="utf-8")
-    shutil.copyfile(inputs.folder / ".mcpfactory" / "report.json", inputs.keep / "report.json")
+    shutil.copyfile(inputs.folder / REPORT, inputs.keep / "report.json")

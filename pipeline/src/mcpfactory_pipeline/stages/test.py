@@ -1,7 +1,7 @@
 """Stage `test`: run the server's tests against its wheel, and record their coverage.
 
-A plugin in the process of the tests writes the record, which is valid only with the nonce of this run. A process that
-ends before pytest, or writes its own report, has no nonce.
+A plugin in the process of the tests writes the record. The record is valid only with the nonce of this run: a process
+that ends before pytest, or writes its own report, has no nonce.
 """
 
 from __future__ import annotations

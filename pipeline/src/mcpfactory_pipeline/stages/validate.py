@@ -20,7 +20,7 @@ from mcpfactory_pipeline.plan.stage import Artifact, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages.adopted import keep_report, summarize
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import read_waivers
-from mcpfactory_pipeline.workspace.workspace import API_MODEL_PROGRAM, api_model_files
+from mcpfactory_pipeline.workspace.workspace import API_MODEL_PROGRAM, CASES, api_model_files
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     from mcpfactory_pipeline.checks.source_validation import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.checks.validation import validate  # noqa: PLC0415 - heavy, and only this job needs it
 
-    cases = inputs.folder / "tests" / "_generated" / "cases.json"
+    cases = inputs.folder / CASES
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS), writable=state)
     empty = sandbox.folder / "empty"  # an empty working directory, so that sources are not importable
     empty.mkdir()
@@ -90,8 +90,7 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
 
     cases = read_cases(inputs.folder)
     model_files = api_model_files(source_files(inputs.folder))
-    generated = (inputs.folder / "tests" / "_generated" / "cases.json").exists()
-    if not cases or (generated and not model_files):
+    if not cases or ((inputs.folder / CASES).exists() and not model_files):
         return None, ()
     state = inputs.work / "state"
     state.mkdir()

@@ -54,7 +54,7 @@ def parse(data: bytes, where: str) -> list[schema.Event]:
         except ValueError as error:
             if number == len(lines) and not _is_json(line):
                 break
-            raise _no_event(where, number, line, error) from error
+            raise _invalid_event(where, number, line, error) from error
         events[event["id"]] = event
     return [events[key] for key in sorted(events)]
 
@@ -65,7 +65,7 @@ def _read_line(line: bytes, limits: Mapping[str, str]) -> schema.Event:
     return schema.read_event(line, limits)
 
 
-def _no_event(where: str, number: int, line: bytes, error: ValueError) -> StateError:
+def _invalid_event(where: str, number: int, line: bytes, error: ValueError) -> StateError:
     place, start = f"{where}, line {number}", repr(line[:60].decode(errors="replace"))
     if line.startswith(CONFLICT_MARKERS):
         return StateError(f"{place} is not a valid event: {start} is a merge conflict marker", hint=repair_hint(where))
@@ -140,7 +140,7 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 
 
 def half_written(file: Path, *, remove: bool = False) -> bytes:
-    """Return the incomplete last line, which `read` leaves out; empty if the last line is complete.
+    """Return the incomplete last line (`read` leaves it out); empty if the last line is complete.
 
     The line may also be a write in progress. With `remove`, also delete it; the caller must hold the state lock.
     """

@@ -23,16 +23,14 @@ Members = Mapping[str, core_schema.CoreSchema]
 
 _TEXT: Final = core_schema.str_schema(strict=True)
 _COUNT: Final = core_schema.int_schema(strict=True)
-_NUMBER: Final = core_schema.union_schema(
-    [_COUNT, core_schema.float_schema(strict=True)], mode="left_to_right"
-)  # integers first: 1 stays 1
+# Integers come first, so that 1 stays 1.
+_NUMBER: Final = core_schema.union_schema([_COUNT, core_schema.float_schema(strict=True)], mode="left_to_right")
 _TEXTS: Final = core_schema.list_schema(_TEXT, strict=True)
 _TEXT_BY_NAME: Final = core_schema.dict_schema(_TEXT, _TEXT, strict=True)
 _ANYTHING: Final = core_schema.dict_schema(_TEXT, core_schema.any_schema(), strict=True)
 _ID: Final = core_schema.str_schema(strict=True, pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$")
 _MOMENT: Final = core_schema.str_schema(
-    strict=True,
-    pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$",
+    strict=True, pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$"
 )
 _OUTCOME: Final = core_schema.literal_schema(["passed", "failed", "errored", "interrupted", "inconclusive"])
 
@@ -44,8 +42,7 @@ def _record(needed: Members, optional: Members) -> core_schema.CoreSchema:
 
 
 _COVERAGE: Final = _record(
-    {},
-    {"operations": _NUMBER, "made": _NUMBER, "left_out": _TEXT_BY_NAME, "missing": _NUMBER, "share": _NUMBER},
+    {}, {"operations": _NUMBER, "made": _NUMBER, "left_out": _TEXT_BY_NAME, "missing": _NUMBER, "share": _NUMBER}
 )
 _SUMMARY: Final = _record(
     {},

@@ -195,7 +195,7 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
 
 
 def apply(state: ServerState, event: Event) -> ServerState:
-    """Return the state after one more event; leave `begun` and `last`, which the state file omits, unchanged."""
+    """Return the state after one more event; leave `begun` and `last` unchanged: they are not in the state file."""
     kind = event.get("event")
     rule = EVENT_HANDLERS.get(str(kind))
     if rule is None:

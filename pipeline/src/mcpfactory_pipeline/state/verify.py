@@ -147,17 +147,14 @@ def _event(line: bytes) -> Event | None:
 
 
 def verify(
-    workspace: Workspace,
-    names: Sequence[str] | None = None,
-    *,
-    head: Mapping[str, str] | None = None,
+    workspace: Workspace, names: Sequence[str] | None = None, *, head: Mapping[str, str] | None = None
 ) -> list[Difference]:
     """Derive every state from its history again, and return the differences. Write nothing.
 
     An event of the checked-out commit that is missing or changed is also a difference.
 
     `changes` lists the actual and expected values of the state file. `names` are present or past servers of the
-    workspace. `head` is the result of `head_histories`, which is called if `head` is missing.
+    workspace. `head` is the result of `head_histories`; without `head`, this function calls it.
 
     Raises:
         NotFoundError: the server never existed.

@@ -69,23 +69,23 @@ DARK: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def _style(colour: Callable[[str], str]) -> str:
-    ink, quiet, line, card = (colour(name) for name in ("ink", "quiet", "line", "card"))
+def _style(color: Callable[[str], str]) -> str:
+    ink, quiet, line, card = (color(name) for name in ("ink", "quiet", "line", "card"))
     rules = [
         f".flow text{{fill:{ink};font-size:12px}}",
         f".flow .name{{font-size:13px;font-weight:600}}.flow .said{{fill:{quiet}}}",
-        f".flow .ground{{fill:{colour('ground')}}}",
+        f".flow .ground{{fill:{color('ground')}}}",
         f".flow .way{{fill:none;stroke:{quiet};stroke-width:1.25}}",
         f".flow .card{{fill:{card};stroke:{line};stroke-width:1.25}}.flow .channel>.card{{stroke:{quiet};stroke-width:2}}",
-        f".flow .chip rect{{fill:{colour('ground')};stroke:{line}}}",
+        f".flow .chip rect{{fill:{color('ground')};stroke:{line}}}",
         f".flow .sign{{fill:none;stroke:{quiet};stroke-width:1.6;stroke-linecap:round;stroke-linejoin:round}}",
-        f".flow .busy>.card,.flow .chip.busy rect{{stroke:{colour('busy')};stroke-width:2.5}}.flow .chip.busy rect{{fill:{colour('busy-ground')}}}",
-        f".flow .bad>.card,.flow .chip.bad rect{{stroke:{colour('bad')}}}.flow .chip.bad rect{{fill:{colour('bad-ground')}}}",
-        f".flow .chip.warn rect{{stroke:{colour('warn')}}}",
-        f".flow .chip.warn .said{{fill:{colour('warn')}}}.flow .chip.bad .said{{fill:{colour('bad')}}}.flow .chip.busy .said{{fill:{colour('busy')}}}",
+        f".flow .busy>.card,.flow .chip.busy rect{{stroke:{color('busy')};stroke-width:2.5}}.flow .chip.busy rect{{fill:{color('busy-ground')}}}",
+        f".flow .bad>.card,.flow .chip.bad rect{{stroke:{color('bad')}}}.flow .chip.bad rect{{fill:{color('bad-ground')}}}",
+        f".flow .chip.warn rect{{stroke:{color('warn')}}}",
+        f".flow .chip.warn .said{{fill:{color('warn')}}}.flow .chip.bad .said{{fill:{color('bad')}}}.flow .chip.busy .said{{fill:{color('busy')}}}",
     ]
     rules += [
-        f".flow .{tone}>.said{{fill:{colour(tone)}}}.flow .{tone}>.sign,.flow .chip.{tone} .sign{{stroke:{colour(tone)}}}"
+        f".flow .{tone}>.said{{fill:{color(tone)}}}.flow .{tone}>.sign,.flow .chip.{tone} .sign{{stroke:{color(tone)}}}"
         for tone in ("bad", "warn", "busy")
     ]
     return "\n".join(rules)

@@ -156,9 +156,8 @@ def _merged_with(case: _DriftInputs) -> str:
 def _moved(case: _DriftInputs) -> Iterator[Drift]:
     """Yield the parts of the factory that changed since the recorded stages."""
     moved: dict[str, str] = {}
-    own_line = (
-        _merged_with(case) != ABSENT
-    )  # then the template has a separate message, or its changes are already merged
+    # `_template` reports a changed template, unless its changes are already merged.
+    own_line = _merged_with(case) != ABSENT
     for stage, now in case.inputs.items():
         record = case.state.stages.get(stage)
         for part in _PARTS:
@@ -207,15 +206,11 @@ def _live(case: _DriftInputs) -> Iterator[Drift]:
     server = case.server.name
     for target, live in sorted(case.state.published.items()):
         offers = case.state.channels.get(live.channel)
-        there, publish = (
-            f"{target} has {live.version} ({live.candidate})",
-            f"mcpfactory publish {server} --target {target}",
-        )
+        there = f"{target} has {live.version} ({live.candidate})"
+        publish = f"mcpfactory publish {server} --target {target}"
         if offers is None:
-            message, means = (
-                f"{there}, and {live.channel} offers nothing",
-                f"{target} still offers a release that was rolled back",
-            )
+            message = f"{there}, and {live.channel} offers nothing"
+            means = f"{target} still offers a release that was rolled back"
             yield Drift("live", message, means, f"mcpfactory pipeline history {server}")
         elif offers.candidate != live.candidate:
             means = f"installations from {target} do not get the promoted release"

@@ -185,18 +185,16 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 
 
 MANY: Final = 30  # servers; for more, the graph shows counts
-_IN_INBOX: Final = frozenset(
-    {"gate", "approval", "ready"}
-)  # statuses that are also kinds of inbox items; the board shows servers of other statuses
+# Statuses that are also kinds of inbox items; the board shows servers of other statuses.
+_IN_INBOX: Final = frozenset({"gate", "approval", "ready"})
 _CHIPS: Final = 8  # maximum chips per place; one more chip counts the rest
 
 # Statuses of a server at a place, in order of display.
 _ORDER: Final = (
     "running", "failed", "errored", "interrupted", "inconclusive", "gate", "held", "approval", "rejected", "waiting", "ready", "stale", "never", "offered",
 )  # fmt: skip
-_NO_QUESTION: Final = frozenset(
-    {"hold", "stale", "never", "failed"}
-)  # kinds of items about a channel that need no decision about a candidate
+# Kinds of items about a channel that need no decision about a candidate.
+_NO_QUESTION: Final = frozenset({"hold", "stale", "never", "failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +235,7 @@ def candidate_anchor(candidate: str) -> str:
 
 
 def positions_of(
-    row: Mapping[str, Any],
-    items: Iterable[InboxItem],
-    stages: Sequence[Stage],
-    channels: Sequence[ChannelPolicy],
+    row: Mapping[str, Any], items: Iterable[InboxItem], stages: Sequence[Stage], channels: Sequence[ChannelPolicy]
 ) -> tuple[Position, ...]:
     """Return every position of a server, from its `status_row` and inbox items; empty if retired or broken."""
     if row.get("retired") or row.get("problem") or not stages:
@@ -350,10 +345,7 @@ def _offered(
 
 
 def server_places(
-    row: Mapping[str, Any],
-    items: Iterable[InboxItem],
-    stages: Sequence[Stage],
-    channels: Sequence[ChannelPolicy],
+    row: Mapping[str, Any], items: Iterable[InboxItem], stages: Sequence[Stage], channels: Sequence[ChannelPolicy]
 ) -> tuple[GraphPlace, ...]:
     """Return the graph of one server, with the status of each stage and the position of each candidate."""
     positions = positions_of(row, items, stages, channels)

@@ -88,13 +88,8 @@ KINDS: Final = (
     "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
     "never", "stale",
 )  # fmt: skip
-_STALE_TOO: Final = {
-    "document",
-    "edited",
-    "moved",
-    "replaced",
-    "offers",
-}  # kinds of drift that also make stages stale, so that only the drift is listed
+# Kinds of drift that also make stages stale, so that only the drift is listed.
+_STALE_TOO: Final = {"document", "edited", "moved", "replaced", "offers"}
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
@@ -308,7 +303,7 @@ class InboxReader:
         return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
-        """Return the first stale stage; ignore stages that soak, and stages that wait for these."""
+        """Return the first stale stage; ignore stages that soak, and stages that wait for soaking stages."""
         waiting: set[str] = set()
         needs = {stage.name: stage.needs for stage in self.stages}
         for name, stage in row["stages"].items():

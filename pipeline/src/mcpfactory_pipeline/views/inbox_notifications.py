@@ -36,10 +36,7 @@ def add_affected_clients(
     found = []
     for item in listed:
         has = [row for row in rows if _about_url(item) and row.server == item.server]
-        words = [
-            f"{row.client} has it (mcpfactory uninstall {row.name} --client {row.client}{' --project' * (row.scope == 'project')})"
-            for row in has
-        ]
+        words = [f"{row.client} has it ({row.uninstall_command})" for row in has]
         found.append(replace(item, message="; ".join([item.message, *words])))
     return found
 

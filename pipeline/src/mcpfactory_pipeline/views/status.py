@@ -158,7 +158,7 @@ def status_row(
 
 
 def broken_row(one: BrokenServer) -> dict[str, Any]:
-    """Return the row of a broken server, which has only an error."""
+    """Return the row of a broken server: its name and its error."""
     return {**_row(ServerState(one.name)), "problem": {"message": one.message, "hint": one.hint}}
 
 

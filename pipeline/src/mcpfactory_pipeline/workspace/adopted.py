@@ -51,7 +51,7 @@ def adopted_files(adopted: Adopted, root: Path) -> list[str]:
 
 def adopted_version(adopted: Adopted, folder: Path) -> str:
     """Return the version of the server in `folder` (`servers/<name>`); "" if its files have none."""
-    read = _SAYS.get(adopted.kind)
+    read = _VERSION_FILES.get(adopted.kind)
     if read is None:
         return adopted.version
     file, parse, keys = read
@@ -66,7 +66,7 @@ def adopted_version(adopted: Adopted, folder: Path) -> str:
 
 
 # Kind → file with the version, its parser, and the keys of the version.
-_SAYS: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, ...]]]] = {
+_VERSION_FILES: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, ...]]]] = {
     "python": ("pyproject.toml", tomllib.loads, ("project", "version")),
     "node": ("package.json", json.loads, ("version",)),
     "url": (OFFERS, json.loads, ("server", "version")),

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.workspace.workspace import REPORT
 
-_REPORT: Final = Path(".mcpfactory", "report.json")
 _REASON: Final = 200  # characters; maximum kept of a reason
 
 
@@ -23,7 +23,7 @@ def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
     Raises:
         StageError: the report cannot be read.
     """
-    report = _read(folder / _REPORT)
+    report = _read(folder / REPORT)
     if report is None:
         return {}
     try:
@@ -48,7 +48,7 @@ def inspection_report(folder: Path) -> dict[str, Any] | None:
     Raises:
         StageError: the report is damaged.
     """
-    report = _read(folder / _REPORT)
+    report = _read(folder / REPORT)
     if report is not None and not isinstance(report.get("tools"), list):
         raise _damaged(TypeError("it has no list of tools"))
     return report
@@ -56,7 +56,7 @@ def inspection_report(folder: Path) -> dict[str, Any] | None:
 
 def source_facts(folder: Path) -> dict[str, Any]:
     """Return the facts for gates: `document`, and with an API document `tools`, `tokens` and `coverage` (%)."""
-    report, found = _read(folder / _REPORT), coverage(folder)
+    report, found = _read(folder / REPORT), coverage(folder)
     if report is None:
         return {"document": False}
     try:
@@ -89,6 +89,4 @@ def _read(file: Path) -> dict[str, Any] | None:
 
 
 def _damaged(error: Exception) -> StageError:
-    return StageError(
-        f"{_REPORT.as_posix()} cannot be read: {error!r}", hint="delete it; the stage generate writes it again"
-    )
+    return StageError(f"{REPORT} cannot be read: {error!r}", hint="delete it; the stage generate writes it again")

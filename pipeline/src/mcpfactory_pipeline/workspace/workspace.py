@@ -61,6 +61,7 @@ def explain_broken(name: str, error: Exception) -> BrokenServer:
 CONFIG: Final = "mcpfactory.toml"
 CALLS: Final = "tests/calls.json"  # hand-written cases of an adopted server
 CASES: Final = "tests/_generated/cases.json"  # generated cases; the path is relative to a server's folder
+REPORT: Final = ".mcpfactory/report.json"  # report of code generation, likewise
 _NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -111,7 +112,7 @@ class WorkspaceServer:
     @property
     def report(self) -> Path:
         """The report of code generation; the file need not exist."""
-        return self.folder / ".mcpfactory" / "report.json"
+        return self.folder / REPORT
 
 
 @dataclass(frozen=True)  # no slots: cached properties
@@ -215,7 +216,7 @@ def is_name(text: str) -> bool:
 
 
 def _exists(file: str | Path) -> bool:
-    """Return True if a file exists, or if this cannot be checked, so that reading it reports the error."""
+    """Return True if a file exists. Also return True if the check fails, so that reading the file reports the error."""
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - runs for every page; pathlib takes twice as long
     except (ValueError, OSError) as error:

@@ -29,8 +29,7 @@ def ci(
         bool, typer.Option("--check", help="Check that the workflow is up to date; write nothing")
     ] = False,
     against: Annotated[
-        str,
-        typer.Option(metavar="BASE", help="With --check: refuse invalid history changes since this commit"),
+        str, typer.Option(metavar="BASE", help="With --check: refuse invalid history changes since this commit")
     ] = "",
     pushed: Annotated[
         bool,

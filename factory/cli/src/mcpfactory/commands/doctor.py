@@ -151,7 +151,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
-    """Check for one address of several APIs, which `run` and `serve` refuse, and for variables of several servers."""
+    """Check for an address that several APIs share (`run` and `serve` refuse it), and for variables of several servers."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many, shared_variables
 

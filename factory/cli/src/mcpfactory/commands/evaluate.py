@@ -81,8 +81,7 @@ class EvaluationRequest:
     suggest: Annotated[
         bool,
         typer.Option(
-            "--suggest",
-            help=f"Run no evaluation; list tools that models confused in {_REPORTS}, with descriptions and questions",
+            "--suggest", help=f"Run no evaluation; list confused tools from {_REPORTS}, with descriptions and questions"
         ),
     ] = False
     propose: Annotated[
@@ -344,10 +343,7 @@ def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], req
         step(f"{len(cases)} questions")
         return asyncio.run(
             evaluate_server(
-                server,
-                cases,
-                profile=request.profiles[0],
-                on_case=lambda one: step(f"{one.case}, {one.mode}"),
+                server, cases, profile=request.profiles[0], on_case=lambda one: step(f"{one.case}, {one.mode}")
             )
         )
 

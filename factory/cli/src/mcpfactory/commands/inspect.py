@@ -26,11 +26,7 @@ _Start = Annotated[
 ]
 
 
-def inspect(
-    name: OptionalName = "",
-    start: _Start = False,
-    as_json: AsJson = False,
-) -> None:
+def inspect(name: OptionalName = "", start: _Start = False, as_json: AsJson = False) -> None:
     """Show a server's tools, arguments and token cost.
 
     Without NAME, list all servers. Server code runs only with --start, and only if the server has no report.

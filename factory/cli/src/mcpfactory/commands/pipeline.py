@@ -227,15 +227,14 @@ def history(
 def verify(
     names: Names = None,
     repair: Annotated[
-        bool,
-        typer.Option("--repair", help="Show the differences, then rewrite these state files from their histories"),
+        bool, typer.Option("--repair", help="Show the differences, then rewrite these state files from their histories")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare state files with their histories.
 
     Every state file is derived from its history again, and every event of the last commit must still exist. If a
-    channel requires signatures, the command checks those of approvals. It also checks the channel folders on this
+    channel requires signatures, the command checks the signatures of approvals. It also checks the channel folders on this
     machine: pages, bytes, and files that no state lists.
     """
     from mcpfactory_pipeline.base.text import pluralize

@@ -52,11 +52,7 @@ _Env = Annotated[
 ]
 
 _AllowCalls = Annotated[
-    bool,
-    typer.Option(
-        "--allow-calls",
-        help="Also call tools that may change data, except destructive ones",
-    ),
+    bool, typer.Option("--allow-calls", help="Also call tools that may change data, except destructive ones")
 ]
 
 _PolicyName = Annotated[

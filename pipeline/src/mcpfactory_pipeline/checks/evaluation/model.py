@@ -222,12 +222,7 @@ class ModelConnection:
 _NAME: Final = re.compile(r"([a-z]+):(\S+)")
 
 
-def find_endpoint(
-    name: str,
-    settings: EndpointSettings,
-    *,
-    environ: Mapping[str, str] | None = None,
-) -> ModelEndpoint:
+def find_endpoint(name: str, settings: EndpointSettings, *, environ: Mapping[str, str] | None = None) -> ModelEndpoint:
     """Return the endpoint of a model by its name (`openai:NAME`, `anthropic:NAME`).
 
     Args:

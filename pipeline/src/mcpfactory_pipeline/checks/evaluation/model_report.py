@@ -107,13 +107,8 @@ def _joined(first: float, second: float, tied: float) -> float:
 
 
 _FORM: Final = 1
-_SEEN: Final = (
-    "name",
-    "title",
-    "description",
-    "inputSchema",
-    "annotations",
-)  # fields of a tool that a client sees before a call
+# Fields of a tool that a client sees before a call.
+_SEEN: Final = ("name", "title", "description", "inputSchema", "annotations")
 _MILLION: Final = 1_000_000
 
 

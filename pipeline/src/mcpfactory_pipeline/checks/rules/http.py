@@ -73,7 +73,7 @@ _ORIGINS: Final = answers("origin", "modern-origin")
       hint=("compare Origin, if present, with the origins that you serve, before anything else. "
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
-    """Lower the severity if a foreign Host is refused, because that also prevents DNS rebinding, the attack."""
+    """Lower the severity if a foreign Host is refused, because this prevents the same attack (DNS rebinding)."""
     rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500
     for fault in _ORIGINS.faults(answer):

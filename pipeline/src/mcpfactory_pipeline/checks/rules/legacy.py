@@ -295,7 +295,7 @@ def _answered_batch(evidence: Evidence) -> RuleOutcome | None:
 
 
 def _silent_batches(evidence: Evidence) -> RuleSubjects[tuple[Probe, WireExchange]] | RuleOutcome:
-    """Return the batches without requests; omit messages that are also answered alone, which another rule reports."""
+    """Return the batches without requests; omit messages that are also answered alone: another rule reports these."""
     found: list[tuple[Probe, WireExchange]] = []
     for name, alone in (("batch-notifications", "notification"), ("batch-responses", "response")):
         scope = probed(name, given=_answered_batch)

@@ -216,7 +216,7 @@ def _readable(evidence: Evidence) -> RuleOutcome | None:
     asked = evidence.probes.get("read-resource")
     uri = asked.params.get("uri") if asked is not None else None
     if isinstance(uri, str) and not _is_uri(uri, template=False):
-        return not_applicable("the first resource has no valid URI, which lists.uris reports")
+        return not_applicable("the first resource has no valid URI (reported by lists.uris)")
     if listing is not None and evidence.missing.get("read-resource") == NOTHING_TO_ASK:
         return not_checked("it was not observed")  # no resource has a URI
     return None

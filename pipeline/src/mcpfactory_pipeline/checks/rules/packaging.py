@@ -104,8 +104,8 @@ def _false_tools(readme: str, listed: set[str]) -> Iterator[Fault]:
       source="PEP 639; without one nobody may copy it",
       hint=('set project.license = "MIT" (an SPDX expression), or add a file LICENSE; '
             '"LicenseRef-Proprietary" permits no use'))  # fmt: skip
-def _licence(package: PackageFacts) -> Iterator[Fault]:
-    if not package.project.get("license") and not package.licence_files:
+def _license(package: PackageFacts) -> Iterator[Fault]:
+    if not package.project.get("license") and not package.license_files:
         yield Fault("there is neither project.license nor a license file", "project.license")
 
 

@@ -113,9 +113,8 @@ def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
     if not soon and not later:
         return False
     rest = own if repeated else text
-    rest = (
-        rest.replace(call.tool, " ") if "_" in call.tool else rest
-    )  # a tool name without _ may be an ordinary word of the answer
+    if "_" in call.tool:  # a tool name without _ may be an ordinary word of the answer
+        rest = rest.replace(call.tool, " ")
     words = re.findall(r"\w+", _LATER.sub(" ", _SOON.sub(" ", rest)).lower())
     named = [word for word in words if _TOOL.fullmatch(word)]
     return bool(soon or named) and all(word in named or _SMALL.fullmatch(word) for word in words)
@@ -165,14 +164,14 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 def _distinct(evidence: Evidence) -> RuleOutcome:
     """Return a fault if all tools (at least two) give the same answer, unless it is empty or about missing data.
 
-    Tools that change data may all confirm this with the same text, so at least one tool must be for reading.
+    Tools that change data may all return the same confirmation, so at least one tool must only read.
     """
     own = [call for call in evidence.calls if not call.failed and not call.requests and not call.mismatches]
     tools = {call.tool for call in own}
     if len(tools) < _FEWEST or len(tools) < len(evidence.named_tools):
         return not_applicable("fewer than two tools answered by themselves, or some were not called")
     if all(_changes(name, tool) for name, tool in evidence.named_tools):
-        return not_applicable("all tools change data, and may confirm this with the same text")
+        return not_applicable("all tools change data, and may return the same confirmation")
     answers = {answer_text(call.exchange).strip() for call in [*own, *evidence.others]}
     text = next(iter(answers), "")
     told = any(char.isdigit() for char in text)  # counts may be equal by chance

@@ -111,7 +111,7 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CanaryScope:
-    """For one kind of canary: the first taken canary of each argument, counted over all tried arguments.
+    """Scope of a rule about one kind of canary: the first canary that each argument took, out of all tried arguments.
 
     `what` describes the values of the argument, `how` the evidence that a canary was taken.
     """

@@ -74,9 +74,8 @@ class Conversation(Protocol):
     ) -> tuple[WireExchange, WireExchange]:
         """Send an invalid text, then `message`, and return the answers to both. Never raises.
 
-        Surrogates in the text represent bytes that are not UTF-8 (`surrogateescape`).
-
-        With `wait`, wait a moment for the answer to the text after the answer to `message`.
+        Surrogates in the text represent bytes that are not UTF-8 (`surrogateescape`). With `wait`, the answer to the
+        text may arrive a moment after the answer to `message`.
         """
 
     async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:

@@ -32,9 +32,8 @@ from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.types import Json
 
 OVERSIZE_LINE: Final = "a line of more than 16 MB"
-_CONTROL: Final = re.compile(
-    rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]"
-)  # control characters except those in ordinary output: tabs, line ends, ANSI escapes
+# Control characters except those in ordinary output: tabs, line ends, ANSI escapes.
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 _TOO_DEEP: Final = "JSON that is nested too deeply to be read"

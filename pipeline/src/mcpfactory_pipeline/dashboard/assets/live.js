@@ -20,7 +20,7 @@ document.addEventListener("DOMContentLoaded", () => {
   source.addEventListener("done", (event) => tail(event.data)?.remove());
   source.addEventListener("end", () => {
     source.close();
-    document.getElementById("done")?.remove(); // the message about the start, because the result is shown now
+    document.getElementById("done")?.remove(); // the message that the run has started: the page shows the result now
     document.getElementById("work")?.remove(); // the running steps and the cancel button
     say("The run has ended.");
   });

@@ -2,7 +2,7 @@
 
 A job runs server code, so its claims are not trusted. `admit` replays the events by the rules of a run. A stage ends
 only after its start and after the stages that it needs. A candidate comes from the build stage, and a check refers to
-a known candidate. A channel moves only as the stage that fills the channel can move it.
+a known candidate. Only the stage that fills a channel moves it, under the conditions of a run.
 """
 
 from __future__ import annotations
@@ -222,11 +222,8 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
         raise ShardResultError("channel", f"{words}: {event['candidate']} does not have the version {event['version']}")
     closed = closed_gates(stage.channel.gates, known, admission.state.channels.get(stage.channel.name))
     fault = version_fault(stage.channel, known, str(event["candidate"]), admission.known)
-    if wrong := [
-        *failed_checks(admission.rules.checks(stage.channel), known),
-        *closed.values(),
-        *filter(None, [fault]),
-    ]:
+    failed = failed_checks(admission.rules.checks(stage.channel), known)
+    if wrong := [*failed, *closed.values(), *filter(None, [fault])]:
         raise ShardResultError("channel", f"{words}: {wrong[0]}")
     if admission.branch.retired or stage.channel.name in admission.branch.holds:
         raise ShardResultError(
@@ -239,10 +236,8 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
             "channel", f"{words}: {who} rejected it during the job", hint="mcpfactory inbox shows the pending decisions"
         )
     for name in stage.needs:
-        if (record := admission.state.stages.get(name)) is not None and record.candidate not in {
-            None,
-            event["candidate"],
-        }:
+        record = admission.state.stages.get(name)
+        if record is not None and record.candidate not in {None, event["candidate"]}:
             raise ShardResultError("channel", f"{words}: {name} passed for another candidate, {record.candidate}")
 
 

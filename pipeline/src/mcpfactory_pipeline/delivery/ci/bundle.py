@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import JsonRecord, StateError
-from mcpfactory_pipeline.base.files import open_below, replace_file
+from mcpfactory_pipeline.base.files import open_below
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.state import history
@@ -146,12 +146,6 @@ def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
     return found
 
 
-def write_files(files: Mapping[Path, bytes]) -> None:
-    """Write unpacked files, each atomically."""
-    for place, data in files.items():
-        replace_file(place, data)
-
-
 def _candidates(state: ServerState) -> dict[str, str]:
     return {
         f"{name}/{file}": content for name, known in state.candidates.items() for file, content in known.files.items()
@@ -181,7 +175,6 @@ def _checked(file: Path, content: str, about: str) -> bytes:
     data = file.read_bytes()
     if hash_bytes(data) != content:
         raise StateError(
-            f"{about} differs from the file that the job checked: {hash_bytes(data)}, expected {content}",
-            hint=_UNSURE,
+            f"{about} differs from the file that the job checked: {hash_bytes(data)}, expected {content}", hint=_UNSURE
         )
     return data

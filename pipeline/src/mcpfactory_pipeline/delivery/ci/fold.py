@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, StateError
+from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.git import git_output, git_text
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.text import escape_markdown, pluralize
@@ -27,7 +28,7 @@ from mcpfactory_pipeline.delivery.ci.admission import (
     ShardResultError,
     admit,
 )
-from mcpfactory_pipeline.delivery.ci.bundle import unpack, write_files
+from mcpfactory_pipeline.delivery.ci.bundle import unpack
 from mcpfactory_pipeline.plan.fingerprint import InputReader, shown_files
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, PlanStep
 from mcpfactory_pipeline.plan.stage import Stage
@@ -193,7 +194,8 @@ def _fold_server(
         state = fold(server, merged)
         files = _files(artifacts, state, folders)
         _require_built(artifacts, taken, files)
-        write_files(files)  # before the events: a file without an event is harmless, an event without a file is not
+        for place, data in files.items():  # before the events, because an event without its file is an error
+            replace_file(place, data)
         if new:
             history.append(store.history_file(server), new, store.where(server, "history"))
             store.write_state(server, to_text(state))

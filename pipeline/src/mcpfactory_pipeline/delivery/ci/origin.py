@@ -218,8 +218,7 @@ def _repository(text: str, place: str) -> str:
 
 def _no_ref(text: str) -> Origin:
     raise ConfigError(
-        f"workspace.factory is {text!r}, which has no commit or tag",
-        hint="name a commit or a tag: git+https://…@REF",
+        f"workspace.factory is {text!r}, which has no commit or tag", hint="name a commit or a tag: git+https://…@REF"
     )
 
 

@@ -19,9 +19,9 @@ _DROP: Final = object()
 class LaunchEntry:
     """A program to start.
 
-    `program` is its name, and `path` its location on this machine. `before` are arguments that are needed only after
-    the path. `variables` are the names of its secrets, `plain` are other variables that it reads, and `literals` are
-    values of its environment. `todo` lists tasks of a person, one sentence each.
+    `program` is its name, and `path` its location on this machine. If the program is started by its path, the arguments in
+    `before` precede the others. `variables` are the names of its secrets, `plain` are other variables that it reads, and
+    `literals` are values of its environment. `todo` lists tasks of a person, one sentence each.
     """
 
     program: str
@@ -80,9 +80,7 @@ def build_entry(
     taken = [f"{client.title} takes {variable} from its environment" for variable in variables]
     if client.reference is not None:
         references = {variable: client.reference.replace("VAR", variable) for variable in variables}
-    elif (
-        "<names>" not in form.stdio.values() and not shared
-    ):  # no references, so secrets go into private files, not into the configuration
+    elif "<names>" not in form.stdio.values() and not shared:  # secrets go into private files
         references = {variable + _FILE: str(secrets / variable) for variable in target.variables}
         taken = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
         taken += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]

@@ -56,6 +56,11 @@ class InstalledServer(JsonRecord):
     state: str
     message: str = ""
 
+    @property
+    def uninstall_command(self) -> str:
+        """The command that removes the entry."""
+        return f"mcpfactory uninstall {self.name} --client {self.client}{' --project' * (self.scope == 'project')}"
+
 
 @dataclass(frozen=True, slots=True)
 class _KnownServer:

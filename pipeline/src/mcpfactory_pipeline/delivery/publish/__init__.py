@@ -5,7 +5,7 @@
 events. Settings of a target (destination, token variable) are in `[publish.<target>]` of the workspace. Settings of the
 server (`[publish]` of its `mcpfactory.toml`) are read from the source distribution, because its bytes were checked.
 `http.HttpClient` is the client of all targets, except for `uv publish`. `http.job_identity` returns the identity of a
-CI job, which `pypi` and `registry` exchange for a token. File targets share `program`: the start of a server in a
-bundle, and its packages, which are resolved once with hashes and installed by uv. The state contains the results, so
+CI job; `pypi` and `registry` exchange it for a token. File targets share `program`: it starts a server in a bundle,
+resolves the packages of the server once with hashes, and installs them with uv. The state contains the results, so
 that `status`, `inbox` and the dashboard send no requests.
 """

@@ -45,7 +45,7 @@ def require_url(url: str, where: str) -> str:
     """Return the URL, without a slash at its end.
 
     Raises:
-        ConfigError: the URL is invalid, has credentials, or uses http outside loopback, which would expose tokens.
+        ConfigError: the URL is invalid, has credentials, or uses http outside loopback (tokens would be readable).
     """
     try:
         parts = urlsplit(url)

@@ -13,7 +13,6 @@ import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -343,7 +342,9 @@ def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
 def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, found: PublishOutcome) -> PublishOutcome:
     target, about = delivery.target, f"{release.server} {release.version}"
     if target.upload is None:
-        folder = _write_files(delivery)
+        folder = delivery.settings.folder  # the release's own files stay in the candidate's folder
+        for name, data in delivery.files.items():
+            update_file(folder / name, data)
         return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} was built for {target.id}")
     common = {"target": target.id, "channel": release.channel}
     common |= {"candidate": release.candidate, "version": release.version}
@@ -363,11 +364,3 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
         transaction.append("published", **common, digest=evidence.digest, evidence=dict(evidence.facts))
     facts = {"digest": evidence.digest, "evidence": evidence.facts}
     return _outcome(release, delivery, "published", **facts, message=f"{about} is at {target.id}")
-
-
-def _write_files(delivery: _Delivery) -> Path:
-    """Write the files for a target into its folder; the release's own files stay in the candidate's folder."""
-    folder = delivery.settings.folder
-    for name, data in delivery.files.items():
-        update_file(folder / name, data)
-    return folder

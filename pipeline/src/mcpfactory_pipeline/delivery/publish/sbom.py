@@ -155,9 +155,4 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
     return {f"{release.metadata.project}-{release.version}.cdx.json": f"{text}\n".encode()}
 
 
-TARGET: Final = PublishTarget(
-    id="sbom",
-    title="A bill of materials: CycloneDX 1.6",
-    build=build,
-    options=SbomOptions,
-)
+TARGET: Final = PublishTarget(id="sbom", title="A bill of materials: CycloneDX 1.6", build=build, options=SbomOptions)

@@ -306,12 +306,7 @@ def _package_source(node: _Node) -> Iterator[tuple[str, str]]:
         yield "registryBaseUrl", f"{url} is not {' or '.join(allowed)}: the registry takes public packages only"
 
 
-@_rule(
-    "image",
-    "registry",
-    "package",
-    "An image is a full reference at a permitted host, without other fields.",
-)
+@_rule("image", "registry", "package", "An image is a full reference at a permitted host, without other fields.")
 def _image(node: _Node) -> Iterator[tuple[str, str]]:
     if node.text("registryType") != "oci":
         return

@@ -23,11 +23,8 @@ _FAILED: Final = "failed"
 _SKIPPED: Final = "skipped"
 _PASSED: Final = "passed"
 _WORST: Final = (_FAILED, _SKIPPED, _PASSED)
-_ONE_PROCESS: Final = {
-    "numprocesses": 0,
-    "dist": "no",
-    "tx": [],
-}  # options that disable pytest-xdist, because this plugin cannot observe other processes
+# Options that disable pytest-xdist, because this plugin cannot observe other processes.
+_ONE_PROCESS: Final = {"numprocesses": 0, "dist": "no", "tx": []}
 
 
 class PytestEvidence:
