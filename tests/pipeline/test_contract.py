@@ -131,7 +131,7 @@ def test_the_gate_opens_for_what_breaks_nobody_or_says_so(known, offered, words)
             OFFERED,
             "3 changes break callers of 1.2.0, which production offers: mcpfactory diff",
         ),
-        (candidate("2.0.0", other=0), OFFERED, "callers of 1.2.0, which production offers, are unknown"),
+        (candidate("2.0.0", other=0), OFFERED, "its changes for callers of 1.2.0 in production are unknown"),
     ],
 )
 def test_who_decides_is_told_what_breaks_callers_although_the_version_says_so(known, offered, words) -> None:
