@@ -264,8 +264,8 @@ def command(root: Path) -> None:
     replace(
         root,
         f"{CLI}/main.py",
-        '    "rename": ',
-        '    "greet": CommandEntry("Maintain", f"{_COMMANDS}.greet:greet", "Greet whoever types it"),\n    "rename": ',
+        '    "doctor": ',
+        '    "greet": CommandEntry("Operate", f"{_COMMANDS}.greet:greet", "Greet whoever types it"),\n    "doctor": ',
     )
     example(root, "greet")
 

@@ -113,10 +113,13 @@ class LazyGroup(Group):
         return self.loaded.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands in sections."""
+        """Write the list of commands in sections; of the advanced ones only their names."""
         for section, entries in groupby(self.entries.items(), key=lambda item: item[1].section):
             with formatter.section(section):
-                formatter.write_dl([(name.ljust(11), entry.summary) for name, entry in entries])
+                if section == "Advanced":
+                    formatter.write_text(", ".join(name for name, _ in entries))
+                else:
+                    formatter.write_dl([(name.ljust(9), entry.summary) for name, entry in entries])
 
 
 def lazy_group(entries: Mapping[str, CommandEntry]) -> type[TyperGroup]:

@@ -411,13 +411,13 @@ def parse(text: str, where: str) -> ServerState:
     hint = repair_hint(where)
     if "\n<<<<<<<" in f"\n{text}":
         raise StateError(f"{where} contains merge conflict markers", hint=hint)
-    if (schema := _schema_of(text)) not in {SCHEMA, None}:
-        raise StateError(
-            f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
-            hint=UPGRADE if newer_schema(text) else hint,
-        )
     try:
         content: dict[str, Any] = from_json(text)
+        if (schema := content.get("state")) not in {SCHEMA, None}:
+            raise StateError(
+                f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
+                hint=UPGRADE if newer_schema(text) else hint,
+            )
         for name, record in _RECORDS.items():
             content[name] = {key: record(**_tuples(one)) for key, one in content.get(name, {}).items()}
         return ServerState(**{name: content[name] for name in _STORED if name in content or name not in _OPTIONAL})
