@@ -1,7 +1,7 @@
 """The `mcpfactory` program: the command table and the top-level error handler.
 
 A command is a function in `commands/`, or an operation of the pipeline (`operations.py` makes the command). Commands
-are imported at first use, so that each one starts without the others.
+are imported at first use, so that a command starts without the others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COMMANDS: Final = {
     "init": CommandEntry("Create", f"{_COMMANDS}.init:init", "Create a workspace for MCP servers and their state"),
     "new": CommandEntry("Create", f"{_COMMANDS}.servers:new", "Create a server from an API document or a template"),
     "adopt": CommandEntry("Create", f"{_COMMANDS}.servers:adopt", "Add an existing server to the workspace, unchanged"),
-    "template": CommandEntry("Create", f"{_COMMANDS}.template:app", "Manage server templates: shipped, folder, git or package"),
+    "template": CommandEntry("Create", f"{_COMMANDS}.template:app", "Manage templates from mcpfactory, folders, git and packages"),
     "inbox": CommandEntry("Use", f"{_COMMANDS}.inbox:inbox", "Show what needs your attention and the next commands"),
     "inspect": CommandEntry("Use", f"{_COMMANDS}.inspect:inspect", "Show a server's tools, arguments and token cost"),
     "run": CommandEntry("Use", f"{_COMMANDS}.run:run", "Start a server on stdio or over HTTP"),
@@ -49,7 +49,7 @@ COMMANDS: Final = {
     "update": CommandEntry("Maintain", f"{_COMMANDS}.servers:update", "Update a server after its document or template changed"),
     "rename": CommandEntry("Maintain", f"{_OPERATIONS}.removal:Rename", "Rename a server"),
     "remove": CommandEntry("Maintain", f"{_OPERATIONS}.removal:Remove", "Remove a server and its channel releases"),
-    "doctor": CommandEntry("Maintain", f"{_COMMANDS}.doctor:doctor", "Check tools, workspace and credentials of servers"),
+    "doctor": CommandEntry("Maintain", f"{_COMMANDS}.doctor:doctor", "Check this machine, the workspace and server credentials"),
     "schema": CommandEntry("Maintain", f"{_COMMANDS}.init:schema", "Print the JSON Schema of mcpfactory.toml, for editors"),
     "dashboard": CommandEntry("Operate", f"{_COMMANDS}.dashboard:dashboard", "Show the status of all servers in a browser"),
     "serve": CommandEntry("Operate", f"{_COMMANDS}.serve:serve", "Serve the factory, or a gateway to servers, over MCP"),
@@ -159,7 +159,7 @@ def _report(error: Exception) -> Exit:
 # --- exit code of each error, as documented in docs/reference/exit-codes.md ---
 
 
-# System errors in any operation, which are not bugs of mcpfactory.
+# Operating system errors that any operation can cause; they are not bugs of mcpfactory.
 _MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or use another path",
     errno.EPERM: "make it readable and writable for you, or use another path",
@@ -177,7 +177,7 @@ _MACHINE: Final = {
 
 
 def as_system_error(error: BaseException) -> McpfactoryError | None:
-    """Return an operating system error about a file as an error for people; None for other errors."""
+    """Convert an operating system error about a file to an error with a hint; return None for other errors."""
     if not isinstance(error, OSError) or error.filename is None or error.errno not in _MACHINE:
         return None
     names = " → ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
