@@ -51,7 +51,7 @@ def command_of(
     Args:
         operation: class whose fields are the options.
         show: prints the result as text.
-        perform: called instead of running the operation and printing its result.
+        perform: replaces running the operation and printing the result.
     """
 
     def command(*, dry_run: bool, as_json: bool, **values: Any) -> None:

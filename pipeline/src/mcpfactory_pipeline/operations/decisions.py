@@ -260,7 +260,7 @@ def _stage_result(made: Mapping[str, Any], outcome: str, **more: Any) -> Decisio
 
 
 class Promote(Decision):
-    """Move a candidate into a channel if its policy allows it."""
+    """Move a candidate into a channel, if the policy allows it."""
 
     command: ClassVar[str] = "pipeline promote"
     title: ClassVar[str] = "Promote"
@@ -307,7 +307,7 @@ class Promote(Decision):
 
 
 class Rollback(Decision):
-    """Move a channel back to an older candidate and hold it."""
+    """Move a channel back to an older candidate; hold the channel."""
 
     command: ClassVar[str] = "pipeline rollback"
     title: ClassVar[str] = "Roll back"
@@ -375,7 +375,7 @@ class Retire(Operation):
     command: ClassVar[str] = "pipeline retire"
     title: ClassVar[str] = "Retire"
     result: ClassVar[type[OperationResult]] = RetireResult
-    omit: ClassVar[Omitted] = {"dashboard": "it is rare, and done at a terminal", "mcp": BY_PEOPLE}
+    omit: ClassVar[Omitted] = {"dashboard": "a rare decision, made at a terminal", "mcp": BY_PEOPLE}
 
     server: Server
     reason: RequiredReason

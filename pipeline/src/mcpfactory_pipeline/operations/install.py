@@ -81,8 +81,8 @@ def _change_line(change: Mapping[str, Any], *, dry_run: bool) -> str:
 class Install(ConfirmedOperation):
     """Add a server to the configuration of MCP clients.
 
-    Other entries in the files stay unchanged. Without NAME, list the entries for this workspace's servers, in the
-    configurations of the user and of this folder, and mark stale entries.
+    Other entries in the files stay unchanged. Without NAME, list this workspace's servers in the user's and this
+    folder's configurations, and mark stale entries.
     """
 
     command: ClassVar[str] = "install"

@@ -1,8 +1,8 @@
 """Base of operations: actions of users, each declared once.
 
 An operation is a pydantic model. Its docstring is the help text, its fields are the parameters, and `run` executes it.
-The command line (`mcpfactory.operations`), the forms and JSON endpoints of the dashboard (`dashboard.actions`), the
-agents' tools (`serve.operation_tools`) and the reference page follow from the model.
+The model defines the command (`mcpfactory.operations`), the dashboard's form and JSON endpoint (`dashboard.actions`),
+the agents' tool (`serve.operation_tools`) and the reference page.
 """
 
 from __future__ import annotations

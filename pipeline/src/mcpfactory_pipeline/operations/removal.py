@@ -23,7 +23,7 @@ from mcpfactory_pipeline.operations.operation import (
     param,
 )
 
-_OMIT: Final[Omitted] = {"dashboard": "it is rare, and done at a terminal", "mcp": BY_PEOPLE}
+_OMIT: Final[Omitted] = {"dashboard": "a rare operation, done at a terminal", "mcp": BY_PEOPLE}
 _SHOWN: Final = 20  # maximum printed lines with the old name
 
 KeepChannels = Annotated[bool, param("Keep the releases in the channels [default: remove them]")]

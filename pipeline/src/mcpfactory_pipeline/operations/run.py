@@ -20,8 +20,8 @@ from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.run.run import RunOutcome, plan_servers, run_pipeline
 
 _HERE: Final[Omitted] = {
-    "dashboard": "the machine of the dashboard determines it",
-    "mcp": "the machine of the agent's server determines it",
+    "dashboard": "the dashboard's machine determines the value",
+    "mcp": "the machine of the agent's server determines the value",
 }
 
 

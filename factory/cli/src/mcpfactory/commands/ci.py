@@ -182,7 +182,7 @@ def run(
     """Run stages that are not up to date; write their results.
 
     Server code cannot change the results, because mcpfactory writes them from memory. The exit code is that of
-    `mcpfactory pipeline run`, or 5 if a file was changed after it was recorded.
+    `mcpfactory pipeline run`, or 5 if a recorded file was changed.
     """
     from mcpfactory.commands.pipeline import run_exit_code, warn_of_isolation
     from mcpfactory_pipeline.base.text import pluralize
@@ -252,9 +252,9 @@ def fold(
 ) -> None:
     """Merge the results of CI jobs into this workspace.
 
-    State, history, artifacts and channels are updated. The command accepts stage events of this run in a valid order,
-    for the servers assigned to each job, with files that match their hashes. If a server has other results, the
-    command refuses them and exits with 1.
+    State, history, artifacts and channels are updated. The command accepts these results of a job: stage events
+    of this run in a valid order, for assigned servers, with files that match their hashes. It refuses a server with
+    other results, and exits with 1.
     """
     from mcpfactory_pipeline.decisions.restore import restore
     from mcpfactory_pipeline.delivery.ci import fold

@@ -56,7 +56,7 @@ def doctor(names: Names = None, as_json: AsJson = False) -> None:
 
 
 def _check_machine() -> Iterator[Diagnosis]:
-    """Check mcpfactory on this machine: the runtime, which stages after `build` need, then Python, git and uv."""
+    """Check the runtime (stages after `build` need it), Python, git and uv."""
     from mcpfactory_pipeline.base.errors import PipelineError
     from mcpfactory_pipeline.build.distributions import describe_runtime
 

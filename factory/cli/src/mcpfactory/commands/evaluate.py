@@ -49,7 +49,7 @@ class EvaluationRequest:
     ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(metavar="AMOUNT", help="Stop when this cost is reached, by the prices in the workspace", min=0),
+        typer.Option(metavar="AMOUNT", help="Stop at this cost, calculated with the prices in the workspace", min=0),
     ] = None
     minimum: Annotated[
         float,
@@ -262,7 +262,7 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
 
 
 def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Write proposed cases to a separate file next to the evaluated ones, and print its path."""
+    """Write proposed cases to a file next to the evaluated cases, and print the path of the file."""
     from mcpfactory_pipeline.base.files import read_json, replace_file
     from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import PROPOSALS, read_reports

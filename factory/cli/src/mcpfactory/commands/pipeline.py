@@ -27,10 +27,10 @@ COMMANDS: Final = {
     "run": CommandEntry("Run", f"{_HERE}:run", "Run the stages that are not up to date"),
     "status": CommandEntry("Run", f"{_HERE}:status", "Show stages, candidate and channels of every server"),
     "history": CommandEntry("Run", f"{_HERE}:history", "Show the events of a server, newest last"),
-    "promote": CommandEntry("Decide", f"{_DECISIONS}:Promote", "Move a candidate into a channel if its policy allows it"),
+    "promote": CommandEntry("Decide", f"{_DECISIONS}:Promote", "Move a candidate into a channel, if the policy allows it"),
     "approve": CommandEntry("Decide", f"{_DECISIONS}:Approve", "Approve a candidate for a channel, or the result of a stage"),
     "reject": CommandEntry("Decide", f"{_DECISIONS}:Reject", "Reject a candidate for a channel, or the result of a stage"),
-    "rollback": CommandEntry("Decide", f"{_DECISIONS}:Rollback", "Move a channel back to an older candidate and hold it"),
+    "rollback": CommandEntry("Decide", f"{_DECISIONS}:Rollback", "Move a channel back to an older candidate; hold the channel"),
     "hold": CommandEntry("Decide", f"{_DECISIONS}:Hold", "Hold a channel until the hold is lifted"),
     "unhold": CommandEntry("Decide", f"{_DECISIONS}:Unhold", "Lift the hold of a channel"),
     "retire": CommandEntry("Decide", f"{_DECISIONS}:Retire", "Remove a server from one channel, or retire the server"),
@@ -139,7 +139,7 @@ def status(
         typer.Option(
             "--graph",
             metavar="FORMAT",
-            help="Draw the stages and a server's position in them: text, svg (with candidates), json or mermaid",
+            help="Draw the stages and a server's position: text, svg (with candidates), json or mermaid",
         ),
     ] = "",
     as_json: AsJson = False,
@@ -203,7 +203,7 @@ def history(
 ) -> None:
     """Show the events of a server, newest last.
 
-    With STAGE, print the output of its last run on this machine.
+    With STAGE, print the output of the stage's last run on this machine.
     """
     from mcpfactory_pipeline.state.timeline import actor_of
     from mcpfactory_pipeline.views.status import history as read_history

@@ -52,7 +52,7 @@ def serve(
 ) -> None:
     """Serve the factory, or a gateway to servers, over MCP.
 
-    Agents can operate the factory with its tools. A gateway serves the tools of servers in the workspace.
+    With the factory's tools, an agent can make and operate servers. A gateway serves the tools of servers in the workspace.
     """
     names, gateway = [name.strip() for name in ",".join(server or ()).split(",") if name.strip()], bool(server) or all_
     if server and not names:  # a gateway treats no names as all servers
