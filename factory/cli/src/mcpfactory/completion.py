@@ -1,4 +1,4 @@
-"""Shell completion of names. To stay fast, it imports little and reads only folder names and one small file."""
+"""Shell completion of names: fast, because it imports little and reads only folder names and one small file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _among(*names: str) -> Completion:
-    """Return a completion over fixed names, which are copied here to avoid loading the module that defines them."""
+    """Return a completion of fixed names. The names are copies, so that the defining module need not be loaded."""
 
     def complete(incomplete: str) -> list[str]:
         return _beginning(names, incomplete)

@@ -1,4 +1,4 @@
-"""Command groups that import each command on first use, so that others start without it."""
+"""Command groups that import a command at its first use, to start faster."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _SECTIONS: Final = {field: section for section, fields in _FIELDS.items() for fi
 class CommandEntry(NamedTuple):
     """Entry of a command in help texts, and its location: `module:name` of a function, an app or an operation.
 
-    `summary` repeats the first sentence of the command's help, so that a list of commands imports none of them. A
-    test compares the two.
+    `summary` repeats the first sentence of the command's help, so that listing commands does not import
+    them. A test compares the two texts.
     """
 
     section: str
@@ -89,7 +89,7 @@ class LazyGroup(Group):
 
     @cached_property
     def loaded(self) -> dict[str, Any]:
-        """Return the commands that were used so far."""
+        """Return the commands that are already imported."""
         return {}
 
     @property  # type: ignore[override] # an attribute in click
@@ -99,7 +99,7 @@ class LazyGroup(Group):
 
     @commands.setter
     def commands(self, _none: Any) -> None:
-        """Ignore commands that typer would add; `entries` has them."""
+        """Ignore commands that typer would add; `entries` already has them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands in the order of help texts."""
@@ -130,9 +130,10 @@ def lazy_group(entries: Mapping[str, CommandEntry]) -> type[TyperGroup]:
 def _build(name: str, found: Any) -> Any:
     """Return the command of a function, an app or an operation."""
     if isinstance(found, typer.Typer):
-        found.rich_markup_mode = None  # typer inherits it from the top app only when it builds all groups at once
+        # A group inherits this mode from the top app only if typer builds all groups at once.
+        found.rich_markup_mode = None
         found.info.context_settings = CONTEXT
-        found._add_completion = False  # noqa: SLF001 - only the top app has it
+        found._add_completion = False  # noqa: SLF001 - only the top app has completion
         if not isinstance(found.info.cls, type):
             found.info.cls = Group
         for one in found.registered_commands:

@@ -49,9 +49,9 @@ def command_of(
     """Return the command of an operation as a function for typer.
 
     Args:
-        operation: its fields are the options.
+        operation: class whose fields are the options.
         show: prints the result as text.
-        perform: called instead of running the operation and printing its result.
+        perform: replaces running the operation and printing the result.
     """
 
     def command(*, dry_run: bool, as_json: bool, **values: Any) -> None:
@@ -68,7 +68,7 @@ def command_of(
 def _workspace() -> Workspace | None:
     try:
         return workspace_in()
-    except WorkspaceError:  # operations that need a workspace raise it again
+    except WorkspaceError:  # operations that need a workspace raise the error again
         return None
 
 
@@ -94,7 +94,7 @@ def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: b
 
 
 def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given fields. An argument can also be given as an option, but not as both with different values.
+    """Return the given fields. An argument can also be an option; if both are given, their values must be equal.
 
     Raises:
         OperationError: a value is empty, or an argument and its option differ.

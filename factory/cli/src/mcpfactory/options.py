@@ -24,9 +24,9 @@ Factory = Annotated[
     typer.Option(
         metavar="ORIGIN",
         help=(
-            "Source of mcpfactory for CI jobs and uv: `vendored` (wheels in tools/mcpfactory/), a folder that "
-            "ends in a slash, `git` (the repository it was installed from), git+https://…@REF or `index` [default: the "
-            "repository if it is public, else vendored]"
+            "Source of mcpfactory for CI jobs and uv: `vendored` (wheels in tools/mcpfactory/), FOLDER/, `git` (the "
+            "repository of this installation), git+https://…@REF or `index` [default: git if the repository is public, "
+            "else vendored]"
         ),
         autocompletion=completion.origins,
     ),
@@ -36,7 +36,7 @@ Host = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help=(
-            "Address to bind; at a non-loopback address, `run` and `serve` require authorization, and `dashboard` "
+            "Address to bind; on a non-loopback address, `run` and `serve` require authorization, and `dashboard` "
             "allows no actions"
         ),
     ),
@@ -75,7 +75,7 @@ Refresh = Annotated[
 Root = Annotated[
     Path | None,
     typer.Option(
-        "--workspace", metavar="FOLDER", help="Workspace folder [default: found from the current folder upward]"
+        "--workspace", metavar="FOLDER", help="Workspace folder [default: the workspace of the current folder]"
     ),
 ]
 Show = Annotated[
@@ -94,7 +94,7 @@ def check_provider(name: str) -> None:
 
 
 def workspace_in(folder: Path | None = None) -> Workspace:
-    """Return the workspace that `--workspace` names, or the one around the current folder.
+    """Return the workspace that `--workspace` names, or the workspace of the current folder.
 
     Raises:
         WorkspaceError: the folder does not exist, or is not in a workspace.
@@ -102,7 +102,7 @@ def workspace_in(folder: Path | None = None) -> Workspace:
     from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    # Do not search its parents, because the folder was given explicitly.
+    # If the given folder does not exist, do not search its parents for a workspace.
     if folder is not None and not folder.is_dir():
         raise WorkspaceError(f"--workspace {folder} is not a folder", hint="set it to the folder of a workspace")
     return Workspace.find(folder or Path.cwd())

@@ -69,7 +69,7 @@ def raw(text: str) -> None:
 
 
 def document(text: str) -> None:
-    """Print a machine-readable document unchanged, because its writer has already escaped it."""
+    """Print a machine-readable document unchanged; it is already escaped."""
     sys.stdout.write(text)
 
 
@@ -124,14 +124,14 @@ def width() -> int | None:
 
 
 _PATIENCE: Final = 1.0  # seconds before the first progress line on a terminal
-_LONG: Final = 3.0  # seconds before the first progress line elsewhere, where a line cannot be erased
+_LONG: Final = 3.0  # seconds before the first progress line in a pipe or log, which cannot erase lines
 _TICK: Final = 0.25
 _CLEAR: Final = "\r\x1b[K"
 
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Yield a function to call with each new step. Short work is not reported."""
+    """Yield a function that reports each new step. Short operations are not reported."""
     if quiet:
         yield lambda _step: None
     elif is_interactive(sys.stderr):
@@ -158,8 +158,7 @@ def count_progress() -> Iterator[Callable[[int, int], None]]:
             if time.monotonic() - reported >= _LONG:
                 reported = time.monotonic()
                 step(
-                    f"{done} of {servers} servers read; the first time in a clone, each history is folded from "
-                    "its beginning"
+                    f"{done} of {servers} servers read; the first time in a clone, all events of each history are read"
                 )
 
         yield count
@@ -211,9 +210,9 @@ def print_addresses(
     """Print on stderr each API address with a problem, and each private one.
 
     Args:
-        server: its name.
-        address: the addresses in its report; empty if it has no API document, or an older mcpfactory made it.
-        environ: environment in which the server will start; ours by default.
+        server: name of the server.
+        address: addresses in the server's report; empty if there is no API document, or for an old report.
+        environ: environment of the server; by default that of this process.
         setting: how to set a variable in that environment, for hints.
     """
     from mcpfactory_pipeline.workspace.upstream import api_addresses
@@ -229,7 +228,7 @@ def print_addresses(
 
 
 def print_changes(changes: Any) -> None:
-    """Print contract changes, breaking ones first; cosmetic ones are truncated."""
+    """Print contract changes, breaking ones first; the list of cosmetic changes is truncated."""
     if not changes:
         line("no changes for callers")
         return
@@ -287,9 +286,9 @@ _log: Final = logging.getLogger(__name__)
 
 
 def log_to_stderr(level: str) -> None:
-    """Print log records of this level and above, and at `info` every process that is started.
+    """Print log records of this level and above; at `info`, also print each started process.
 
-    Ends the command if the level is unknown.
+    End the command if the level is unknown.
     """
     if level.lower() not in _LEVELS:
         usage_error(f"MCPFACTORY_LOG: unknown level {level!r}", f"use one of {', '.join(_LEVELS)}")

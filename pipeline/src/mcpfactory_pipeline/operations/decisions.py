@@ -41,7 +41,7 @@ RequiredReason = Annotated[Reason, Field(min_length=1)]
 SignWith = Annotated[
     Path | None,
     param(
-        "SSH key to sign with, for channels and stages with `signed`",
+        "SSH key to sign with, if the channel or stage requires a signature",
         metavar="KEY",
         omit={"dashboard": _KEY, "mcp": _KEY},
     ),
@@ -68,7 +68,7 @@ class DecisionResult(OperationResult):
     callers: str = Field(default="", description="Changes that break callers of the channel.")
     lifted: tuple[str, ...] = Field(default=(), description="Earlier rejections that the approval lifts.")
     skipped: dict[str, str] = Field(default_factory=dict, description="Candidates that a rollback skips, with reasons.")
-    drift: tuple[str, ...] = Field(default=(), description="Why `install` refuses the candidate.")
+    drift: tuple[str, ...] = Field(default=(), description="Reasons why `install` refuses the candidate.")
     question: str = Field(default="", description="Question of an approval stage.")
     shown: tuple[dict[str, Any], ...] = Field(default=(), description="Parts that an approval stage shows.")
     changes: tuple[dict[str, Any], ...] | None = Field(
@@ -78,7 +78,7 @@ class DecisionResult(OperationResult):
     tools: tuple[dict[str, Any], ...] = Field(default=(), description="Tool list that an approval stage shows.")
 
     def lines(self) -> list[str]:
-        """Return the text for stdout; for a decision about a stage, with the stage's output."""
+        """Return the text for stdout; a decision about a stage includes the stage's output."""
         if not self.stage:
             return super().lines()
         return [*self.details, *(json.dumps(tool, ensure_ascii=False) for tool in self.tools), *super().lines()]
@@ -127,7 +127,7 @@ class Decision(ConfirmedOperation):
     channel: Channel = "production"
     reason: Reason = ""
     precondition: str = param(
-        "`precondition` from the inbox or the status: the decision is refused if its facts have changed since",
+        "`precondition` from the inbox or status; the decision is refused if facts have changed since",
         "",
         omit={"cli": "a person at a terminal reads and decides in one step"},
     )
@@ -146,7 +146,7 @@ class Decision(ConfirmedOperation):
     def bind(self, tried: DecisionResult) -> Self:
         """Return the decision, restricted to the candidate and the facts of the dry run.
 
-        The facts of a stage include its output, so its candidate need not be named.
+        The facts of a stage include its output, so a stage needs no candidate.
         """
         found = {"precondition": tried.precondition}
         if not tried.stage:
@@ -174,7 +174,7 @@ def _facts(made: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Approve(Decision):
-    """Approve a candidate for a channel, or an approval stage.
+    """Approve a candidate for a channel, or the result of a stage.
 
     Approval does not move the candidate.
     """
@@ -206,7 +206,7 @@ class Approve(Decision):
         return _result(made, sentence, details=details, next=self._next(made))
 
     def _texts(self, context: OperationContext) -> tuple[str, ...]:
-        """Return a note to read the descriptions of a third-party server, because no check can judge them."""
+        """Return a note to read a third-party server's descriptions, because no check can judge the text."""
         adopted = context.workspace.server(self.server).adopted
         if adopted is None or adopted.kind not in {"url", "pypi", "npm"}:
             return ()
@@ -222,7 +222,7 @@ class Approve(Decision):
 
 
 class Reject(Decision):
-    """Reject a candidate for a channel, or an approval stage.
+    """Reject a candidate for a channel, or the result of a stage.
 
     A rejection removes earlier approvals.
     """
@@ -260,7 +260,7 @@ def _stage_result(made: Mapping[str, Any], outcome: str, **more: Any) -> Decisio
 
 
 class Promote(Decision):
-    """Move a candidate into a channel if its policy allows it."""
+    """Move a candidate into a channel, if the policy allows it."""
 
     command: ClassVar[str] = "pipeline promote"
     title: ClassVar[str] = "Promote"
@@ -270,7 +270,7 @@ class Promote(Decision):
 
     server: Server = ""
     candidate: Candidate = ""
-    due: bool = param("Promote all servers that the policy allows now (for timers)", False, omit=_SINGLY)
+    due: bool = param("Promote every candidate that the policy allows now (for scheduled jobs)", False, omit=_SINGLY)
 
     def run(self, context: OperationContext) -> PromoteResult:
         """Move the candidate; with `due`, move all candidates that the policy allows."""
@@ -307,7 +307,7 @@ class Promote(Decision):
 
 
 class Rollback(Decision):
-    """Move a channel back to an older candidate and hold it."""
+    """Move a channel back to an older candidate; hold the channel."""
 
     command: ClassVar[str] = "pipeline rollback"
     title: ClassVar[str] = "Roll back"
@@ -366,23 +366,23 @@ DECISIONS: Final[tuple[type[Decision], ...]] = (Approve, Reject, Promote, Rollba
 
 
 class Retire(Operation):
-    """Remove a server from one channel, or retire it.
+    """Remove a server from one channel, or retire the server.
 
-    With --channel, the server leaves that channel, which is then held. Without it, the server leaves all channels
-    for good.
+    With --channel, the server leaves that channel, and the channel is held. Without --channel, the server leaves all
+    channels for good.
     """
 
     command: ClassVar[str] = "pipeline retire"
     title: ClassVar[str] = "Retire"
     result: ClassVar[type[OperationResult]] = RetireResult
-    omit: ClassVar[Omitted] = {"dashboard": "it is rare, and done at a terminal", "mcp": BY_PEOPLE}
+    omit: ClassVar[Omitted] = {"dashboard": "a rare decision, made at a terminal", "mcp": BY_PEOPLE}
 
     server: Server
     reason: RequiredReason
     channel: Channel = ""
 
     def run(self, context: OperationContext) -> RetireResult:
-        """Remove the server from the channel, or retire it."""
+        """Remove the server from the channel, or retire the server."""
         made = decision.retire(
             context.workspace,
             self.server,

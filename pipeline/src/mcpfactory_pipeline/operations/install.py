@@ -46,7 +46,7 @@ class ClientsResult(OperationResult):
     """Changes to clients' configurations, or the installed servers."""
 
     changes: tuple[dict[str, Any], ...] = Field(default=(), description="Change to the file of each client.")
-    configuration: str = Field(default="", description="With `print`: the text to write by hand.")
+    configuration: str = Field(default="", description="With `print`: the text to add by hand.")
     installed: tuple[dict[str, Any], ...] = Field(default=(), description="Without a server: the installed servers.")
 
     def lines(self) -> list[str]:
@@ -81,8 +81,8 @@ def _change_line(change: Mapping[str, Any], *, dry_run: bool) -> str:
 class Install(ConfirmedOperation):
     """Add a server to the configuration of MCP clients.
 
-    Other entries in the files stay unchanged. Without NAME, list the servers of this workspace in the configurations
-    of the user and of this folder, and mark stale entries.
+    Other entries in the files stay unchanged. Without NAME, list this workspace's servers in the user's and this
+    folder's configurations, and mark stale entries.
     """
 
     command: ClassVar[str] = "install"
@@ -111,9 +111,9 @@ class Install(ConfirmedOperation):
     env: tuple[str, ...] = param(
         "Environment variable; without VALUE, a reference to it (repeatable)", (), metavar="NAME[=VALUE]", omit=_SECRETS
     )
-    literal: bool = param("Also write values of --env that look like secrets, in clear text", False, omit=_SECRETS)
+    literal: bool = param("Write values of --env in clear text even if they look like secrets", False, omit=_SECRETS)
     token_variable: str = param(
-        "With a URL: environment variable with the bearer token", "", metavar="NAME", omit=_SECRETS
+        "With a URL: environment variable that has the bearer token", "", metavar="NAME", omit=_SECRETS
     )
     project: Project = False
     show: bool = param("Print the configuration; change nothing", False, flags=("--print",), omit=_PRINTED)
@@ -228,7 +228,7 @@ def _changed(
 
 
 def _addresses(server: WorkspaceServer, env: Sequence[str]) -> Iterator[str]:
-    """Yield the API addresses that are private, or that the server cannot call when the client starts it."""
+    """Yield a message for each API address that is private, or that the server cannot call from the client."""
     from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     address = (inspection_report(server.folder) or {}).get("address")

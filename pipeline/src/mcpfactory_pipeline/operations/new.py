@@ -67,7 +67,7 @@ class ServerResult(OperationResult):
     tokens: int | None = None
     problems: tuple[dict[str, Any], ...] = Field(default=(), description="Problems of the API document.")
     groups: tuple[dict[str, Any], ...] = Field(
-        default=(), description="Tool groups to select from, if there are many tools."
+        default=(), description="Tool groups to select from, if the server has many tools."
     )
     address: dict[str, Any] = Field(default_factory=dict, description="URLs of the API, as in the server's report.")
     addresses: tuple[str, ...] = Field(default=(), description="Variables to set to reach the API.")
@@ -168,8 +168,8 @@ class New(Selection, Operation):
 class Update(Operation):
     """Update a server after its document or template changed.
 
-    Your edits are merged, and changes for callers are reported. Files in which both sides changed the same lines are
-    listed as conflicts, which a person must resolve.
+    Your edits are merged, and changes for callers are reported. A file is a conflict if both sides changed the same
+    lines; a person must resolve conflicts.
     """
 
     command: ClassVar[str] = "update"
@@ -185,7 +185,7 @@ class Update(Operation):
         flags=("--from-openapi", "--from"),
         metavar="[LABEL=]FILE|URL",
     )
-    apis: tuple[str, ...] = param("Read only this document of several (repeatable)", (), metavar="LABEL")
+    apis: tuple[str, ...] = param("Read only the document with this label (repeatable)", (), metavar="LABEL")
     accept_origin: bool = param(
         "Allow a new host for the API or its token endpoint; credentials are sent there", False, omit=_CREDENTIALS
     )
@@ -234,7 +234,7 @@ def _access(context: OperationContext) -> Access:
 
 
 def _sources(access: Access, given: Sequence[str]) -> list[ApiSource] | None:
-    """Return the documents, after checking that the caller may read them; None if none is given."""
+    """Check that the caller may read the documents, and return them; return None if no document is given."""
     from mcpfactory_codegen.servers.documents import ApiSource, sources_of
 
     return [ApiSource(access.document(one.place), one.label) for one in sources_of(given)] if given else None
@@ -275,7 +275,7 @@ class AdoptResult(OperationResult):
     server: str
     kind: str
     found: tuple[str, ...] = Field(description="What was recognized, in sentences.")
-    environment: tuple[str, ...] = Field(description="Environment variables in its code.")
+    environment: tuple[str, ...] = Field(description="Environment variables in the server's code.")
     files: tuple[dict[str, Any], ...] = Field(description="Proposed files: path, change and text.")
     copies: tuple[str, ...] = Field(description="Files to copy.")
     written: tuple[str, ...] = ()
@@ -304,10 +304,10 @@ class Adopt(Operation):
     program: str = param("Command that starts an MCP server on stdio", "", flags=("--command",), metavar="COMMAND")
     name: str = param("Server name in this workspace [default: from the package or host]", "", metavar="NAME")
     start: str = param(
-        "Start command, or arguments of the program, if not detected", "", flags=("--started-by",), metavar="COMMAND"
+        "Start command or program arguments, if they are not detected", "", flags=("--started-by",), metavar="COMMAND"
     )
     constraints: tuple[str, ...] = param(
-        "Version constraint for a dependency, such as mcp<2, with pypi: (repeatable)", (), metavar="REQUIREMENT"
+        "With pypi: version constraint for a dependency, such as mcp<2 (repeatable)", (), metavar="REQUIREMENT"
     )
     copies: bool = param("Copy files from outside the workspace into the server's folder", False, flags=("--copy",))
     yes: Yes = False

@@ -1,8 +1,8 @@
 """Base of operations: actions of users, each declared once.
 
 An operation is a pydantic model. Its docstring is the help text, its fields are the parameters, and `run` executes it.
-The command line (`mcpfactory.operations`), the forms and JSON endpoints of the dashboard (`dashboard.actions`), the
-agents' tools (`serve.operation_tools`) and the reference page follow from the model.
+The model defines the command (`mcpfactory.operations`), the dashboard's form and JSON endpoint (`dashboard.actions`),
+the agents' tool (`serve.operation_tools`) and the reference page.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Access(Protocol):
 
     @property
     def permits_private(self) -> bool:
-        """Return True if a caller who names a document at a private address thereby permits calls to that address."""
+        """Return True if naming a document at a private address also permits calls to that address."""
 
     def document(self, name: str) -> str:
         """Return the path or URL of a document, or raise `ConfigError`."""
@@ -99,7 +99,7 @@ class Access(Protocol):
         """Return the source of a template, or raise `ConfigError`."""
 
     def reading(self) -> AbstractContextManager[None]:
-        """Return a context in which documents are read."""
+        """Return a context for reading documents."""
 
 
 class FullAccess:
@@ -130,7 +130,7 @@ class OperationContext:
         stages: replace the stages of the workspace.
         reporter: receives the events of a run.
         stop: setting this event ends a run cleanly.
-        run_id: ID from `new_id` for the run, for callers that follow it.
+        run_id: ID of the run, from `new_id`; for callers that follow the run.
         access: documents and templates that the caller may name; None if the caller may name none.
         notify: receives a line at the start of each step, and "" before a question.
         ask: shows the result of a dry run, if any, and asks a person; returns None if nobody can be asked.
@@ -160,7 +160,7 @@ class OperationContext:
         """Ask a person before an operation is executed.
 
         Args:
-            question: to ask.
+            question: text of the question.
             tried: the result of a dry run, shown before the question.
             command: the hint if nobody can be asked.
 
@@ -224,9 +224,9 @@ class Operation(BaseModel):
     title: ClassVar[str]
     result: ClassVar[type[OperationResult]]
     destructive: ClassVar[bool] = False
-    """True if it replaces a release or a decision (`destructiveHint` of its tool)."""
+    """True if the operation replaces a release or a decision (`destructiveHint` of its tool)."""
     idempotent: ClassVar[bool] = False
-    """True if repeating it changes nothing more (`idempotentHint` of its tool)."""
+    """True if a repetition of the operation changes nothing (`idempotentHint` of its tool)."""
     json_help: ClassVar[str] = "Print one JSON document instead of text"
     """Help text of `--json`."""
     omit: ClassVar[Omitted] = {}
@@ -236,13 +236,13 @@ class Operation(BaseModel):
         """Execute the operation.
 
         Raises:
-            PipelineError: it failed or was refused; the hint says what to do.
+            PipelineError: the operation failed or was refused; the hint names the next step.
         """
         raise NotImplementedError
 
     @classmethod
     def id(cls) -> str:
-        """Return the last word of its command, which is its name on the dashboard and for agents."""
+        """Return the last word of the command: the operation's name on the dashboard and for agents."""
         return cls.command.rpartition(" ")[2]
 
     @classmethod
@@ -272,7 +272,7 @@ class Operation(BaseModel):
             raise _explain(cls, error) from None
 
     def command_line(self) -> str:
-        """Return the command that does the same."""
+        """Return the command line of this operation."""
         words: list[str] = []
         options: list[str] = []
         for name, info, param in self.fields("cli"):
@@ -308,12 +308,12 @@ class ConfirmedOperation(Operation):
 
 
 def param_of(info: FieldInfo) -> Param:
-    """Return the presentation of a field: its own `Param`, else the one of its annotated type."""
+    """Return the presentation of a field: its own `Param`, else the `Param` of its annotated type."""
     return next((one for one in reversed(info.metadata) if isinstance(one, Param)), _PLAIN)
 
 
 def option_names(name: str, info: FieldInfo, param: Param) -> tuple[str, ...]:
-    """Return the options of a field on the command line: those of its `Param`, else one from its name."""
+    """Return the command line options of a field: those of its `Param`, else an option derived from its name."""
     if any(flag.startswith("--") for flag in param.flags):
         return param.flags
     singular = name.removesuffix("s") if is_list(info) else name

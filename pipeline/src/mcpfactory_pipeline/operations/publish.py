@@ -52,7 +52,7 @@ def _outcome_lines(outcome: dict[str, Any]) -> Iterable[str]:
 class Publish(ConfirmedOperation):
     """Publish a server's release from a channel.
 
-    The published bytes are those that were checked, never a rebuild.
+    The command publishes the checked bytes, never a rebuild.
     """
 
     command: ClassVar[str] = "publish"
@@ -80,7 +80,7 @@ class Publish(ConfirmedOperation):
         omit={"mcp": "a person decides where releases and tokens are sent"},
     )
     check: bool = param(
-        "Check without contacting targets or the network; change nothing",
+        "Check without network access; change nothing",
         False,
         omit={"mcp": "a person is asked about the result of a dry run"},
     )

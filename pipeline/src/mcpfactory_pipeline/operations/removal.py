@@ -23,7 +23,7 @@ from mcpfactory_pipeline.operations.operation import (
     param,
 )
 
-_OMIT: Final[Omitted] = {"dashboard": "it is rare, and done at a terminal", "mcp": BY_PEOPLE}
+_OMIT: Final[Omitted] = {"dashboard": "a rare operation, done at a terminal", "mcp": BY_PEOPLE}
 _SHOWN: Final = 20  # maximum printed lines with the old name
 
 KeepChannels = Annotated[bool, param("Keep the releases in the channels [default: remove them]")]
@@ -33,9 +33,9 @@ class RemovalResult(OperationResult):
     """Channels, releases and client entries that still have a server's old name."""
 
     server: str
-    channels: tuple[str, ...] = Field(description="Channels that offered it.")
-    kept: bool = Field(description="The channels continue to offer it.")
-    published: tuple[str, ...] = Field(description="Releases at targets outside the workspace, in sentences.")
+    channels: tuple[str, ...] = Field(description="Channels that offered the server.")
+    kept: bool = Field(description="The channels continue to offer the server.")
+    published: tuple[str, ...] = Field(description="Releases at targets outside the workspace, one sentence each.")
     clients: tuple[dict[str, str], ...] = Field(description="Entries of clients, with the command that removes them.")
 
     def notes(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class RenameResult(RemovalResult):
     previous: str
     path: str
     package: str
-    changed: tuple[str, ...] = Field(description="The user's files in which names were replaced.")
+    changed: tuple[str, ...] = Field(description="The user's files with replaced names.")
     mentions: tuple[dict[str, Any], ...] = Field(description="Lines that still have the old name.")
     variables: dict[str, str] = Field(description="Environment variables, old to new.")
     holds: tuple[str, ...] = Field(description="Channels that stay held.")
@@ -145,7 +145,7 @@ class RenameResult(RemovalResult):
 class Rename(Operation):
     """Rename a server.
 
-    Folder, package, imports and variables are renamed. The old history is closed and a new one begins.
+    Folder, package, imports and variables are renamed. The old history is closed, and a new history begins.
     """
 
     command: ClassVar[str] = "rename"

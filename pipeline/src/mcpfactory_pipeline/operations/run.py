@@ -20,8 +20,8 @@ from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.run.run import RunOutcome, plan_servers, run_pipeline
 
 _HERE: Final[Omitted] = {
-    "dashboard": "the machine of the dashboard determines it",
-    "mcp": "the machine of the agent's server determines it",
+    "dashboard": "the dashboard's machine determines the value",
+    "mcp": "the machine of the agent's server determines the value",
 }
 
 
@@ -38,7 +38,7 @@ class StepRun:
 
 
 class RunResult(OperationResult):
-    """Result of a run: the worst outcome of each server, the stages that ran, and errors before the first stage."""
+    """Result of a run: worst outcome of each server, run stages, and errors before the first stage."""
 
     passed: bool
     servers: dict[str, str]
@@ -61,7 +61,7 @@ class Run(Operation):
     servers: Servers = ()
     until: str = param("Stop after this stage", "", metavar="STAGE", names="stages")
     again: str = param(
-        "Run this stage and its dependents again, even if up to date or failed with the same inputs",
+        "Run this stage and its dependents again, even if the inputs are unchanged",
         "",
         metavar="STAGE",
         names="stages",
@@ -94,7 +94,7 @@ class Run(Operation):
         )
 
     def carry_out(self, context: OperationContext) -> RunOutcome:
-        """Run the stages, and report each to the reporter of the context."""
+        """Run the stages, and report each stage to the context's reporter."""
         return run_pipeline(
             context.workspace,
             self.servers or None,

@@ -82,7 +82,7 @@ def ci(
 
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
-    """Write the file and, if it changed, the setting for mcpfactory's origin; return the written paths."""
+    """Write the workflow and, if `factory` is given, the origin of mcpfactory; return the changed paths."""
     from mcpfactory_pipeline.delivery.ci import providers
     from mcpfactory_pipeline.delivery.ci.origin import choose_origin, read_origin
 
@@ -95,7 +95,7 @@ def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
 
 
 def _check(workspace: Workspace, written: CiFile, again: str) -> None:
-    """Exit with NEGATIVE if the file, or the wheels that its jobs install, are out of date."""
+    """Exit with NEGATIVE if the workflow file, or the wheels that CI jobs install, are out of date."""
     from mcpfactory_pipeline.delivery.ci.origin import read_origin, stale_wheels
     from mcpfactory_pipeline.delivery.ci.providers import is_fresh
 
@@ -135,8 +135,8 @@ def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
 def matrix(provider: Provider = "", as_json: AsJson = False) -> None:
     """Assign servers with stages to run to CI jobs.
 
-    Folders with an invalid server name are reported and skipped. With --provider github, print `matrix`, the number
-    of `jobs` and the ID of the `run` for $GITHUB_OUTPUT. With --provider gitlab, print the pipeline that runs the
+    Folders with an invalid server name are reported and skipped. With --provider github, print `matrix`, `jobs`
+    (their number) and `run` (the run ID) for $GITHUB_OUTPUT. With --provider gitlab, print the pipeline that runs the
     jobs and merges their results.
     """
     check_provider(provider)
@@ -181,8 +181,8 @@ def run(
 ) -> None:
     """Run stages that are not up to date; write their results.
 
-    Server code cannot change the results, because they are written from memory. The exit code is that of
-    `mcpfactory pipeline run`, or 5 if a file was changed after it was recorded.
+    Server code cannot change the results, because mcpfactory writes them from memory. The exit code is that of
+    `mcpfactory pipeline run`, or 5 if a recorded file was changed.
     """
     from mcpfactory.commands.pipeline import run_exit_code, warn_of_isolation
     from mcpfactory_pipeline.base.text import pluralize
@@ -218,7 +218,7 @@ def pack(
 ) -> None:
     """Write the full state of servers to a folder.
 
-    The folder gets histories, logs, and each file, named by its hash. Use this command in the publish job, which
+    The folder gets histories, logs, and files named by their hash. Use this command in the publish job, which
     runs no server code. To write the results of a run, use `mcpfactory ci run`.
     """
     from mcpfactory_pipeline.base.text import pluralize
@@ -252,9 +252,9 @@ def fold(
 ) -> None:
     """Merge the results of CI jobs into this workspace.
 
-    State, history, artifacts and channels are updated. The command accepts stage events of this run in a valid order,
-    for the servers assigned to each job, with files that match their hashes. It refuses a server with other results,
-    and exits with 1.
+    State, history, artifacts and channels are updated. The command accepts these results of a job: stage events
+    of this run in a valid order, for assigned servers, with files that match their hashes. It refuses a server with
+    other results, and exits with 1.
     """
     from mcpfactory_pipeline.decisions.restore import restore
     from mcpfactory_pipeline.delivery.ci import fold

@@ -49,7 +49,7 @@ class EvaluationRequest:
     ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(metavar="AMOUNT", help="Stop when this cost is reached, by the prices in the workspace", min=0),
+        typer.Option(metavar="AMOUNT", help="Stop at this cost, calculated with the prices in the workspace", min=0),
     ] = None
     minimum: Annotated[
         float,
@@ -94,7 +94,7 @@ class EvaluationRequest:
 
     @property
     def modes(self) -> list[str]:
-        """Return the modes in which the tools are shown to the model, each once."""
+        """Return the modes for showing the tools to the model, without duplicates."""
         return list(dict.fromkeys(self.mode or MODES[:1]))
 
     @property
@@ -106,7 +106,7 @@ class EvaluationRequest:
 def evaluate_model(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
 ) -> ModelReport:
-    """Ask the model every case in every setting and return its report. Show progress meanwhile."""
+    """Ask the model every case in every setting, show progress, and return the report."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.checks.evaluation.cases import LISTS
     from mcpfactory_pipeline.checks.evaluation.judgment import Setting
@@ -146,7 +146,7 @@ def evaluate_model(
 
 
 def show_report(server: WorkspaceServer, report: ModelReport, request: EvaluationRequest) -> None:
-    """Print or store the report; exit with 1 if it is not good enough, with 7 if it is incomplete."""
+    """Print or store the report; exit with 1 if a pass rate is too low, and with 7 if answers are missing."""
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import against_rows, load_report, write_report
 
     earlier = load_report(request.baseline) if request.baseline else None
@@ -200,7 +200,7 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
 def show_worth(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
 ) -> None:
-    """Print what each case proves, judged by a model or the search index; exit with 1 if a case is worthless."""
+    """Print the worth of each case by a model or the search index; exit with 1 if a case is worthless."""
     from mcpfactory_pipeline.checks.evaluation.cases import LISTS, found_worth, model_worth
     from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
 
@@ -262,7 +262,7 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
 
 
 def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Write proposed cases to a separate file next to the evaluated ones, and print its path."""
+    """Write proposed cases to a file next to the evaluated cases, and print the path of the file."""
     from mcpfactory_pipeline.base.files import read_json, replace_file
     from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import PROPOSALS, read_reports
@@ -293,8 +293,8 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
 def evaluate(**values: Any) -> None:
     """Check that questions select the right tools.
 
-    The questions are in evals/*.yaml of a server. The command also makes the calls that answer them. With --model, it
-    also checks which tools a model chooses.
+    The questions are in evals/*.yaml of a server. The command also makes the calls that answer the questions. With
+    --model, it checks which tools a model chooses.
     """
     request = EvaluationRequest(**values)
     for one in request.modes:

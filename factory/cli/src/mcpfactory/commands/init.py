@@ -29,7 +29,7 @@ def init(
 ) -> None:
     """Create a workspace for MCP servers and their state.
 
-    A workspace is a repository: `git init` runs if the folder is in none. Existing files stay unchanged.
+    A workspace is a repository: `git init` runs if the folder is not in a repository. Existing files stay unchanged.
     """
     from mcpfactory_pipeline.delivery.ci.origin import describe_origin
     from mcpfactory_pipeline.maintenance.setup import apply_setup, ignored, read_setup
@@ -114,19 +114,19 @@ def schema(
         SettingsFile | None,
         typer.Argument(
             metavar="root|server|waivers",
-            help="Kind of file: root (of a workspace), server or waivers [default: root or server]",
+            help="Kind of file: root (of a workspace), server or waivers [default: root and server]",
         ),
     ] = None,
 ) -> None:
     """Print the JSON Schema of mcpfactory.toml, for editors.
 
-    Editors complete keys from the schema if the first line of a file names it: `#:schema ./mcpfactory.schema.json`.
+    Editors complete keys from the schema if the first line of a file names the schema: `#:schema ./mcpfactory.schema.json`.
     """
     output.data(settings_schema(kind.value if kind else ""))
 
 
 def settings_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of a kind of settings file; for "", of an `mcpfactory.toml` of either kind."""
+    """Return the JSON Schema of a kind of settings file; for "", of `mcpfactory.toml` files of both kinds."""
     from mcpfactory_codegen.servers.config import ServerConfig
     from mcpfactory_codegen.settings import json_schema
     from mcpfactory_pipeline.workspace.settings import WorkspaceSettings

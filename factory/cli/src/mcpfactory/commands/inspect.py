@@ -167,7 +167,7 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
-    """Return the report of a server without an API document; with `start`, read it from the running server."""
+    """Start a server without a report, and return its report; end the command if `start` is False."""
     if not start and server.adopted is not None:
         output.fail(
             f"{server.name} was adopted ({server.adopted.origin}): its tools are known only when it runs",

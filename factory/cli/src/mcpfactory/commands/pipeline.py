@@ -23,21 +23,21 @@ from mcpfactory_runtime.errors import Exit
 _HERE: Final = "mcpfactory.commands.pipeline"
 _DECISIONS: Final = "mcpfactory_pipeline.operations.decisions"
 COMMANDS: Final = {
-    "plan": CommandEntry("Run", f"{_HERE}:plan", "Show the stages to run and why; run nothing"),
+    "plan": CommandEntry("Run", f"{_HERE}:plan", "Show the stages to run and the reasons; run nothing"),
     "run": CommandEntry("Run", f"{_HERE}:run", "Run the stages that are not up to date"),
     "status": CommandEntry("Run", f"{_HERE}:status", "Show stages, candidate and channels of every server"),
     "history": CommandEntry("Run", f"{_HERE}:history", "Show the events of a server, newest last"),
-    "promote": CommandEntry("Decide", f"{_DECISIONS}:Promote", "Move a candidate into a channel if its policy allows it"),
-    "approve": CommandEntry("Decide", f"{_DECISIONS}:Approve", "Approve a candidate for a channel, or an approval stage"),
-    "reject": CommandEntry("Decide", f"{_DECISIONS}:Reject", "Reject a candidate for a channel, or an approval stage"),
-    "rollback": CommandEntry("Decide", f"{_DECISIONS}:Rollback", "Move a channel back to an older candidate and hold it"),
+    "promote": CommandEntry("Decide", f"{_DECISIONS}:Promote", "Move a candidate into a channel, if the policy allows it"),
+    "approve": CommandEntry("Decide", f"{_DECISIONS}:Approve", "Approve a candidate for a channel, or the result of a stage"),
+    "reject": CommandEntry("Decide", f"{_DECISIONS}:Reject", "Reject a candidate for a channel, or the result of a stage"),
+    "rollback": CommandEntry("Decide", f"{_DECISIONS}:Rollback", "Move a channel back to an older candidate; hold the channel"),
     "hold": CommandEntry("Decide", f"{_DECISIONS}:Hold", "Hold a channel until the hold is lifted"),
     "unhold": CommandEntry("Decide", f"{_DECISIONS}:Unhold", "Lift the hold of a channel"),
-    "retire": CommandEntry("Decide", f"{_DECISIONS}:Retire", "Remove a server from one channel, or retire it"),
+    "retire": CommandEntry("Decide", f"{_DECISIONS}:Retire", "Remove a server from one channel, or retire the server"),
     "revive": CommandEntry("Decide", f"{_DECISIONS}:Revive", "Undo the retirement of a server"),
     "verify": CommandEntry("Repair", f"{_HERE}:verify", "Compare state files with their histories"),
     "restore": CommandEntry("Repair", f"{_HERE}:restore", "Restore the channel folders from the recorded state"),
-    "prune": CommandEntry("Repair", f"{_HERE}:prune", "Delete files of candidates that are no longer kept"),
+    "prune": CommandEntry("Repair", f"{_HERE}:prune", "Delete the files of old candidates"),
 }  # fmt: skip
 
 app = typer.Typer(
@@ -55,7 +55,7 @@ _SHOWN_FIELDS: Final = ("stage", "target", "channel", "outcome", "candidate", "g
 
 
 def plan(names: Names = None, as_json: AsJson = False) -> None:
-    """Show the stages to run and why; run nothing."""
+    """Show the stages to run and the reasons; run nothing."""
     _plan(Run(servers=tuple(names or ())), OperationContext(workspace_in()), as_json=as_json)
 
 
@@ -139,7 +139,7 @@ def status(
         typer.Option(
             "--graph",
             metavar="FORMAT",
-            help="Draw the stages and a server's position in them: text, svg (with candidates), json or mermaid",
+            help="Draw the stages and a server's position: text, svg (with candidates), json or mermaid",
         ),
     ] = "",
     as_json: AsJson = False,
@@ -203,7 +203,7 @@ def history(
 ) -> None:
     """Show the events of a server, newest last.
 
-    With STAGE, print the output of its last run on this machine.
+    With STAGE, print the output of the stage's last run on this machine.
     """
     from mcpfactory_pipeline.state.timeline import actor_of
     from mcpfactory_pipeline.views.status import history as read_history
@@ -233,9 +233,9 @@ def verify(
 ) -> None:
     """Compare state files with their histories.
 
-    Every state file is derived from its history again, and every event of the last commit must still exist. If a
-    channel requires signatures, the command checks the signatures of approvals. It also checks the channel folders on this
-    machine: pages, bytes, and files that no state lists.
+    The command derives every state file from its history again. Every event of the last commit must still exist. Approvals
+    must have the required signatures. The channel folders on this machine must have the recorded pages and bytes, and
+    no other files.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.decisions.integrity import served_faults, signature_faults
@@ -279,7 +279,7 @@ def _print_difference(entry: dict[str, Any]) -> None:
 def restore(
     names: Names = None,
     candidate: Annotated[
-        str, typer.Option(metavar="CANDIDATE", help="Restore this candidate's files instead; requires one NAME")
+        str, typer.Option(metavar="CANDIDATE", help="Restore the files of this candidate; requires one NAME")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -315,7 +315,7 @@ def restore(
 
 
 def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Delete files of candidates that are no longer kept.
+    """Delete the files of old candidates.
 
     The newest candidates stay ([artifacts] keep sets their number). Published candidates, and those that are or were
     in a channel, also stay.

@@ -22,7 +22,7 @@ app = typer.Typer(help="Release servers: version, changelog, commit and tag.")
 
 @app.command()
 def plan(names: Names = None, as_json: AsJson = False) -> None:
-    """Show the servers to release, their versions and why.
+    """Show the servers to release, with versions and reasons.
 
     Nothing is changed.
     """
@@ -109,8 +109,8 @@ def check(
 ) -> None:
     """Check that a release tag can be published (for CI).
 
-    The tag must be a release that may be published from the checked-out commit. With --provider, print `server=`,
-    `version=`, `candidate=`, and the ID of a new `run=`, for the next jobs.
+    The tag must name a release that may be published from the checked-out commit. With --provider, print `server=`,
+    `version=`, `candidate=` and `run=` (a new run ID) for the next jobs.
     """
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id
@@ -154,6 +154,3 @@ def _show(found: list[ReleaseProposal]) -> None:
             output.error(f"{one.server}: {one.code}: {one.message}")
             if one.hint:
                 output.hint(one.hint)
-
-
-# --- `mcpfactory publish` ---

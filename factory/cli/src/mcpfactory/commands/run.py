@@ -39,7 +39,7 @@ def run(
         str, typer.Option(metavar="PROFILE", help="Tool profile of a generated server: full, read-only or your own")
     ] = "",
     dialect: Annotated[
-        str, typer.Option(metavar="DIALECT", help="Dialect for clients with limits: standard, plain or flat")
+        str, typer.Option(metavar="DIALECT", help="Schema dialect for limited clients: standard, plain or flat")
     ] = "",
     demo: Demo = False,
     channel: Channel = "",
@@ -105,7 +105,7 @@ def login(
 
 
 def _run_own_command(name: str, *arguments: str) -> NoReturn:
-    """Run a command of the server's own program, in the environment with its settings and libraries."""
+    """Run a command of the server's program, with the server's settings and libraries."""
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many
 

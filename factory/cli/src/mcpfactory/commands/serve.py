@@ -17,7 +17,7 @@ _Documents = Annotated[
     typer.Option(
         metavar="PLACE",
         help=(
-            "Folder (/PATH, ./PATH) or host (HOST, HOST:PORT) that API documents may come from, in addition to "
+            "Folder (/PATH, ./PATH) or host (HOST, HOST:PORT) from which to accept API documents, in addition to "
             "the workspace and public addresses (repeatable)"
         ),
     ),
@@ -29,13 +29,13 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Serve the tools of these servers at one endpoint instead of the factory (repeatable, or NAME,NAME…)",
+            help="Serve the tools of these servers at one endpoint, not the factory (repeatable, or NAME,NAME…)",
             autocompletion=completion.servers,
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Serve the tools of all servers in the workspace")] = False,
     search: Annotated[
-        bool, typer.Option("--search", help="Offer three tools that find, describe and call the others")
+        bool, typer.Option("--search", help="Offer only three tools, which find, describe and call the others")
     ] = False,
     http: Http = False,
     host: Host = "127.0.0.1",
@@ -52,7 +52,7 @@ def serve(
 ) -> None:
     """Serve the factory, or a gateway to servers, over MCP.
 
-    Agents can operate the factory with its tools. A gateway serves the tools of servers in the workspace.
+    With the factory's tools, an agent can make and operate servers. A gateway serves the tools of servers in the workspace.
     """
     names, gateway = [name.strip() for name in ",".join(server or ()).split(",") if name.strip()], bool(server) or all_
     if server and not names:  # a gateway treats no names as all servers

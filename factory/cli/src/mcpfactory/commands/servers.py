@@ -164,7 +164,7 @@ def diff(
 ) -> None:
     """Compare a server's tools with those that callers have.
 
-    The required version is proposed.
+    The command proposes the required version.
     """
     from mcpfactory_pipeline.channels.contract import compare_source
 

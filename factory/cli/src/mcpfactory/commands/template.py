@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcpfactory_codegen.servers.scaffold import ServerTemplate
     from mcpfactory_codegen.servers.template_answers import TemplateVariant
 
-app = typer.Typer(help="Manage server templates: shipped, folder, git or package.")
+app = typer.Typer(help="Manage templates from mcpfactory, folders, git and packages.")
 
 _TOLD: Final = ("name", "package", "distribution", "document")
 _PATIENCE: Final = 1800  # seconds; timeout of the pipeline run of one variant
@@ -56,9 +56,9 @@ Source = Annotated[
 
 @app.command("list")
 def list_templates(as_json: AsJson = False) -> None:
-    """List shipped templates and those in this workspace.
+    """List shipped templates and the templates of this workspace.
 
-    The templates of a workspace are in templates/.
+    A workspace has its templates in templates/.
     """
     from mcpfactory_codegen.servers.scaffold import find_template, templates
     from mcpfactory_pipeline.base.errors import WorkspaceError

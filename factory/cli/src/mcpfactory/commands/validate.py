@@ -64,7 +64,7 @@ _PolicyName = Annotated[
 ]
 
 _Explain = Annotated[
-    str, typer.Option(metavar="RULE", help="Print what a rule requires, its source and the fix; examine nothing")
+    str, typer.Option(metavar="RULE", help="Print the requirement, source and fix of a rule; examine nothing")
 ]
 
 
@@ -158,7 +158,7 @@ def _explain(name: str, *, as_json: bool) -> None:
 
 
 def _report_start_failure(report: Report) -> None:
-    """End the command if the server's own code failed at start: this failure causes all findings."""
+    """End the command if the server's own code failed at start, because this failure causes all findings."""
     from mcpfactory_pipeline.launch.command import read_failure
 
     starts = [finding for finding in report.findings if finding.rule == "process.starts"]
@@ -186,7 +186,7 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
 
 
 async def _examine(*words: Any, **options: Any) -> Report:
-    """Return the report of `_judge` after ending all processes that it started, in any session."""
+    """Return the report of `_judge`, after ending all processes that the check started, in any session."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
 
     ours = descendants(os.getpid())
