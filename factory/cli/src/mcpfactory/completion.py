@@ -1,4 +1,4 @@
-"""Shell completion of names. To stay fast, it imports little and reads only folder names and one small file."""
+"""Shell completion of names. For speed, the module imports little and reads only folder names and one small file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _among(*names: str) -> Completion:
-    """Return a completion over fixed names, which are copied here to avoid loading the module that defines them."""
+    """Return a completion over fixed names. They are copied here, because loading their module would take too long."""
 
     def complete(incomplete: str) -> list[str]:
         return _beginning(names, incomplete)

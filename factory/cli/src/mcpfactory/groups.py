@@ -29,7 +29,7 @@ _SECTIONS: Final = {field: section for section, fields in _FIELDS.items() for fi
 class CommandEntry(NamedTuple):
     """Entry of a command in help texts, and its location: `module:name` of a function, an app or an operation.
 
-    `summary` repeats the first sentence of the command's help, so that a list of commands imports none of them. A
+    `summary` repeats the first sentence of the command's help, so that a list of commands needs no imports. A
     test compares the two.
     """
 
@@ -57,7 +57,7 @@ class _Base:
             if (row := param.get_help_record(ctx)) is None:
                 continue
             if param.param_type_name == "argument":
-                sections["Arguments"].append((row[0].partition(" <")[0], row[1]))  # without its Python type
+                sections["Arguments"].append((row[0].partition(" <")[0], row[1]))  # without the argument's Python type
             else:
                 sections[_SECTIONS.get(param.name, "Options")].append(row)
         for section, rows in sections.items():
@@ -99,7 +99,7 @@ class LazyGroup(Group):
 
     @commands.setter
     def commands(self, _none: Any) -> None:
-        """Ignore commands that typer would add; `entries` has them."""
+        """Ignore commands that typer would add; `entries` has all commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands in the order of help texts."""
@@ -127,7 +127,7 @@ def lazy_group(entries: Mapping[str, CommandEntry]) -> type[TyperGroup]:
 def _build(name: str, found: Any) -> Any:
     """Return the command of a function, an app or an operation."""
     if isinstance(found, typer.Typer):
-        found.rich_markup_mode = None  # typer inherits it from the top app only when it builds all groups at once
+        found.rich_markup_mode = None  # typer copies the mode from the top app only if it builds all groups at once
         found.info.context_settings = CONTEXT
         found._add_completion = False  # noqa: SLF001 - only the top app has it
         if not isinstance(found.info.cls, type):

@@ -68,7 +68,7 @@ def command_of(
 def _workspace() -> Workspace | None:
     try:
         return workspace_in()
-    except WorkspaceError:  # operations that need a workspace raise it again
+    except WorkspaceError:  # operations that need a workspace raise the error again
         return None
 
 
@@ -94,7 +94,7 @@ def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: b
 
 
 def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given fields. An argument can also be given as an option, but not as both with different values.
+    """Return the given fields. A field may be given as an argument and as an option if both have the same value.
 
     Raises:
         OperationError: a value is empty, or an argument and its option differ.

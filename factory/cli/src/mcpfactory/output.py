@@ -208,11 +208,11 @@ _MAX_PROBLEMS: Final = 12
 def print_addresses(
     server: str, address: Mapping[str, Any], environ: Mapping[str, str] | None = None, setting: str = "export"
 ) -> None:
-    """Print on stderr each API address with a problem, and each private one.
+    """Print on stderr each API address with a problem, and each private address.
 
     Args:
-        server: its name.
-        address: the addresses in its report; empty if it has no API document, or an older mcpfactory made it.
+        server: the server's name.
+        address: the addresses in the server's report; empty without an API document, and in reports of older versions.
         environ: environment in which the server will start; ours by default.
         setting: how to set a variable in that environment, for hints.
     """
@@ -229,7 +229,7 @@ def print_addresses(
 
 
 def print_changes(changes: Any) -> None:
-    """Print contract changes, breaking ones first; cosmetic ones are truncated."""
+    """Print contract changes, breaking changes first; a long list of cosmetic changes is cut."""
     if not changes:
         line("no changes for callers")
         return

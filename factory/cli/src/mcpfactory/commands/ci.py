@@ -82,7 +82,7 @@ def ci(
 
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
-    """Write the file and, if it changed, the setting for mcpfactory's origin; return the written paths."""
+    """Write the file and, if `factory` is given, the setting for mcpfactory's origin; return the changed paths."""
     from mcpfactory_pipeline.delivery.ci import providers
     from mcpfactory_pipeline.delivery.ci.origin import choose_origin, read_origin
 
@@ -95,7 +95,7 @@ def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
 
 
 def _check(workspace: Workspace, written: CiFile, again: str) -> None:
-    """Exit with NEGATIVE if the file, or the wheels that its jobs install, are out of date."""
+    """Exit with NEGATIVE if the file or the wheels for its jobs are out of date."""
     from mcpfactory_pipeline.delivery.ci.origin import read_origin, stale_wheels
     from mcpfactory_pipeline.delivery.ci.providers import is_fresh
 
@@ -218,8 +218,8 @@ def pack(
 ) -> None:
     """Write the full state of servers to a folder.
 
-    The folder gets histories, logs, and each file, named by its hash. Use this command in the publish job, which
-    runs no server code. To write the results of a run, use `mcpfactory ci run`.
+    The folder gets the histories, the logs, and all other files under their hashes. Use this command in the publish
+    job, which runs no server code. To write the results of a run, use `mcpfactory ci run`.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
@@ -252,9 +252,9 @@ def fold(
 ) -> None:
     """Merge the results of CI jobs into this workspace.
 
-    State, history, artifacts and channels are updated. The command accepts stage events of this run in a valid order,
-    for the servers assigned to each job, with files that match their hashes. It refuses a server with other results,
-    and exits with 1.
+    State, history, artifacts and channels are updated. A job may report only stage events of this run, in a valid
+    order, for its assigned servers. Files must match their hashes. The command refuses servers with other results, and
+    exits with 1.
     """
     from mcpfactory_pipeline.decisions.restore import restore
     from mcpfactory_pipeline.delivery.ci import fold

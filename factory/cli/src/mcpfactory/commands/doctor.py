@@ -56,7 +56,7 @@ def doctor(names: Names = None, as_json: AsJson = False) -> None:
 
 
 def _check_machine() -> Iterator[Diagnosis]:
-    """Check the factory on this machine, first the runtime: stages after `build` need it."""
+    """Check the factory on this machine; check the runtime first, because stages after `build` need the runtime."""
     from mcpfactory_pipeline.base.errors import PipelineError
     from mcpfactory_pipeline.build.distributions import describe_runtime
 
@@ -151,7 +151,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
-    """Check for an address that several APIs share (`run` and `serve` refuse it), and for variables of several servers."""
+    """Check for an address that APIs share (`run` and `serve` refuse it), and for variables that servers share."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.workspace.upstream import refuse_among_many, shared_variables
 

@@ -106,7 +106,7 @@ class EvaluationRequest:
 def evaluate_model(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
 ) -> ModelReport:
-    """Ask the model every case in every setting and return its report. Show progress meanwhile."""
+    """Ask the model every case in every setting, show the progress, and return the report."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.checks.evaluation.cases import LISTS
     from mcpfactory_pipeline.checks.evaluation.judgment import Setting
@@ -262,7 +262,7 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
 
 
 def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Write proposed cases to a separate file next to the evaluated ones, and print its path."""
+    """Write proposed cases to a separate file next to the evaluated cases, and print the file's path."""
     from mcpfactory_pipeline.base.files import read_json, replace_file
     from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import PROPOSALS, read_reports
@@ -293,8 +293,8 @@ def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
 def evaluate(**values: Any) -> None:
     """Check that questions select the right tools.
 
-    The questions are in evals/*.yaml of a server. The command also makes the calls that answer them. With --model, it
-    also checks which tools a model chooses.
+    The questions are in evals/*.yaml of a server. The command also makes the calls that answer the questions. With
+    --model, it checks which tools a model chooses.
     """
     request = EvaluationRequest(**values)
     for one in request.modes:

@@ -234,8 +234,8 @@ def verify(
     """Compare state files with their histories.
 
     Every state file is derived from its history again, and every event of the last commit must still exist. If a
-    channel requires signatures, the command checks the signatures of approvals. It also checks the channel folders on this
-    machine: pages, bytes, and files that no state lists.
+    channel requires signatures, the command checks the signatures of approvals. It also checks the channel folders on
+    this machine: their pages, the contents of their files, and files that no state lists.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.decisions.integrity import served_faults, signature_faults

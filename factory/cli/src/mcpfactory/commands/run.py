@@ -166,7 +166,7 @@ class _TypedArguments(NamedTuple):
 
 
 def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
-    """Return the typed arguments; end the command if they are invalid, before the server is started."""
+    """Return the typed arguments; if they are invalid, end the command before the server is started."""
     try:
         arguments = json.loads(whole) if whole else {}
     except json.JSONDecodeError as error:
@@ -221,7 +221,7 @@ async def _call(
         except McpError as error:
             output.fail(f"{server.name} returned error {error.code}: {error}", code=Exit.NEGATIVE)
     for line in client.stderr.splitlines():
-        if line.startswith(_WARNING):  # for example about an API address
+        if line.startswith(_WARNING):  # such as a warning about an API address
             output.warning(line.removeprefix(_WARNING))
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
         output.error(str(failure), failure.hint)  # the client gets an internal error; the owner needs the location

@@ -82,7 +82,7 @@ def serve(
 
 
 def _serve_gateway(found: Workspace, names: list[str], place: HttpAddress | None, options: dict[str, Any]) -> None:
-    """Serve a gateway until it ends, then end all processes of its servers, including those in separate sessions."""
+    """Serve a gateway until it ends, then end all processes of its servers, including processes in other sessions."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
     from mcpfactory_pipeline.serve.factory import listen
     from mcpfactory_pipeline.serve.gateway import make_gateway, make_page
