@@ -251,14 +251,14 @@ class Workload:
     token: Callable[[str], str]
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Return the platform's JWT, without any step."""
+        """Return the platform's JWT; this takes no step of a procedure."""
         yield from ()
         return self.token(issuer)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IdentityProvider:
-    """Identity provider of a company, which controls access to MCP servers (Enterprise-Managed Authorization).
+    """Identity provider through which a company controls access to MCP servers (Enterprise-Managed Authorization).
 
     `id_token` returns the user's ID token. The client `client_id` exchanges it at `token_endpoint` for a grant that
     the MCP server's authorization server accepts. The ID token is sent to no other server.

@@ -114,7 +114,7 @@ def fetch(request: Fetch) -> Steps[HttpAnswer]:
 
 
 def post_form(url: str, form: dict[str, str], headers: dict[str, str]) -> Steps[HttpAnswer]:
-    """Yield the POST request of a form that accepts JSON, and return the response."""
+    """Yield a POST request that sends a form and accepts JSON, and return the response."""
     content = urlencode(form).encode()
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     return (yield from fetch(Fetch("POST", url, {**kind, **headers}, content)))
@@ -275,8 +275,8 @@ class AuthorizationServer:
 def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
     """Return the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`.
 
-    If `url` has no well-known path, OpenID's is appended. The issuer must have the same origin, so that a
-    document on one host cannot describe another.
+    If `url` has no well-known path, OpenID's is appended. The issuer must have the same origin, so that a document
+    cannot describe the issuer of another host.
 
     Args:
         url: URL of the metadata or of the issuer.

@@ -50,7 +50,7 @@ class TokenStore(Protocol):
         """
 
     def delete(self, key: str) -> bool:
-        """Remove the stored value; return True if one existed.
+        """Remove the stored value; return True if the value existed.
 
         Raises:
             OAuthError: `no_store`: the store cannot be used.
