@@ -246,7 +246,7 @@ class _Sampler:
         if more > max(0, self._left):
             return NOTHING
         self._left -= more
-        if fewest == 0 and (value is NOTHING or value is None):  # null if its objects are nested too deeply
+        if fewest == 0 and (value is NOTHING or value is None):  # an item is null if its objects are nested too deeply
             return []
         if value is NOTHING:
             return NOTHING
@@ -308,7 +308,7 @@ _MAKERS: Final[Mapping[str, Callable[[_Sampler, Mapping[str, Any], float], Any]]
 
 
 def _part_depth(depth: float) -> float:
-    """Return the depth for a part of a composed schema: deep parts count less, so that they still get a sample."""
+    """Return a reduced depth for a part of a composed schema, so that deep parts also get a sample."""
     return depth + (1 if depth < _OPTIONAL_DEPTH else 0.25)
 
 
@@ -327,10 +327,10 @@ def _author_value(schema: Mapping[str, Any]) -> Any:
 
 
 def _fits_simple_bounds(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Return True if an author's example has one of the schema's types and is within its simple bounds."""
+    """Return True if an author's example has one of the schema's types and is within the schema's simple bounds."""
     if not _has_type(value, schema):
         return False
-    if isinstance(value, dict | list):  # would require a validator
+    if isinstance(value, dict | list):  # the check of such a value would require a validator
         return False
     if isinstance(value, str):
         if not _count(schema, "minLength", 0) <= len(value) <= _count(schema, "maxLength", MAX_TEXT_LENGTH):

@@ -59,7 +59,7 @@ class Context(InjectedParameter):
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
-        self._unasked: Json = {}  # answers that arrived without a question
+        self._unasked: Json = {}  # answers to questions that were not asked
         self._opened: OpenedState | None = None  # the state that came with the request; None after its use
         self._used: Json = {}
         self._count = 0
@@ -159,7 +159,8 @@ class Context(InjectedParameter):
     ) -> Awaitable[None]:
         """Report progress to a client that requested it; only growing values are sent (basic/utilities/progress).
 
-        Above the server's rate limit, only the newest value is sent, at the latest when the handler ends.
+        Above the server's rate limit, older values are dropped. The newest value is sent at the latest when the handler
+        ends.
         """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
@@ -266,7 +267,7 @@ class Context(InjectedParameter):
         return False
 
     async def start_task(self) -> None:
-        """Turn the call of a `defer_task` tool into a task; do nothing if it already is one, or cannot become one."""
+        """Turn the call of a `defer_task` tool into a task; do nothing if the call is a task, or cannot be one."""
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call another tool of this server; return its structured content, or its text without structured content.
@@ -373,7 +374,7 @@ class Context(InjectedParameter):
             try:
                 agreed = (await self.ask(**{question.key: question}))[question.key].accepted
             except McpError as error:
-                if modern and self.task_id is None:  # the request itself is wrong
+                if modern and self.task_id is None:  # the request is invalid
                     raise
                 raise ToolError(question.failed(error)) from None
             if not agreed:

@@ -190,7 +190,7 @@ class Dispatcher:
             tool, arguments = self._find_tool(call)
             if tool.task is not None or not is_plain(tool):
                 return None
-        except McpError:  # `handle` raises it again
+        except McpError:  # `handle` raises the error again
             return None
         bucket = channel.allowance.calls
         if bucket is not None and not bucket.take():

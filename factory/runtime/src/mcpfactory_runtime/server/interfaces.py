@@ -1,4 +1,4 @@
-"""Protocols of a server and its channels, for modules that must not import them; and checks of authors' arguments."""
+"""Interfaces (`typing.Protocol`) of a server and its channels, to avoid imports; and checks of authors' arguments."""
 
 from __future__ import annotations
 

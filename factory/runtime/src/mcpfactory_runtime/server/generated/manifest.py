@@ -8,9 +8,9 @@ docs/reference/generated-server.md, `manifest.json`, for the format.
         call.arguments.setdefault("limit", 20)
 
 A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the
-call. A hook after a call may return a different result. Hooks run in the order of their definition, including
-for calls through search mode, as a task, or by `Context.call`. They apply to generated tools only; hand-written
-tools do not need hooks.
+call. A hook after a call may return a different result. Hooks run in the order of their definition. They also run for
+calls through search mode, as a task, or by `Context.call`. Hooks apply to generated tools only; hand-written tools do
+not need hooks.
 
 MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. APIs do not always
 follow their documents. A call that the API carried out must not look like a failed one, or a model would repeat it.
