@@ -45,7 +45,7 @@ class OpenedState(NamedTuple):
 
 
 class UsedChallenges:
-    """Used states of this process, until they expire."""
+    """Used states of this process; expired states are removed."""
 
     def __init__(self) -> None:
         self._used: dict[str, float] = {}
@@ -138,7 +138,7 @@ class RequestStateSealer:
             )
 
     def code(self, *, principal: str, method: str, params: Json, now: float) -> str:
-        """Return a new code of 32 letters and digits that represents a request for a short time; it is not stored."""
+        """Return a new code of 32 letters and digits that represents a request for a short time, but is not stored."""
         head = int(now + CODE_LIFETIME).to_bytes(5, "big") + secrets.token_bytes(5)
         return b32encode(head + self._code_mac(head, principal, method, params)).decode().lower()
 

@@ -95,7 +95,7 @@ Check = Callable[[], Any]
 class Readiness:
     """The checks of one server. Event loop only.
 
-    A slow check runs once for all probes. It counts as failed after `patience`, until it returns.
+    A slow check runs once for all probes. After `patience`, a check counts as failed until it returns.
 
     Args:
         patience: maximum seconds for one check.

@@ -345,7 +345,7 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- middleware ----------------------------------------------------------------------------------------------
 
     def add_middleware(self, middleware: Middleware) -> None:
-        """Add a middleware inside those added before (docs/reference/middleware.md).
+        """Add a middleware inside all earlier middleware (docs/reference/middleware.md).
 
         Raises:
             TypeError: it has neither `on_request` nor `on_tool`.
@@ -465,7 +465,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @property
     def capabilities(self) -> Json:
-        """Return the server's current capabilities: one for each kind of registered item."""
+        """Return the server's current capabilities, which depend on the kinds of registered items."""
         registry = self.registry
         if self._capabilities[0] != registry.version:
             self._capabilities = (registry.version, registry.capabilities())

@@ -143,7 +143,7 @@ class Session:
             if self.connection.in_flight.get(call.id) is not call:  # canceled by the client, which gets no response
                 raise
             answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
-        except GeneratorExit:  # raised by an awaitable of the handler; it closes the coroutines in between
+        except GeneratorExit:  # from an awaitable of the handler; the exception closes the coroutines in between
             log.error("%s failed: GeneratorExit", call.method)
             answer = McpError(INTERNAL_ERROR, "Internal error")
         finally:

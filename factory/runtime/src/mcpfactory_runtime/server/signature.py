@@ -1,6 +1,7 @@
 """Conversion of a handler's signature to a JSON Schema and a validator of its arguments.
 
-Built-in types need no pydantic (`schemas.annotations`). If one annotation needs it, `schemas.models` converts them all.
+Built-in types need no pydantic (`schemas.annotations`). If an annotation needs pydantic, `schemas.models` converts all
+annotations.
 """
 
 from __future__ import annotations
@@ -289,7 +290,7 @@ _OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|pa
 
 
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
-    """Refuse defaults of the wrong type or outside the choices; one that breaks constraints may mean "not given"."""
+    """Refuse defaults of the wrong type or outside the choices. Other invalid defaults may mean "not given"."""
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):
         name, kind = problem["loc"][0] if problem["loc"] else "", problem["type"]

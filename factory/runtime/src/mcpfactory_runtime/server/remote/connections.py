@@ -1,4 +1,4 @@
-"""Connections to one remote server, chosen per call so that questions reach the right caller."""
+"""Connections to one remote server. Each call gets a connection on which questions reach the right caller."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ class RemoteConnections:
     The first connection serves lists. It also serves all calls if the server uses the per-request lifecycle, or the
     caller is the only client of this process. In the handshake lifecycle, a server's question belongs to a connection,
     not to a call. Therefore each HTTP session has a separate connection with its client's capabilities. A call without
-    a session also has one, if its client can answer questions.
+    a session also gets a separate connection if its client can answer questions.
 
     Args:
         name: the server's name, for errors.
         connect: creates a client.
-        most: maximum number of connections, without the first one.
+        most: maximum number of connections, not counting the first.
     """
 
     def __init__(self, name: str, connect: Connect, most: int) -> None:
@@ -120,7 +120,7 @@ class RemoteConnections:
         self.begin()
 
     def begin(self) -> None:
-        """Reset for a new event loop; `aclose` has closed the connections of the previous one."""
+        """Reset for a new event loop; `aclose` has closed the connections of the previous loop."""
         self._first = _Connection(_EVERYTHING, None)
         self.reconnected = asyncio.Event()
         """Set after a call reopened the first connection."""
@@ -136,7 +136,7 @@ class RemoteConnections:
 
     @asynccontextmanager
     async def exchange(self, ctx: Context) -> AsyncIterator[RemoteExchange]:
-        """Provide a connection for a call. Raises the errors of `Client`, and ToolError if all are in use."""
+        """Provide a connection for a call. Raises the errors of `Client`, and ToolError if no connection is free."""
         first = await self.open()
         session = ctx.session
         able = forwarded_capabilities(ctx)
@@ -181,7 +181,7 @@ class RemoteConnections:
             connection.used = asyncio.get_running_loop().time()
 
     def _other(self, able: Json, session: SessionChannel | None) -> _Connection:
-        """Return the connection of a session, or an unused one for a call without a session; create it if necessary."""
+        """Return the session's connection, or an unused one for a call without a session; create a missing one."""
         now = asyncio.get_running_loop().time()
         for one in self._unused():
             if now - one.used > _IDLE:

@@ -92,8 +92,8 @@ def relayed_template(
 ) -> Template:
     """Return a resource template for the URIs that `matches` accepts; the remote server checks its variables."""
     text = names.uri(str(wire["uriTemplate"]))
-    uris: Any = _RelayedUris(text, matches)  # it has the methods of a URI template
-    unchecked: Any = _UncheckedArguments()  # it has the `bind` of a signature
+    uris: Any = _RelayedUris(text, matches)  # has the methods of a URI template
+    unchecked: Any = _UncheckedArguments()  # has the `bind` of a signature
     return Template(uris, _ResourceReader(pass_on, names), unchecked, {**wire, "uriTemplate": text})
 
 

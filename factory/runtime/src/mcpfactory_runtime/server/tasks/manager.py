@@ -163,7 +163,7 @@ class TaskRun:
         id: the task's ID.
         owner: the task's owner.
         handler: the running handler.
-        questions: questions of the handler by their MCP key; they validate answers.
+        questions: questions of the handler by MCP key; each question validates its answer.
         ended: True once the task has ended, even if its handler still runs.
     """
 
@@ -306,7 +306,7 @@ class TaskManager:
         return task
 
     async def cancel(self, task: Task) -> Task | None:
-        """Cancel a task and its handler, and drop a later result. Return None if the task had ended."""
+        """Cancel a task and its handler, and drop a later result. Return None if the task had already ended."""
         return await self.change(task.id, lambda now: now.cancelled("The task was cancelled by request."))
 
     async def answer(self, task: Task, answers: Json) -> None:
@@ -366,7 +366,7 @@ class TaskManager:
         return True
 
     def unclaim(self, task_id: str, key: str) -> None:
-        """Release the claim, so that another call can ask an unanswered question. Watchers get the task once more."""
+        """Release the claim, so that another call can ask an unanswered question. Watchers get the task again."""
         self._claims.discard((task_id, key))
         watch = self._watches.get(task_id)
         if watch is not None:
