@@ -76,7 +76,7 @@ class SharedSessions:
         self.processes.on_lapse = self.check_owned
 
     async def aclose(self) -> None:
-        """Write the pending changes. They are lost if the store does not accept them."""
+        """Write the pending changes, which are lost if the store does not accept them."""
         self.closing = True
         await self.written()
 
@@ -120,8 +120,8 @@ class SharedSessions:
 class Journal:
     """One session in the store, and the recorder of its streams. Event loop only.
 
-    Its key is a digest of the session ID, so that readers of the store cannot use the session. Methods that record
-    return at once; methods that read first wait until all changes are written.
+    Its key is a digest of the session ID, so that readers of the store cannot use the session. Recording methods return
+    at once; reading methods first wait until all changes are written.
 
     Attributes:
         on_lost: called after another process has taken over the session.

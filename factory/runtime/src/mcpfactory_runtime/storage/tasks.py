@@ -81,7 +81,7 @@ class Task:
         return replace(self, status="input_required", requests={**self.requests, **requests})
 
     def answered(self, answers: Json) -> Task | None:
-        """Add answers; those to unknown requests are ignored (ext-tasks, Task Update Requests)."""
+        """Add answers, but ignore answers to unknown requests (ext-tasks, Task Update Requests)."""
         wanted = {key: answer for key, answer in answers.items() if key in self.requests}
         if self.terminal or not wanted:
             return None

@@ -164,7 +164,7 @@ class _StdinReader(asyncio.Protocol):
 
 
 class _Source:
-    """Input of the event loop; reading is paused while at least one component holds it."""
+    """Input of the event loop; reading is paused while a component requests the pause."""
 
     def __init__(self, transport: asyncio.ReadTransport) -> None:
         self._transport = transport
@@ -226,7 +226,7 @@ class _StdoutWriter:
             line = line[os.write(self._descriptor, line) :]
 
     def send_soon(self, data: bytes) -> None:
-        """Send a message, perhaps in one write with others of this iteration of the event loop."""
+        """Send a message, perhaps in one write with other messages of this iteration of the event loop."""
         self.send(data)
 
     def hold(self, data: bytes) -> None:

@@ -87,8 +87,8 @@ class HttpApp:
         allowed_origins: origins of web pages that may call (`https://example.com`), in addition to those of this
             machine.
         session_idle: seconds after which an unused session ends.
-        max_sessions: limit of sessions. Above it, a session of the principal with the most sessions ends: a barely used
-            one, otherwise the least recently used.
+        max_sessions: limit of sessions. Above the limit, a session of the principal with the most sessions ends: a
+            barely used session, otherwise the least recently used.
         max_requests: maximum concurrent requests of the per-request lifecycle, including listening streams.
         auth: authorizes callers; None allows all. An `OAuthProxy` also issues tokens to clients.
         legacy_sse: also serve HTTP+SSE, the transport of the oldest revision, at `sse` and `messages` next to `path`.
@@ -202,7 +202,7 @@ class HttpApp:
 
     @asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
-        """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this one.
+        """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this application.
 
         Without it, the first request enters the server's lifespan, and the lifespan exits when the event loop ends.
 
@@ -304,7 +304,7 @@ class HttpApp:
         chosen = route(
             scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
         )
-        # A client that lists the event stream first prefers it.
+        # A client that lists the type of event streams first prefers an event stream.
         streamed = headers.get("accept", "").startswith("text/event-stream")
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
@@ -346,7 +346,7 @@ class HttpApp:
             await send_json(send, 200, jsonrpc.encode(document))
 
     async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request of the per-request lifecycle. Its client is identified by token or else by address."""
+        """Serve a request of the per-request lifecycle. Its token, otherwise its address, identifies the client."""
         if self._requests >= self._max_requests:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are already in flight")
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
@@ -495,7 +495,7 @@ def _place(scope: Scope) -> tuple[str, str]:
 
 
 async def _cut_off(answer: Stream | ErrorReply | None, message: Any, send: Send) -> None:
-    """End the response to a request that exceeded the drain time, with an error if no message was sent."""
+    """End the response to a request after the drain time, with an error if no message was sent."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()

@@ -37,7 +37,7 @@ class HealthEndpoints:
     Args:
         server: provides the author's readiness checks.
         life: lifespan of the application.
-        gate: authorizes callers; only authorized ones receive the names of checks.
+        gate: authorizes callers; only authorized callers receive the names of checks.
     """
 
     def __init__(self, server: ServerInterface, life: LifespanTask, gate: AccessGate | OpenGate) -> None:

@@ -1,6 +1,7 @@
 """Sessions of the handshake lifecycle over HTTP, and the HTTP+SSE transport.
 
-Messages that belong to a request are sent in the response to its POST; all others on the session's own stream.
+Messages that belong to a request are sent in the response to its POST; other messages are sent on the session's own
+stream.
 
 In HTTP+SSE, a session is one GET connection. It begins with an `endpoint` event that contains the URL for
 POSTs, and ends when the client disconnects. Responses are sent on the stream; a POST only gets 202.
@@ -170,7 +171,7 @@ class HttpSession(Session):
         assert stream is not None
         stream.finish(data)
         if stream.single is not None and stream.name is not None:
-            self._streams.pop(stream.name, None)  # it is sent as plain JSON, without event IDs, so it cannot be resumed
+            self._streams.pop(stream.name, None)  # plain JSON has no event IDs, so the response cannot be resumed
 
     def on_cancelled(self, call: Call) -> None:
         """End the stream of a canceled request."""
@@ -219,7 +220,7 @@ class HttpSession(Session):
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream, after message `number`. `earlier` are the next messages, if only the journal has them."""
+    """A position in a stream, after message `number`. `earlier` are the next messages if only the journal has these."""
 
     stream: Stream
     number: int

@@ -66,7 +66,7 @@ class _Outgoing:
 
 
 class StoreRelay:
-    """Forwards requests to, and serves requests from, the processes that share a store. Event loop only.
+    """Forwards requests to other processes that share the store, and serves their requests. Event loop only.
 
     Args:
         sessions: sessions and live processes in the store.
@@ -118,9 +118,9 @@ class StoreRelay:
     # -- requests that other processes serve ---------------------------------------------------------------------
 
     async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
-        """Forward a request to the process that has the session. Return None if it was answered.
+        """Forward a request to the process that has the session. Return None if the request was answered.
 
-        Otherwise return the `receive` with which to serve the request here: the body may have been read already.
+        Otherwise, return the `receive` to serve the request here: the body may have been read already.
         """
         try:
             owner = await self._owner(session_id)
@@ -143,7 +143,7 @@ class StoreRelay:
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
-        """Return another live process that owns a session; None if this process owns the session or none does."""
+        """Return another live process that owns a session; None if this process or no process owns the session."""
         journal = Journal(self._sessions, session_id)
         owner = await journal.claim()
         if owner is None:  # an HTTP+SSE session has no journal; its ID begins with the process that has its connection
@@ -185,7 +185,7 @@ class StoreRelay:
             return True
         if taken is None:
             return False
-        # Send the start of an event stream at once. Delay other starts until their body: clients may react to a start.
+        # Send the start of an event stream at once, but other starts only with a body: clients may react to a start.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:
@@ -230,11 +230,11 @@ class StoreRelay:
         await self._store.send(process, head + b"\n" + data, seconds=_KEPT)
 
     async def _send_with_retries(self, process: str, kind: str, name: str, more: Json | None = None) -> None:
-        """Send a message, with retries after errors of the store: the other process waits for it."""
+        """Send a message, with retries after errors of the store, because the other process waits for the message."""
         while True:
             with suppress(StoreError):
                 return await self._send_message(process, kind, name, more)
-            if self._ending:  # the other process will detect the end of this one
+            if self._ending:  # the other process will detect the end of this process
                 return None
             await asyncio.sleep(_RETRY_DELAY)
 
