@@ -4,8 +4,9 @@ Rules:
 
 1. Values are percent-encoded, except unreserved characters. The delimiters between the items of an array or object are
    not encoded, so that they differ from the same characters inside an item.
-2. With `allowReserved`, reserved characters and triples such as %2F are not encoded, except those that would end the
-   value: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes triples.
+2. With `allowReserved`, reserved characters and triples such as %2F are not encoded. Characters that would end the
+   value are still encoded: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes
+   triples.
 3. Null items and members are omitted (undefined in RFC 6570).
 """
 
@@ -214,7 +215,7 @@ UNSET: Final = Unset.UNSET
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:
-    """Split a text into `count` pieces and return one as JSON type `kind`; UNSET if the text is UNSET.
+    """Split a text into `count` pieces and return one piece as JSON type `kind`; UNSET if the text is UNSET.
 
     Raises:
         ToolError: the number of pieces is not `count`, or the piece is not a value of that type.
