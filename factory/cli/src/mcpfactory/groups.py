@@ -1,4 +1,4 @@
-"""Command groups that import each command on first use, so that others start without it."""
+"""Command groups that import each command on first use, so that other commands start without this import."""
 
 from __future__ import annotations
 

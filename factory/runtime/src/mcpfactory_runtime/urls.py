@@ -94,7 +94,7 @@ def host_port_of(url: str) -> str:
 def describe_private(url: str) -> str:
     """Return the kind of private target of a URL: "this machine", "a private network"; "" if its host looks public.
 
-    Names are not resolved: a public-looking name with a private address is detected only when it is called.
+    Names are not resolved: a public-looking name with a private address is detected only by a request.
     """
     host = host_port_of(url).rpartition(":")[0].strip("[]").rstrip(".")
     try:

@@ -182,7 +182,7 @@ def run(
     """Run stages that are not up to date; write their results.
 
     Server code cannot change the results, because they are written from memory. The exit code is that of
-    `mcpfactory pipeline run`, or 5 if a file was changed after it was recorded.
+    `mcpfactory pipeline run`, or 5 if a file changed after its recording.
     """
     from mcpfactory.commands.pipeline import run_exit_code, warn_of_isolation
     from mcpfactory_pipeline.base.text import pluralize

@@ -102,7 +102,7 @@ def _export(root: Path, folder: Path, *, as_json: bool) -> None:
 
 
 def _note_readers(host: str, public_url: str) -> None:
-    """Print who can read a dashboard that other machines can reach, and the host names that it answers to."""
+    """Print the possible readers of a dashboard that other machines can reach, and its permitted host names."""
     if host in _LOOPBACK:
         return
     output.note(f"anyone who can reach {host} can read the dashboard (findings, logs and decisions); there is no login")

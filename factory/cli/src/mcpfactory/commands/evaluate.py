@@ -146,7 +146,7 @@ def evaluate_model(
 
 
 def show_report(server: WorkspaceServer, report: ModelReport, request: EvaluationRequest) -> None:
-    """Print or store the report; exit with 1 if it is not good enough, with 7 if it is incomplete."""
+    """Print or store the report; exit with 1 if a minimum is not reached, with 7 if the report is incomplete."""
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import against_rows, load_report, write_report
 
     earlier = load_report(request.baseline) if request.baseline else None

@@ -180,7 +180,7 @@ def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
 
 
 def _warn_of_drift(space: Any, server: Any) -> None:
-    """Warn about known drift of an adopted server before anything is sent to it."""
+    """Warn about known drift of an adopted server before sending anything to the server."""
     if server.adopted is None:
         return
     from mcpfactory_pipeline.decisions.drift import drift_sentence, offered_drift

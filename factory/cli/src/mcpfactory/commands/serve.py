@@ -55,7 +55,7 @@ def serve(
     Agents can operate the factory with its tools. A gateway serves the tools of servers in the workspace.
     """
     names, gateway = [name.strip() for name in ",".join(server or ()).split(",") if name.strip()], bool(server) or all_
-    if server and not names:  # a gateway treats no names as all servers
+    if server and not names:  # without names, a gateway serves all servers
         output.usage_error("--server is empty", "mcpfactory serve --server NAME --server NAME, or --all")
     if (server and all_) or (search and not gateway):
         output.usage_error(

@@ -63,7 +63,8 @@ class Client:
     Args:
         channel: connection to the server; `connect_stdio`, `connect_http` and `connect_memory` create one.
         mode: the lifecycle; "auto" detects it.
-        revision: the revision to request; "" is the newest of the lifecycle. Mode "auto" derives the lifecycle from it.
+        revision: the revision to request; "" is the newest of the lifecycle. Mode "auto" derives the lifecycle from the
+            revision.
         elicitation, sampling: handlers of such requests: params → result, or an awaitable of the result.
         roots: list of roots for `roots/list`, or a function that returns one.
         capabilities: capabilities to declare instead of those implied by the handlers.

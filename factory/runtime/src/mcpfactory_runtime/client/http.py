@@ -230,7 +230,7 @@ class _Http(ClientChannel):
         if self._tasks.get(key) is task:
             del self._tasks[key]
         if not task.cancelled():
-            task.exception()  # already reported to the waiting caller; the event loop need not log it
+            task.exception()  # the waiting caller has the error already; the event loop need not log it
 
     def _deliver(self, data: bytes | str, http: dict[str, Any] | None = None) -> Any:
         try:

@@ -260,8 +260,8 @@ class Workload:
 class IdentityProvider:
     """Identity provider through which a company controls access to MCP servers (Enterprise-Managed Authorization).
 
-    `id_token` returns the user's ID token. The client `client_id` exchanges it at `token_endpoint` for a grant that
-    the MCP server's authorization server accepts. The ID token is sent to no other server.
+    `id_token` returns the user's ID token. The client `client_id` exchanges the token at `token_endpoint` for a grant
+    that the MCP server's authorization server accepts. The ID token is sent to no other server.
     """
 
     token_endpoint: str

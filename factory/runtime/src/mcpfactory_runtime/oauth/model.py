@@ -1,7 +1,8 @@
 """Procedures and records of the OAuth client: steps, server metadata, challenges.
 
-A procedure is a generator without I/O, so that it is testable, and works with any HTTP client. It yields a `Fetch` (and
-receives the `HttpAnswer`), a `Visit` (and receives the URL of the redirect) or a `Pause`, and returns its result.
+A procedure is a generator without I/O, so that it is testable, and works with any HTTP client. It yields steps, and
+returns its result. After a `Fetch`, it receives the `HttpAnswer`; after a `Visit`, the URL of the redirect; after a
+`Pause`, nothing.
 """
 
 from __future__ import annotations

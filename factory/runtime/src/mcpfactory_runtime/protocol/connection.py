@@ -371,7 +371,7 @@ class Connection:
         return data
 
     def forget(self, call: Call) -> None:
-        """Drop a call without an answer, because it was canceled, or its result is sent elsewhere."""
+        """Drop a call without an answer, because the call was canceled, or its result is sent elsewhere."""
         self.in_flight.pop(call.id, None)
 
     def request(self, method: str, params: Json | None = None) -> tuple[RequestId, bytes]:

@@ -38,7 +38,7 @@ CODES: Final[dict[int, tuple[str, int]]] = {
 
 
 class McpError(Exception):
-    """A JSON-RPC error. If a handler raises it, it is sent to the peer. If a call raises it, it came from the peer.
+    """A JSON-RPC error. Raised by a handler, it is sent to the peer. Raised by a call, it came from the peer.
 
     Args:
         code: integer; custom codes must be outside -32768…-32000.

@@ -128,7 +128,7 @@ def _dialect(uri: Any) -> SchemaDialect:
 def _join(base: str, reference: str) -> str:
     try:
         return urljoin(base, reference)
-    except ValueError:  # not a URI, so no part of the schema has it
+    except ValueError:  # not a URI, so no part of the schema has this ID
         return reference
 
 

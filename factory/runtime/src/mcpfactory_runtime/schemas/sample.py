@@ -321,7 +321,7 @@ def _author_value(schema: Mapping[str, Any]) -> Any:
         fitting = [value for value in enum if _has_type(value, schema)] or enum
         chosen = next((value for value in fitting if value is not None), None)
         if chosen is not None or "null" in (types_of(schema) or ["null"]):
-            return chosen  # otherwise null is the only listed value, and `type` excludes it
+            return chosen  # otherwise null, which `type` excludes, is the only listed value
     stated = stated_values({key: value for key, value in schema.items() if key != "enum"})
     return next((value for value in stated if value is not None and _fits_simple_bounds(value, schema)), NOTHING)
 

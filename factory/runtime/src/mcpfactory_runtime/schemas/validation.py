@@ -225,7 +225,7 @@ class _Compiler:
         if rest.keys() - {"type"}:
             try:
                 check = SchemaValidator(self._own_keywords(rest, False, depth + 1))
-            except SchemaError:  # it contains references, whose definitions are not compiled yet
+            except SchemaError:  # the schema contains references, whose definitions are not compiled yet
                 return []
             fitting = [value for value in fitting if check.isinstance_python(value)]
         return fitting

@@ -1,7 +1,7 @@
 """Composition of servers (`parent.mount(part, prefix)`), and tools that read resources and prompts.
 
-A part is a server mounted in another server, its parent. The handlers of a part run as if it were served alone: inside
-the part's tool middleware, with `ctx.state` from the part's lifespan, and with the part's tools for `ctx.call`.
+A part is a server mounted in another server, its parent. The handlers of a part run as if the part were served alone:
+inside the part's tool middleware, with `ctx.state` from the part's lifespan, and with the part's tools for `ctx.call`.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class CompositionMixin:
                 )
 
     def follow(self, uri: str) -> None:
-        """Record a client's subscription to a resource; remote parts subscribe to it at the remote server."""
+        """Record a client's subscription to a resource; a remote part also subscribes at its remote server."""
         for part in self.parts:
             part.follow(uri)
 

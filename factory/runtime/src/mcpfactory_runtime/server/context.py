@@ -348,8 +348,8 @@ class Context(InjectedParameter):
         """Ask a person to agree to a costly or destructive action.
 
         Returns True, or False if `unless` waives the question. If the client cannot ask, the error has a code, and
-        the client repeats the call with the code. A model cannot invent a code, but may use it without asking a person.
-        In the per-request lifecycle the handler may be rerun, see `ask`.
+        the client repeats the call with the code. A model cannot invent a code, but could use one without asking a
+        person. In the per-request lifecycle the handler may be rerun, see `ask`.
 
         Args:
             what: the action, as one sentence with names and amounts, shown to the person.

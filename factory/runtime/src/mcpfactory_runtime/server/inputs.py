@@ -246,7 +246,7 @@ class Sample(Question[Sampled]):
         return ("sampling", "tools") if "tools" in self._params else ("sampling",)
 
     def params(self, peer: Peer) -> Json:
-        """Return the parameters for the peer; omit `includeContext` if the peer had to declare it but did not."""
+        """Return the parameters for the peer, without `includeContext` if the peer lacks the required capability."""
         params: Json = project(self._params, "CreateMessageRequestParams", peer.revision)
         if "tools" in peer.revision.fields["CreateMessageRequestParams"] and not peer.declares("sampling", "context"):
             params.pop("includeContext", None)  # the capability came with `tools` (client/sampling, Capabilities)

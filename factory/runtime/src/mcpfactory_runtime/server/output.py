@@ -113,7 +113,7 @@ def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
 
 
 def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
-    """Convert a value with lone surrogates in its strings to plain data; raise the error if it has no surrogates."""
+    """Convert a value with lone surrogates in its strings to plain data; raise the error for other values."""
     whole = encodable(value)
     if whole is value:
         raise error

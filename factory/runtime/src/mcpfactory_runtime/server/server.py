@@ -292,7 +292,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Register the generated tools of a `_generated` package; return their number.
 
         The manifest selects the listed tools, or search mode. MCPFACTORY_MODE, MCPFACTORY_PROFILE and
-        MCPFACTORY_DIALECT override it, and `offer` overrides both.
+        MCPFACTORY_DIALECT override the manifest, and `offer` overrides both.
 
         Raises:
             ManifestError: the manifest is missing or damaged.
@@ -348,7 +348,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Add a middleware inside all earlier middleware (docs/reference/middleware.md).
 
         Raises:
-            TypeError: it has neither `on_request` nor `on_tool`.
+            TypeError: the middleware has neither `on_request` nor `on_tool`.
         """
         self._layers.add(middleware)
         self._surround()

@@ -256,7 +256,7 @@ class Session:
         """Do nothing: the stream belongs to the session."""
 
     def publish(self, method: str, params: Json) -> None:
-        """Send a change notification, if this is a handshake session that is subscribed to it."""
+        """Send a change notification if this is a handshake session with a matching subscription."""
         if self.connection.peer is not None and (method != UPDATED or params["uri"] in self.subscriptions):
             self.notify(method, params)
 

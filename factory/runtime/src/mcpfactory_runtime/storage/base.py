@@ -216,7 +216,7 @@ class ProcessRegistry:
         self._keeper: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
-        """Register this process and start to extend its lease. No effect if it has joined."""
+        """Register this process and start to extend its lease. No effect if the process has joined."""
         if self._keeper is None:
             await self._extend_lease()
             await self._add_to_list()

@@ -25,7 +25,7 @@ KEPT: Final = 256
 """Number of messages that a stream keeps for clients that reconnect."""
 
 _STREAMS_KEPT: Final = 64  # maximum finished streams per session
-_MAX_PENDING: Final = 32 << 20  # maximum bytes of unwritten events; above it, events are not recorded
+_MAX_PENDING: Final = 32 << 20  # maximum bytes of unwritten events; above this limit, events are not recorded
 _RETRY_DELAY: Final = 0.25  # seconds between attempts to write
 _TOUCH_EVERY: Final = 60.0  # minimum seconds between extensions of a session's lifetime
 _OWNER: Final = "owner"

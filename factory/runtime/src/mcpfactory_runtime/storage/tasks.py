@@ -136,7 +136,8 @@ class TaskStore:
 
     Args:
         store: storage; for another database, implement `SharedStore`.
-        processes: registry of live processes, closed by its creator. None creates one that joins at the first task.
+        processes: registry of live processes, closed by its creator. None creates a registry that joins at the first
+            task.
         clock: returns seconds since the epoch.
     """
 

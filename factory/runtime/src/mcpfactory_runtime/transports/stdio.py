@@ -187,7 +187,7 @@ async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
         transport, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", buffering=0))
-        if hasattr(transport, "max_size"):  # an attribute of asyncio's own transports, which have no option for it
+        if hasattr(transport, "max_size"):  # asyncio's transports have this attribute, but no option to set it
             transport.max_size = READ_SIZE
         return _Source(transport)
 

@@ -258,7 +258,7 @@ class ServiceAccount:
         """Return the signed assertion to exchange for a token (RFC 7523).
 
         Raises:
-            ToolError: the key cannot be used, or the library for it is not installed.
+            ToolError: the key cannot be used, or a library is not installed.
         """
         try:
             import jwt  # noqa: PLC0415 - an optional library

@@ -198,7 +198,7 @@ def is_xml(content_type: str) -> bool:
 class Unset(Enum):
     """The type of UNSET, for annotations: `limit: int | Unset = UNSET`.
 
-    It is an enumeration because type checkers narrow members by `is`, and copies are the same object.
+    An enumeration is used because type checkers narrow members by `is`, and copies are the same object.
     """
 
     UNSET = "UNSET"

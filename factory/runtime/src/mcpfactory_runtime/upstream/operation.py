@@ -70,7 +70,7 @@ V = TypeVar("V")
 
 
 def complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
-    """Return the table after checking that it has a row for each style (or location) of `kinds`, and no other.
+    """Check that the table has exactly one row for each style (or location) in `kinds`, and return the table.
 
     Args:
         table: rows by style.

@@ -160,7 +160,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _segment(template: str, values: Mapping[str, str]) -> str:
-    """Return a path segment. Refuse values that would split it, also for servers that decode before routing."""
+    """Return a path segment. Refuse values that would split the segment, even on servers that decode before routing."""
     filled = _fill(template, values)
     if "{" in template:
         inside = re.split(r"[/\\]", unquote(filled))

@@ -4,7 +4,7 @@ Used by generated servers' tests, by the stage `validate`, and from the shell:
 
     python -m mcpfactory_runtime.upstream.stub cases.json --port 8099
 
-It shares no code with `request`, so that it detects mistakes there.
+The stub shares no code with `request`, so that mistakes there are detected.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order: a refresh token
 or the key of a service account in the environment, a login, the client's own credentials. Rules:
 
-1. A single exchange renews a token for all calls that find it expired or refused. It continues if the call that began
-   it is canceled, because the authorization server may already have invalidated the refresh token.
+1. A single exchange renews a token for all calls that find the token expired or refused. The exchange continues if its
+   call is canceled, because the authorization server may already have invalidated the refresh token.
 2. Processes share the tokens of logins through the store. A renewal holds the store's lock, and first checks
    for a renewal by another process.
 3. Tokens from the client's own credentials or from the environment are kept in memory only.
@@ -285,7 +285,7 @@ class TokenManager:
         return self.flow(*LOGIN_GRANTS) is not None and not has_environment_grant(self.scheme, self._environ)
 
     def _refresh_token(self) -> str:
-        """Return the refresh token in the environment; "" if it or the client's ID is unset."""
+        """Return the refresh token in the environment; "" if the token or the client's ID is unset."""
         variables = self.scheme.variables
         value = secret(variables[_REFRESH], self._environ) if len(variables) > _REFRESH else ""
         return value if self.client_id else ""

@@ -13,8 +13,8 @@ calls through search mode, as a task, or by `Context.call`. Hooks apply to gener
 not need hooks.
 
 MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. APIs do not always
-follow their documents. A call that the API carried out must not look like a failed one, or a model would repeat it.
-Therefore:
+follow their documents. A call that the API carried out must not look like a failed call, because a model would repeat
+the call. Therefore:
 
 1. Conforming content passes unchanged.
 2. Members (and items of lists) that do not conform are left out of the structured content; the text has the complete
@@ -319,7 +319,7 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: 
 
 
 def _scalar_from_text(text: str) -> Any:
-    """Parse a text as a JSON number or boolean; return the text if it is neither, or digits would be lost."""
+    """Parse a text as a JSON number or boolean; return the text if this fails or would lose digits."""
     found = number_from_text(text)
     if found is text:
         return boolean_from_text(text)

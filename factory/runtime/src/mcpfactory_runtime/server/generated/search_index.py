@@ -297,7 +297,7 @@ class SearchIndex:
     # -- words of the index that a term may mean --------------------------------------------------------------------
 
     def _possible_words(self, terms: Sequence[Term]) -> list[dict[str, float]]:
-        """Return for each term the words of the index that it may mean, with their weights."""
+        """Return, for each term, the words of the index that the term may mean, with their weights."""
         meant = [self._variants(term.options) for term in terms]
         for number in range(len(terms) - 1):
             joined = terms[number].options[0] + terms[number + 1].options[0]

@@ -1,7 +1,7 @@
 """One request from arrival to response, and its log lines.
 
-`ObservedHandler` wraps the dispatcher and is not a middleware. Therefore it also sees requests that are refused before
-any middleware runs, and encoded lists stay cached.
+`ObservedHandler` wraps the dispatcher and is not a middleware. Therefore the handler also sees requests that are
+refused before any middleware runs, and encoded lists stay cached.
 """
 
 from __future__ import annotations

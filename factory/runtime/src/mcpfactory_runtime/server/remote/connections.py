@@ -56,7 +56,7 @@ class RemoteExchange:
 
         Raises:
             McpError: the caller cannot answer.
-            InputRequired: the caller's request must end with the question; the caller repeats it with the answer.
+            InputRequired: the caller's request must end with the question; the caller then repeats the request.
         """
         self._questions += 1
         key = f"{self._questions}.{method}"

@@ -316,7 +316,7 @@ class RemoteServer(Server):
                         ended = isinstance(error, SessionEndedError) or error.status == 404
                         if not ended or exchange.client.modern or not again:
                             raise
-                        # The server does not know the session, so it has not processed the request.
+                        # The server does not know the session, so the request was not processed.
                         self._connections.forget(exchange.client)
         except McpError as error:
             raise _explained(error, self.name) from None

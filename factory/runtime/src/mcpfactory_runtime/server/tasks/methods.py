@@ -408,7 +408,7 @@ class TaskMethods:
             channel.notify("notifications/tasks", {"_meta": meta, **form}, call.peer.revision)
 
         for task in tasks:
-            send(task)  # the client may have missed changes before it listened
+            send(task)  # the client may have missed changes before this request
 
             def watch(now: Task | None, task_id: str = task.id) -> None:
                 if now is not None:

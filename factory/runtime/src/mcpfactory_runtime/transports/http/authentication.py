@@ -103,7 +103,7 @@ _CALLS: Final = wire_names(CALL_TOOL)
 
 
 class OpenGate:
-    """Gate that admits all callers, except to tools that require scopes, which it cannot check."""
+    """Gate that admits all callers, but refuses tools that require scopes, because it cannot check scopes."""
 
     hosts: frozenset[str] = frozenset()
 

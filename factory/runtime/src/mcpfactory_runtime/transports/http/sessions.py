@@ -126,7 +126,7 @@ class HttpSession(Session):
     def begin_shutdown(self) -> None:
         """End the session's own stream. Requests in flight may finish their streams."""
         self.refuse_requests()
-        self.own.finish(recorded=False)  # another process may continue it
+        self.own.finish(recorded=False)  # another process may continue the session
 
     def outlive(self) -> None:
         """Close the journal, if any, without ending the session in the store: another process may continue it."""
@@ -199,7 +199,7 @@ class HttpSession(Session):
         }
 
     async def revive(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
-        """Continue a session of another process. Requests that it did not answer get an error."""
+        """Continue a session of another process. Requests that the other process did not answer get an error."""
         assert self._journal is not None
         revision = LEGACY[state["revision"]]
         self.connection.peer = Peer(revision, state["info"], state["capabilities"], state["log_level"])

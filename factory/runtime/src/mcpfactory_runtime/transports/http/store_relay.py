@@ -212,7 +212,7 @@ class StoreRelay:
         return True
 
     def publish(self, method: str, params: Json) -> None:
-        """Forward a change to the other processes: their clients may be subscribed to it."""
+        """Forward a change to the other processes, because their clients may have subscribed to such changes."""
         if not self._relaying:
             in_background(self._tasks, self._publish(method, params))
 
@@ -261,7 +261,7 @@ class StoreRelay:
         kind, name = head["kind"], head["exchange"]
         if kind == "change":
             assert self._server is not None
-            self._relaying = True  # `publish` must not send it back
+            self._relaying = True  # `publish` must not send the change back
             try:
                 self._server.hub.publish(head["method"], head["params"])
             finally:
