@@ -210,7 +210,7 @@ class _Http(ClientChannel):
         if not addresses:
             raise OAuthError(
                 "unsafe_url",
-                f"{self.url} refers to {url}, which is at a private or local address; it was not called\nhint: "
+                f"{self.url} refers to {url}, which is at a private or local address; no request was sent\nhint: "
                 f"if {parts.hostname} is yours, allow it with OAuth(private_hosts=[{parts.hostname!r}])",
             )
         return [parts._replace(netloc=host_port(one, parts.port or 443)).geturl() for one in addresses]

@@ -350,7 +350,7 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
         if identity.client_secret and not identity.issuer:
             raise OAuthError(
                 "no_issuer",
-                f"the issuer of the client secret is unknown, so it is not sent to {server.issuer}\nhint: set "
+                f"the issuer of the client secret is unknown, so the secret is not sent to {server.issuer}\nhint: set "
                 "issuer to the URL of the authorization server where the client is registered",
             )
         if identity.signs:

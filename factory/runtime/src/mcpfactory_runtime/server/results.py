@@ -37,9 +37,7 @@ def _checked_base64(text: str) -> str:
     try:
         a2b_base64(data.encode("ascii"), strict_mode=True)
     except ValueError as error:  # also raised for non-ASCII text
-        raise ValueError(
-            f"the text is not valid base64: {error}\nhint: pass bytes, which are encoded here, or path="
-        ) from None
+        raise ValueError(f"the text is not valid base64: {error}\nhint: pass unencoded bytes, or path=") from None
     return data
 
 

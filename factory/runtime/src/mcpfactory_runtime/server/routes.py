@@ -63,8 +63,7 @@ class HttpRoutes:
             raise ValueError(f"{path} has no HTTP methods\nhint: set methods=['GET']")
         if path.rstrip("/") in _TAKEN or path.startswith(_OAUTH):
             raise ValueError(
-                f"{path} is reserved: the server answers it itself\nhint: choose another path; see "
-                "docs/reference/transports.md"
+                f"{path} is reserved for the server itself\nhint: choose another path; see docs/reference/transports.md"
             )
         self.check([route])
         self._routes.append(route)

@@ -261,7 +261,7 @@ class Skill:
             total += status.st_size
             if len(found) == MAX_FILES or total > MAX_SIZE:
                 raise SkillError(
-                    f"skill {self.name}: more than {MAX_FILES} files or {MAX_SIZE} bytes; hosts may refuse it"
+                    f"skill {self.name}: more than {MAX_FILES} files or {MAX_SIZE} bytes; hosts may refuse the skill"
                 )
             known = self._files.get(name)
             found[name] = known if known is not None and known.stamp == stamp else _read(path, stamp)

@@ -135,7 +135,7 @@ class RemoteServer(Server):
         with suppress(TimeoutError):
             await asyncio.wait_for(self._settled.wait(), self._connect_timeout)
         if not self._settled.is_set():
-            log.warning("%s does not answer; its tools are listed once it does", self.name)
+            log.warning("%s does not answer; tools are listed once the server answers", self.name)
         await super().settle()
 
     def follow(self, uri: str) -> None:
