@@ -159,7 +159,7 @@ def _report(error: Exception) -> Exit:
 # --- exit code of each error, as documented in docs/reference/exit-codes.md ---
 
 
-# System errors in any operation, which are not bugs of mcpfactory.
+# Errors of the system, not of mcpfactory, in any operation.
 _MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or use another path",
     errno.EPERM: "make it readable and writable for you, or use another path",

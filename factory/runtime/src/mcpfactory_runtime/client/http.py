@@ -270,7 +270,7 @@ class HttpChannel(_Http):
         await self._post(data, {})
 
     def forget(self, request_id: Any) -> bool:
-        """Close the request's stream, which cancels it in the per-request lifecycle."""
+        """Close the request's stream; in the per-request lifecycle, this cancels the request."""
         task = self._tasks.get(request_id)
         if task is not None:
             task.cancel()

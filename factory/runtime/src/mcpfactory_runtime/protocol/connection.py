@@ -359,7 +359,7 @@ class Connection:
     # -- out -----------------------------------------------------------------------------------------------------
 
     def answer(self, call: Call, outcome: Json | bytes | McpError) -> bytes:
-        """Return the encoded response to `call`, which is then no longer in flight.
+        """Return the encoded response to `call`; the call is then no longer in flight.
 
         If the result cannot be encoded, raise ValueError; the call stays in flight, so that an error can follow.
         """

@@ -37,7 +37,7 @@ class BodyDecoder:
         if len(codings) > 1:
             raise _broken(f"{len(codings)} nested content codings")
         self._coding = codings[0] if codings else ""
-        self._begun = False  # responses to HEAD, and some without content, have a coding but no body
+        self._begun = False  # responses to HEAD, and some other responses, have a coding but no body
         if self._coding and self._coding not in _WINDOWS:
             raise _broken(f"unexpected content coding {self._coding}")
         self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None

@@ -74,7 +74,7 @@ _KNOW_ALL_CONTENT: Final = frozenset(
 
 
 def project(value: Any, wire_type: str, revision: Revision) -> Any:
-    """Return `value` (an object of `wire_type`, or a list of such) without fields that `revision` does not have."""
+    """Return `value` (an object of `wire_type`, or a list of them) without fields that are missing in `revision`."""
     if isinstance(value, list):
         return [project(item, wire_type, revision) for item in value]
     if not isinstance(value, dict):

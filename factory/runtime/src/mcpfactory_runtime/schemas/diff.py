@@ -1,7 +1,7 @@
 """Differences of two schemas for callers: values that are no longer accepted, and values that are newly accepted.
 
-A difference is `(code, path, message)`, with the path of the value (`address.street`, `tags[]`). Changes of keywords
-that are not compared by their meaning (`not`, `if` …) have the code "schema-changed".
+A difference is `(code, path, message)`, with the path of the value (`address.street`, `tags[]`). Some keywords are not
+compared by meaning (`not`, `if` …); their changes have the code "schema-changed".
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _unknown(fields: Json) -> str:
 
 
 def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
-    """Return a function that validates a value and converts it to plain JSON, and the JSON Schema of its output.
+    """Return a function from a value to validated plain JSON, and the JSON Schema of the function's output.
 
     Raises:
         TypeError: pydantic has no schema for the annotation.

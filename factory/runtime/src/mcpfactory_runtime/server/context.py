@@ -131,7 +131,7 @@ class Context(InjectedParameter):
 
     @property
     def session(self) -> SessionChannel | None:
-        """Return the session, which outlives the request and can store data, or None without a session."""
+        """Return the session, or None without a session. A session outlives the request, and can store data."""
         return self._origin.persistent
 
     @property
@@ -358,7 +358,7 @@ class Context(InjectedParameter):
             confirm: the code in the tool's arguments, "" if omitted; None if the tool has no argument for a code.
             otherwise: first words of the error, about the state without consent: "Nothing was sent".
             hint: hint of the error if the client cannot ask and the tool has no argument for a code.
-            unless: returns True if no question is needed; not called once the question has an answer.
+            unless: returns True to skip the question; not called once the question has an answer.
 
         Raises:
             ToolError: the person does not agree, or has not been asked.

@@ -36,7 +36,7 @@ class Dependency:
 
 
 def Depends(provider: Provider) -> Any:  # noqa: N802 - a marker with the name that FastAPI uses
-    """Mark a parameter whose value comes from a provider, in its annotation (`Annotated[Shelf, …]`) or as its default.
+    """Mark a parameter as filled by a provider, in its annotation (`Annotated[Shelf, …]`) or as its default.
 
     Args:
         provider: a function, a class, or a generator function that yields once and is resumed when the call has ended;

@@ -1,8 +1,8 @@
 """Rate limits per client: a token bucket for each kind of request or notification.
 
-A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens, which is the largest burst, and
-regains COUNT tokens per second, minute or hour. Requests without a token are refused with the time to wait; log
-messages are dropped; the newest progress notification is delayed (server/context.py).
+A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens (the largest burst), and regains
+COUNT tokens per second, minute or hour. Requests without a token are refused with the time to wait; log messages are
+dropped; the newest progress notification is delayed (server/context.py).
 """
 
 from __future__ import annotations

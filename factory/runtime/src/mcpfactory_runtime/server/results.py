@@ -308,4 +308,4 @@ def content_blocks(value: str | Content | Json | Iterable[str | Content | Json])
 
 
 READ_BY_CODE: Final[ContextVar[bool]] = ContextVar("READ_BY_CODE", default=False)
-"""True while one tool calls another (`ctx.call`), whose result must not be shortened."""
+"""True during `ctx.call`: the result for the calling tool must not be shortened."""

@@ -1,4 +1,4 @@
-"""`Server`, the class with which authors build a server."""
+"""`Server`, the class for authors of servers."""
 
 from __future__ import annotations
 
@@ -403,7 +403,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Publish a skill: a folder with a SKILL.md and related files.
 
         Args:
-            folder: the skill's folder, which has the same name as the skill.
+            folder: the skill's folder; its name must be the name of the skill.
             prefix: path before the name in the skill's URI: `acme/billing` for `skill://acme/billing/refunds`.
 
         Returns:
@@ -508,7 +508,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:
-        """Run the lifespans of the server and its mounted servers in this process; transports enter this once.
+        """Run the lifespans of the server and its mounted servers in this process; entered once, by the transport.
 
         Args:
             alone: False for a mounted server: its parent waits until all mounted servers have listed their items.

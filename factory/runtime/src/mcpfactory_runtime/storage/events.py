@@ -231,7 +231,7 @@ class Journal:
                 await self._store.drop(self._space)
                 del owned[self._key]
             return
-        if self._key not in owned:  # a new session, or one whose first write failed
+        if self._key not in owned:  # a new session, or a session after a failed first write
             if all(name != _STATE for name, _ in changes):  # a lost session
                 return
             new = await self._write([(_OWNER, self._me)], ExpectedEntry(_OWNER, None))

@@ -151,7 +151,7 @@ class TaskStore:
         self._store = store
         self._own = processes is None
         self._processes = processes or ProcessRegistry(store)
-        self._writing = asyncio.Lock()  # serializes changes of this process, which avoids retries
+        self._writing = asyncio.Lock()  # serializes the changes of this process, to avoid retries
         self._created = 0
 
     async def create(self, task: Task) -> Task:

@@ -442,7 +442,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    """Transport with our connection pool and network backend, which httpx's own transport does not accept."""
+    """Transport with our connection pool and network backend; httpx's own transport does not accept these."""
 
     def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
         self._pool = ConnectionPool(trust, backend, _CONNECTIONS)

@@ -211,7 +211,7 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""Value of an argument that was not given, and is not sent."""
+"""Value of a missing argument, which is not sent."""
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:

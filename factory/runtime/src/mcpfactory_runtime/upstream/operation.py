@@ -3,8 +3,8 @@
 The code generator writes these records into generated servers as literals, and `request.build_request` reads
 them. They contain no behavior, so a generated server shows the complete binding.
 
-Each module that serializes values has a table with a row per style, which `complete` checks when the module is
-loaded. There is no default: a new style is refused until each table has a row for it.
+Each module that serializes values has a table with a row per style. `complete` checks the table when the module is
+loaded. There is no default: a new style is refused until each table has a row for the style.
 """
 
 from __future__ import annotations
@@ -196,8 +196,8 @@ class Body:
 
     `xml` is the root of a body that is sent as XML; `shapes` are the shapes that it refers to. Without `xml`, an XML
     body is a string argument.
-    `graphql` is the document of a GraphQL request, which is sent as `query` (GraphQL over HTTP §5.2); the fields are
-    its variables.
+    `graphql` is the document of a GraphQL request. It is sent as `query` (GraphQL over HTTP §5.2); the fields are its
+    variables.
     """
 
     content_type: str

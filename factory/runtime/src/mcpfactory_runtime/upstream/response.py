@@ -204,7 +204,7 @@ def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: O
 
 
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
-    """Return the JSON value, with null instead of NaN and infinities, which JSON does not have; or `_NOT_JSON`."""
+    """Return the JSON value, or `_NOT_JSON`. NaN and infinities, which JSON does not have, become null."""
     try:
         return from_json(content, allow_inf_nan=False)  # fast and strict
     except ValueError:  # another charset, a byte order mark, half a surrogate pair, NaN, or not JSON

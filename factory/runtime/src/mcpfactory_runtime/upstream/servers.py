@@ -169,7 +169,7 @@ def redirect_message(redirect: Redirect | None, operation: Operation, url: str, 
 
 
 def _where(redirect: Redirect, url: str) -> str:
-    """Return `to api.example.com`, or the path on the same host; without the query, which may contain secrets."""
+    """Return `to api.example.com`, or the path on the same host. Omit the query, which may contain secrets."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if redirect.refusal == "downgrade":
         return f"to http://{redirect.host}"

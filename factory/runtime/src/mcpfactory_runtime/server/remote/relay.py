@@ -198,8 +198,8 @@ async def forward(
 ) -> Json:
     """Return the result of a request to another server, without envelope.
 
-    In addition to the request, only the trace is forwarded; a server of the per-request lifecycle also gets the
-    caller's capabilities, name and log level. The caller's token is never forwarded.
+    Only the request and the trace are forwarded. A server of the per-request lifecycle also gets the caller's
+    capabilities, name and log level. The caller's token is never forwarded.
 
     Args:
         client: client of the other server.

@@ -294,7 +294,7 @@ class TaskManager:
             raise McpError(INVALID_PARAMS, "Invalid params: taskId must be a string")
         task = await self.store.get(task_id)
         if task is None or task.owner != owner:
-            # The same error for a missing, expired or foreign task does not reveal which.
+            # One error for missing, expired and foreign tasks, so that callers learn nothing about foreign tasks.
             raise McpError(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
         return task
 
@@ -313,7 +313,7 @@ class TaskManager:
         """Add answers (`{"result": …}` or `{"error": …}` by key) to a task; unknown keys are ignored.
 
         Raises:
-            McpError: INVALID_PARAMS if an answer does not fit its question; no answer is added then.
+            McpError: INVALID_PARAMS if an answer does not fit its question; in this case, no answer is added.
         """
         run = self._runs.get(task.id)
         for key, answer in answers.items():

@@ -81,7 +81,7 @@ class TaskChannel:
 
 
 class TaskContext(Context):
-    """A context for a call that can become a task, in which a question waits for its answer."""
+    """A context for a call that can become a task. In a task, a question waits for its answer."""
 
     def __init__(
         self,

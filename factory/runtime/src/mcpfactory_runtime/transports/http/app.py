@@ -366,7 +366,7 @@ class HttpApp:
             await self._exchange(chosen.call, principal, scope, receive, send)
         elif type(chosen) is SessionMessage:
             session = self._sessions[chosen.session]
-            session.principal = principal  # equal to the old one, but its scopes may differ
+            session.principal = principal  # the principal is equal, but its scopes may differ
             answer = session.post(chosen.message, AsgiRequest(scope))
             try:
                 await send_answer(answer, receive, send, streamed=streamed)

@@ -185,7 +185,7 @@ async def send_events(
     earlier: Sequence[tuple[int, bytes]] = (),
     first: bytes = b"",
 ) -> None:
-    """Send the events of a stream until it ends or the client disconnects. A disconnect does not end the stream.
+    """Send a stream's events until the stream ends or the client disconnects. A disconnect does not end the stream.
 
     Args:
         stream: the source.

@@ -240,8 +240,9 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Accepted sockets inherit this option. Without it, each response waits for the client's delayed acknowledgement
-        # (40 ms): asyncio sets it only on sockets with protocol number TCP, which accepted sockets here do not have.
+        # Accepted sockets inherit this option. Without the option, each response waits for the client's delayed
+        # acknowledgement (40 ms). asyncio sets the option only on sockets with protocol number TCP, and sockets
+        # accepted here lack this number.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.listen(_BACKLOG)  # before the URL is printed: a reader may connect at once
     except OSError:

@@ -371,7 +371,7 @@ class SseEndpoints:
         if isinstance(body, McpError):
             await reject(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
             return
-        session.principal = principal  # equal to the old one, but its scopes may differ
+        session.principal = principal  # the principal is equal, but its scopes may differ
         await send_json(send, 202, b"")  # first: the response may be on the stream at once
         session.post(body, AsgiRequest(scope))
 
