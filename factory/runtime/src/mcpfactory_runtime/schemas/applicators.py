@@ -162,7 +162,7 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
 
 
 def without_matched(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
-    """Wrap `rest` to skip undeclared properties that match a pattern, so that they do not count as additional."""
+    """Wrap `rest` to skip undeclared properties that match a pattern: these do not count as additional properties."""
     engines = [pattern_schema(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
 

@@ -218,7 +218,7 @@ class _Compiler:
         return found[1]
 
     def _permitted(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
-        """Return those of the listed values that the schema's other keywords permit."""
+        """Return the listed values that the schema's other keywords permit."""
         kinds = types_of(schema)
         fitting = [value for value in values if is_of(value, kinds)] if kinds else values
         rest = {key: value for key, value in schema.items() if key in OWN_KEYS or key == "type"}

@@ -372,7 +372,7 @@ _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resou
 
 
 def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) -> Handler:
-    """Return a handler of a resource or prompt that passes the part's context to `handler`, if `handler` takes one."""
+    """Return a handler of a resource or prompt that passes the part's context to `handler` if needed."""
     if context_name is None:
         return handler
 

@@ -151,7 +151,7 @@ def _description(annotation: Any) -> str:
 
 
 def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
-    """Return the names of all parameters except the Context parameter, and the name of that parameter or None."""
+    """Return the names of all parameters but the Context parameter, and the Context parameter's name or None."""
     hints = resolved_hints(handler)
     names = list(inspect.signature(handler).parameters)
     context = next((name for name in names if takes_context(hints.get(name))), None)

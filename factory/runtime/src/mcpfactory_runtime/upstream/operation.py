@@ -1,7 +1,7 @@
 """Upstream operations as data: methods, paths, parameter styles, names.
 
 The code generator writes these records into generated servers as literals, and `request.build_request` reads
-them. They contain no behavior, so a generated server shows the complete binding.
+them. The records contain no behavior, so a generated server shows the complete binding.
 
 Each module that serializes values has a table with a row per style. `complete` checks the table when the module is
 loaded. There is no default: a new style is refused until each table has a row for the style.

@@ -78,7 +78,7 @@ _HINTS: Final[dict[int, str]] = {
     412: "the resource has changed; read it again, then call again.",
     413: "send less.",
     422: "correct the arguments and call again.",
-    429: "the API limits its rate; wait before the next call, and make fewer.",
+    429: "the API limits its rate; wait before the next call, and make fewer calls.",
 }
 _MESSAGE_MEMBERS: Final = (
     "title", "detail", "message", "msg", "error_description", "description", "reason",

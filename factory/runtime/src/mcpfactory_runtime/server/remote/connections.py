@@ -95,7 +95,7 @@ class _Connection:
 
     async def answer(self, method: str, params: Json) -> Json:
         if not self.exchanges or len({id(one.owner) for one in self.exchanges}) > 1:
-            raise McpError(INTERNAL_ERROR, f"{method} cannot be answered now: the caller that it concerns is unknown")
+            raise McpError(INTERNAL_ERROR, f"{method} cannot be answered now, because its caller is unknown")
         return await self.exchanges[-1].answer(method, params)
 
 

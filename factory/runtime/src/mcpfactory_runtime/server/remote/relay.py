@@ -2,8 +2,8 @@
 
 A server of the per-request lifecycle asks a question by ending its request (`input_required`), so the question
 belongs to a known call. The relay forwards the question to the caller in the caller's lifecycle. In the per-request
-lifecycle, the client repeats the call with its answers. The call then runs again from the start: the server asks every
-question again, and the relay answers with the client's earlier answers.
+lifecycle, the client repeats the call with its answers. The relay then runs the call again from the start. The server
+asks every question again, and the relay sends the client's earlier answers.
 """
 
 from __future__ import annotations

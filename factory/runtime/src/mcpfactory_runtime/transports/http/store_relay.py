@@ -99,7 +99,7 @@ class StoreRelay:
         server.hub.add(self)
 
     def begin_shutdown(self) -> None:
-        """Stop acknowledging requests. Their senders serve them after this process has ended."""
+        """Stop acknowledging requests. After this process has ended, the senders serve the unacknowledged requests."""
         self._ending = True
 
     async def aclose(self, seconds: float) -> None:
