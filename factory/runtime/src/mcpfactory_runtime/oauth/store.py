@@ -225,7 +225,8 @@ def _refuse_shared(folder: Path) -> None:
         raise OAuthError(
             "no_store",
             f"other users can write to {folder}, where tokens are stored (its mode is "
-            f"{stat.S_IMODE(found.st_mode):o})\nhint: remove files of other users from this folder, then: chmod go= {folder}; "
+            f"{stat.S_IMODE(found.st_mode):o})\nhint: remove files of other users from this folder, then: "
+            f"chmod go= {folder}; "
             "or set MCPFACTORY_TOKEN_STORE to a new folder",
         )
 

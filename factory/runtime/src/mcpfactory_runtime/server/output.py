@@ -94,7 +94,8 @@ def _json_text(value: Any) -> str:
             return _json_text(whole)
         raise TypeError(
             f"the returned {type(value).__name__} has no JSON form: {error}\nhint: return a dict, a dataclass, "
-            "a pydantic model or text; annotate content blocks with their types, such as list[Image | str], or remove the annotation"
+            "a pydantic model or text; annotate content blocks with their types, such as list[Image | str], "
+            "or remove the annotation"
         ) from None
 
 
