@@ -94,7 +94,7 @@ def test_another_origin_is_followed_by_all_that_was_written(shell):
     (line,) = installs(shell)
     assert line.count(REPOSITORY) == len(DISTRIBUTIONS)
     assert shell("ci", "--release", "--check").code == 0
-    assert shell("doctor", "--json").data[-1]["message"] == f"jobs take it from {REPOSITORY}"
+    assert shell("doctor", "--json").data[-1]["message"] == f"jobs install mcpfactory from {REPOSITORY}"
     before = (shell.folder / "mcpfactory.toml").read_text()
     assert shell("ci", "--factory", "index").code == 0
     assert shell("ci", "--factory", REPOSITORY).code == 0

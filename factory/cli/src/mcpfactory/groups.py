@@ -57,7 +57,7 @@ class _Base:
             if (row := param.get_help_record(ctx)) is None:
                 continue
             if param.param_type_name == "argument":
-                sections["Arguments"].append((row[0].partition(" <")[0], row[1]))  # without its Python type
+                sections["Arguments"].append((row[0].partition(" <")[0], row[1]))  # without the argument's Python type
             else:
                 sections[_SECTIONS.get(param.name, "Options")].append(row)
         for section, rows in sections.items():

@@ -1,7 +1,7 @@
 """The `mcpfactory` program: the command table and the top-level error handler.
 
 A command is a function in `commands/`, or an operation of the pipeline (`operations.py` makes the command). Commands
-are imported at first use, so that each one starts without the others.
+are imported at first use, so that a command starts without the other commands.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _options(
     from mcpfactory.commands.inbox import greet
     from mcpfactory_pipeline.isolation.processes import hide_process
 
-    hide_process()  # Many commands start code of servers, which must not read our environment.
+    hide_process()  # Many commands start server code, which must not read our environment.
     if context.invoked_subcommand is None and not greet():  # greet() prints pending items in a workspace
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
@@ -159,7 +159,7 @@ def _report(error: Exception) -> Exit:
 # --- exit code of each error, as documented in docs/reference/exit-codes.md ---
 
 
-# System errors in any operation, which are not bugs of mcpfactory.
+# Errors of the system, not of mcpfactory, in any operation.
 _MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or use another path",
     errno.EPERM: "make it readable and writable for you, or use another path",

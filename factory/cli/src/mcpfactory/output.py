@@ -207,7 +207,7 @@ _MAX_PROBLEMS: Final = 12
 def print_addresses(
     server: str, address: Mapping[str, Any], environ: Mapping[str, str] | None = None, setting: str = "export"
 ) -> None:
-    """Print on stderr each API address with a problem, and each private one.
+    """Print on stderr each API address with a problem, and each private address.
 
     Args:
         server: name of the server.

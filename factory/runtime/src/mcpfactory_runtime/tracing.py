@@ -1,4 +1,4 @@
-"""Tracing of API calls, independent of a tracing library, which is loaded only if tracing is on."""
+"""Tracing of API calls, independent of the tracing library. The library is loaded only if tracing is on."""
 
 from __future__ import annotations
 

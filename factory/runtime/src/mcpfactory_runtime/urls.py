@@ -7,9 +7,9 @@ status          method           method of the next request
 303             any              GET (HEAD stays HEAD), without body
 307, 308        any              the same, with its body
 
-`http` to `https` on the same host counts as the same origin if both use the default port of their scheme:
-unencrypted traffic becomes encrypted. The reverse does not count. A redirect to another origin is not followed,
-because it would send credentials to a host that the response chose.
+`http` to `https` on the same host counts as the same origin if both use the default port of their scheme, because
+traffic becomes encrypted. `https` to `http` does not count. A redirect to another origin is not followed, because it
+would send credentials to a host that the response chose.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv
 _SPECIAL: Final = tuple(
     ip_network(one)
     for one in (
-        *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),  # the last is the host of an Azure machine
+        *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),  # the last address is the host of an Azure machine
         *("64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16"),
     )
 )
@@ -39,8 +39,8 @@ _SPECIAL: Final = tuple(
 def is_public(address: str) -> bool:
     """Return True if an IP address is public.
 
-    Loopback, private, link-local, multicast and reserved addresses are not, nor are addresses that embed one of
-    these.
+    Loopback, private, link-local, multicast and reserved addresses are not public. Neither are addresses that embed
+    such an address.
 
     Args:
         address: as returned by the resolver; a zone (`fe80::1%eth0`) is permitted.
@@ -94,7 +94,7 @@ def host_port_of(url: str) -> str:
 def describe_private(url: str) -> str:
     """Return the kind of private target of a URL: "this machine", "a private network"; "" if its host looks public.
 
-    Names are not resolved: a public-looking name with a private address is detected only when it is called.
+    Names are not resolved: a public-looking name with a private address is detected only by a request.
     """
     host = host_port_of(url).rpartition(":")[0].strip("[]").rstrip(".")
     try:

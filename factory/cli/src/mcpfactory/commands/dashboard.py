@@ -121,7 +121,7 @@ def _proxy(header: str) -> TrustedProxy | None:
 
     proxy = read_proxy(os.environ, header)
     os.environ.pop(PROXY_SECRET_VARIABLE, None)
-    output.note(f"users that the proxy names in the header {header} can also act")
+    output.note(f"also allowed to act: users that the proxy names in the header {header}")
     return proxy
 
 

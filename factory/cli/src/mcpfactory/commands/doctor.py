@@ -147,7 +147,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
     if lost := ignored(workspace.root, [wheel.relative_to(workspace.root).as_posix() for wheel in wheels]):
         yield Diagnosis("warning", "factory", f"git ignores {lost[0]}", f"git add --force {' '.join(lost)}")
     if not warnings and not lost:
-        yield Diagnosis("ok", "factory", f"jobs take it from {origin}")
+        yield Diagnosis("ok", "factory", f"jobs install mcpfactory from {origin}")
 
 
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-_COUNTED: Final = 5  # lowest search rank at which a question may find its tool
+_COUNTED: Final = 5  # a question must find its tool among this number of search results
 _PAGE: Final = Path("evals", "report.md")
 _REPORTS: Final = Path("evals", "reports")
 

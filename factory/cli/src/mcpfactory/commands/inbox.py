@@ -82,7 +82,7 @@ def greet() -> bool:
 
 
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
-    """Return the inbox items; items about a drifted adopted server also name the clients that have the server."""
+    """Return the inbox items; an item about a drifted server also names the clients that have this server installed."""
     from mcpfactory_pipeline.delivery.clients.files import this_machine
     from mcpfactory_pipeline.views.inbox_notifications import add_affected_clients
 

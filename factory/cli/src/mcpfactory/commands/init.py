@@ -60,7 +60,7 @@ def init(
 
 
 def _chosen_origin(folder: Path, factory: str) -> Origin | None:
-    """Return the origin that the user named, else one that works; None if an existing workspace keeps its origin."""
+    """Return the user's choice of origin, else a usable origin; None if an existing workspace keeps its origin."""
     from mcpfactory_pipeline.delivery.ci.origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 

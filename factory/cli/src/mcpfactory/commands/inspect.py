@@ -111,7 +111,7 @@ _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "o
 
 
 def _print_texts(shown: dict[str, Any]) -> None:
-    """Print the descriptions of a started server, one per line; those of a generated server are in its manifest."""
+    """Print a started server's descriptions, one per line; a generated server has them in its manifest."""
     from mcpfactory_pipeline.base.text import printable_line
 
     if "instructions" not in shown:
@@ -126,7 +126,7 @@ def _print_texts(shown: dict[str, Any]) -> None:
 
 
 def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (place, text) for each text in a listed tool except type names; a member without text yields ""."""
+    """Yield (place, text) for each text in a listed tool, but not for type names; a member without text yields ""."""
     if isinstance(value, str) and value not in _TYPES:
         yield place, value
     elif isinstance(value, dict):

@@ -115,7 +115,7 @@ def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
 
 
 def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
-    """Warn, once per run, if server code ran without isolation although that was not configured."""
+    """Warn, once per run, if server code ran without isolation and the setting is `auto`."""
     from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
 
     if outcome.ran and outcome.isolation == NONE.name and workspace.settings.pipeline.isolation == AUTO:

@@ -166,7 +166,7 @@ class _TypedArguments(NamedTuple):
 
 
 def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
-    """Return the typed arguments; end the command if they are invalid, before the server is started."""
+    """Return the typed arguments; if they are invalid, end the command before the server is started."""
     try:
         arguments = json.loads(whole) if whole else {}
     except json.JSONDecodeError as error:
@@ -180,7 +180,7 @@ def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
 
 
 def _warn_of_drift(space: Any, server: Any) -> None:
-    """Warn about known drift of an adopted server before anything is sent to it."""
+    """Warn about known drift of an adopted server before sending anything to the server."""
     if server.adopted is None:
         return
     from mcpfactory_pipeline.decisions.drift import drift_sentence, offered_drift
@@ -221,7 +221,7 @@ async def _call(
         except McpError as error:
             output.fail(f"{server.name} returned error {error.code}: {error}", code=Exit.NEGATIVE)
     for line in client.stderr.splitlines():
-        if line.startswith(_WARNING):  # for example about an API address
+        if line.startswith(_WARNING):  # such as a warning about an API address
             output.warning(line.removeprefix(_WARNING))
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
         output.error(str(failure), failure.hint)  # the client gets an internal error; the owner needs the location

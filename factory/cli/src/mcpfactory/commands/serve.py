@@ -55,7 +55,7 @@ def serve(
     With the factory's tools, an agent can make and operate servers. A gateway serves the tools of servers in the workspace.
     """
     names, gateway = [name.strip() for name in ",".join(server or ()).split(",") if name.strip()], bool(server) or all_
-    if server and not names:  # a gateway treats no names as all servers
+    if server and not names:  # without names, a gateway serves all servers
         output.usage_error("--server is empty", "mcpfactory serve --server NAME --server NAME, or --all")
     if (server and all_) or (search and not gateway):
         output.usage_error(
@@ -82,7 +82,7 @@ def serve(
 
 
 def _serve_gateway(found: Workspace, names: list[str], place: HttpAddress | None, options: dict[str, Any]) -> None:
-    """Serve a gateway until it ends, then end all processes of its servers, including those in separate sessions."""
+    """Serve a gateway until it ends, then end all processes of its servers, including processes in other sessions."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
     from mcpfactory_pipeline.serve.factory import listen
     from mcpfactory_pipeline.serve.gateway import make_gateway, make_page

@@ -101,7 +101,7 @@ class Authorization:
 
     Args:
         issuer: URL of the authorization server; a sequence of URLs if `jwks_url` is a mapping or `verify` is given.
-        resource: URL of the MCP endpoint as clients write it; tokens must have it as audience.
+        resource: URL of the MCP endpoint as clients write it; tokens must have this URL as audience.
         jwks_url: URL of the issuer's published keys; for several issuers, a mapping from issuer to URL.
         jwks: the issuer's keys, a JWK Set.
         verify: function that returns the claims of an opaque token (as in RFC 7662 introspection), or None for an
@@ -199,7 +199,8 @@ class Authorization:
         MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
-            AuthorizationError: a variable is missing, unknown or invalid; ignoring it could unprotect the server.
+            AuthorizationError: a variable is missing, unknown or invalid; a server that ignored this could be
+                unprotected.
         """
         given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
         if not given:

@@ -31,7 +31,7 @@ def verify(token: str, key: Key, algorithm: str) -> bytes:
             loaded = key.loaded[algorithm] = PyJWK(public, algorithm)
         except (PyJWTError, ValueError, TypeError, AttributeError):  # the type depends on the invalid member
             raise TokenError("key") from None
-    try:  # permit only `algorithm`, which was checked against the allowlist and the key
+    try:  # permit only `algorithm`; the caller checked it against the allowlist and the key
         payload: bytes = _JWS.decode_complete(token, loaded, algorithms=[algorithm])["payload"]
     except PyJWTError:
         raise TokenError("signature") from None

@@ -207,7 +207,7 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return the digest by which a secret is looked up. The time of that lookup reveals nothing about the secret."""
+    """Return the digest by which a secret is looked up, so that the lookup time reveals nothing about the secret."""
     return sha256(text.encode()).hexdigest()
 
 

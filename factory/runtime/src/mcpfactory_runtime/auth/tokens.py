@@ -152,10 +152,10 @@ class TokenError(Exception):
 
 
 class Principal(str):
-    """The caller of a request. The string contains its identity: issuer, subject and client.
+    """The caller of a request. `str(principal)` is the caller's identity: issuer, subject and client.
 
-    Sessions, sealed states and tasks are bound to that string. The attributes describe the token of one request: a
-    client that returns with other scopes is the same principal.
+    Sessions, sealed states and tasks are bound to that identity. The attributes describe the token of one request. A
+    client that sends other scopes later is the same principal.
 
     Attributes:
         issuer: issuer of the token.

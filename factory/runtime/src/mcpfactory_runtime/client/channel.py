@@ -23,7 +23,7 @@ class Receiver(Protocol):
         """Handle the failure of one request: it will get no response."""
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """Stop the timeout of a request during a login of the user; restart it if `delayed` is False."""
+        """Stop the timeout of a request while the user logs in; restart the timeout if `delayed` is False."""
 
     def lost(self, error: Exception) -> None:
         """Handle the end of the connection: no more messages will arrive."""
@@ -60,7 +60,7 @@ class ClientChannel(ABC):
         """Close the connection, and end its tasks and processes."""
 
     def forget(self, request_id: Any) -> bool:
-        """Drop an abandoned request. Return True if the server detects that itself, without a notification."""
+        """Drop an abandoned request. Return True if the server detects this without a notification."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:

@@ -63,8 +63,9 @@ class Client:
     Args:
         channel: connection to the server; `connect_stdio`, `connect_http` and `connect_memory` create one.
         mode: the lifecycle; "auto" detects it.
-        revision: the revision to request; "" is the newest of the lifecycle. Mode "auto" derives the lifecycle from it.
-        elicitation, sampling: handlers of these requests: params → result, or an awaitable of the result.
+        revision: the revision to request; "" is the newest of the lifecycle. Mode "auto" derives the lifecycle from the
+            revision.
+        elicitation, sampling: handlers of such requests: params → result, or an awaitable of the result.
         roots: list of roots for `roots/list`, or a function that returns one.
         capabilities: capabilities to declare instead of those implied by the handlers.
         notified: function that is called with (method, params) of each notification.
@@ -235,7 +236,7 @@ class Client:
         return True
 
     async def _initialize_or_discover(self) -> None:
-        """Initialize, or discover again if that is refused: the server may have received the first attempt too late."""
+        """Initialize. If the server refuses, discover again: the first `server/discover` may have been too late."""
         try:
             await self._initialize_anywhere(LATEST_LEGACY.name)
         except McpError as refusal:
@@ -377,7 +378,7 @@ class Client:
         await self.request("server/discover" if self.modern else "ping")
 
     async def set_log_level(self, level: str) -> None:
-        """Request log messages of this level and above; in the per-request lifecycle, for the following requests."""
+        """Request log messages of this level and above (in the per-request lifecycle: for later requests)."""
         self.log_level = level
         if not self.modern:
             await self.request("logging/setLevel", {"level": level})
@@ -387,8 +388,8 @@ class Client:
     async def list_tools(self, *, keep_invalid: bool = False) -> list[Json]:
         """Return the tools of all pages.
 
-        Over HTTP in the per-request lifecycle, tools with an invalid `x-mcp-header` are omitted unless `keep_invalid`,
-        as the specification requires (Custom Headers), and a warning is logged.
+        Over HTTP in the per-request lifecycle, tools with an invalid `x-mcp-header` are omitted with a warning, as the
+        specification requires (Custom Headers). `keep_invalid` keeps these tools.
         """
         tools = await self._pages("tools/list", "tools")
         if self.channel.http and self.revision.method_header and not keep_invalid:

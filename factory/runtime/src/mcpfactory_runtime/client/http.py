@@ -210,7 +210,7 @@ class _Http(ClientChannel):
         if not addresses:
             raise OAuthError(
                 "unsafe_url",
-                f"{self.url} refers to {url}, which is at a private or local address; it was not called\nhint: "
+                f"{self.url} refers to {url}, which is at a private or local address; no request was sent\nhint: "
                 f"if {parts.hostname} is yours, allow it with OAuth(private_hosts=[{parts.hostname!r}])",
             )
         return [parts._replace(netloc=host_port(one, parts.port or 443)).geturl() for one in addresses]
@@ -230,7 +230,7 @@ class _Http(ClientChannel):
         if self._tasks.get(key) is task:
             del self._tasks[key]
         if not task.cancelled():
-            task.exception()  # already reported to the waiting caller; the event loop need not log it
+            task.exception()  # the waiting caller has the error already; the event loop need not log it
 
     def _deliver(self, data: bytes | str, http: dict[str, Any] | None = None) -> Any:
         try:
@@ -270,14 +270,14 @@ class HttpChannel(_Http):
         await self._post(data, {})
 
     def forget(self, request_id: Any) -> bool:
-        """Close the request's stream, which cancels it in the per-request lifecycle."""
+        """Close the request's stream; in the per-request lifecycle, this cancels the request."""
         task = self._tasks.get(request_id)
         if task is not None:
             task.cancel()
         return request_id in self._modern
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
-        """Open the GET stream, if the server has one, and receive the server's messages from it."""
+        """Open the server's GET stream, if the server has one, and receive messages from the stream."""
         opened = asyncio.Event()
         self._spawn("GET", self._listen(headers, opened))
         with suppress(TimeoutError):  # some servers send headers only with their first message
@@ -324,7 +324,7 @@ class HttpChannel(_Http):
         self._to.failed(request_id, ConnectionLostError("the server's stream ended without a response"))
 
     async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
-        """Deliver the messages of a response. Return its last event with an ID, if it can be resumed."""
+        """Deliver the messages of a response. Return the last event that has an ID, if any."""
         note = _note(response)
         if response.headers.get("content-type", "").startswith("text/event-stream"):
             last: SseEvent | None = None
@@ -345,7 +345,7 @@ class HttpChannel(_Http):
         message = self._deliver(content, note) if content else None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             raise _refused(response, content)
-        if "error" in message:  # the server may not have been able to read the request's ID
+        if "error" in message:  # without an ID if the server could not read the request's ID
             self._to.failed(request_id, error_of(message))
         self._to.failed(request_id, ProtocolError(f"the response to request {request_id} has another id"))
         return None
@@ -400,7 +400,7 @@ class SseChannel(_Http):
         Raises:
             ConnectionLostError: the server is unreachable, or closed the stream.
             HttpError: the response is not an event stream.
-            ProtocolError: the server sent no endpoint, or one of another origin.
+            ProtocolError: the server sent no endpoint, or an endpoint of another origin.
         """
         await super().open(receiver)
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()

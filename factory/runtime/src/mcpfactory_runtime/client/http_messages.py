@@ -59,7 +59,7 @@ def encode_value(value: Any) -> str:
 
 
 def header_parameters(tool: Json) -> dict[Path, str]:
-    """Return the arguments of a tool that headers must repeat: those with a valid `x-mcp-header`."""
+    """Return the arguments that headers must repeat: a tool's arguments with a valid `x-mcp-header`."""
     found = mirror_annotations(tool.get("inputSchema"))
     return {path: header for path, header, _ in found if path and isinstance(header, str) and header}
 
@@ -68,7 +68,7 @@ def _at(value: Any, path: Path) -> Any:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # equal in JSON; headers contain integers without a decimal point
+        value = int(value)  # 5.0 and 5 are equal in JSON; a header contains 5
     return value if isinstance(value, str | int) else None
 
 
@@ -77,7 +77,7 @@ _DIGITS: Final = 16  # maximum digits of `retry`; Python refuses to parse very l
 
 @dataclass(frozen=True, slots=True)
 class SseEvent:
-    """One event. `id` is the last ID in the stream so far; `retry` is in milliseconds; None if it is not set."""
+    """One event. `id` is the last ID in the stream so far; `retry` is in milliseconds, or None if not set."""
 
     data: str
     event: str = "message"

@@ -1,7 +1,7 @@
 """Client side of authorization for MCP servers over HTTP (basic/authorization): discovery, step-up, refresh.
 
-A refusal (401, or 403 for missing scopes) starts the process: find the authorization server, register there, let the
-user authorize the client in a browser or use a refresh token, and store the token. Registrations are stored per
+A refusal (401, or 403 for missing scopes) starts the process. The client finds the authorization server, and registers
+there. It gets a token by a login in a browser or by a refresh token, and stores the token. Registrations are stored per
 authorization server, and tokens per MCP server; neither is ever sent to another server.
 """
 
@@ -80,12 +80,12 @@ class OAuth:
         issuer: the authorization server to choose if a resource has several.
         document: https URL of a client ID metadata document; used if the server supports it.
         name: name of the client on consent pages.
-        store: storage of registrations and tokens as JSON objects, which are secrets. Defaults to a dict.
+        store: storage of registrations and tokens as JSON objects. All of them are secret. Defaults to a dict.
         clock: returns seconds since the epoch.
         private_key: key to use instead of a secret if `client_id` is registered with its public key.
-        assertion: source of assertions about the principal for whom the client acts, without a browser: a `Workload`
-            or an `IdentityProvider`; requires `issuer`.
-        private_hosts: hosts on a private network to which MCP servers may refer, such as `auth.corp.example`.
+        assertion: source of assertions about the principal, for logins without a browser: a `Workload` or an
+            `IdentityProvider`; requires `issuer`.
+        private_hosts: hosts on a private network that MCP servers may refer to, such as `auth.corp.example`.
     """
 
     def __init__(
@@ -272,7 +272,7 @@ class _ProtectedResource:
 
 
 def _find_resource(url: str, challenge: Challenge) -> Steps[_ProtectedResource | None]:
-    """Return the metadata of the MCP server at `url`; None if it has none, as in the first revision with authorization.
+    """Return the metadata of the MCP server at `url`, or None (as in the first revision with authorization).
 
     Raises:
         OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.
@@ -294,8 +294,8 @@ def _find_authorization_server(
     """Return the metadata of the resource's authorization server.
 
     Args:
-        resource: metadata from `_find_resource`. None means the first revision with authorization: the server's
-            origin is the issuer, with the endpoints `/authorize`, `/token` and `/register` if it has no metadata.
+        resource: metadata from `_find_resource`. None means the first revision with authorization: the server's origin
+            is the issuer. Without metadata of the issuer, the endpoints are `/authorize`, `/token` and `/register`.
         url: URL of the MCP server.
         issuer: issuer to choose if the resource has several.
 
@@ -347,7 +347,7 @@ def _resource(data: Json, url: str) -> _ProtectedResource:
 
 
 def _covers(identifier: str, url: str) -> bool:
-    """Return True if the identifier is the URL or a parent of it: a root document covers all paths of its host."""
+    """Return True if the identifier is the URL or its parent: a root document covers all paths of its host."""
     try:
         above, here = urlsplit(identifier), urlsplit(url)
         same = (above.scheme, above.hostname, above.port) == (here.scheme, here.hostname, here.port)

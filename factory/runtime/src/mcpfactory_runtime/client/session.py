@@ -379,12 +379,13 @@ class Subscription:
     ...     async for method, params in changes:
     ...         print(method)
 
-    The loop ends when the server ends the subscription; if an error ends it, the loop raises the error. Entering raises
-    the errors of a request. `honoured` is the part of the filter that the server accepted (handshake lifecycle: all).
+    The loop ends when the server ends the subscription; if an error ends the subscription, the loop raises the error.
+    `async with` may raise the errors of a request. `honoured` is the part of the filter that the server accepted
+    (in the handshake lifecycle: all).
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
-        """Create a subscription. `listen` has the params of `subscriptions/listen`; None without that method."""
+        """Create a subscription. `listen`: params of `subscriptions/listen`; None without that method."""
         self.honoured = wanted
         self._session = session
         self._listen = listen

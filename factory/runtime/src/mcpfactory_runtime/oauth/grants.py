@@ -251,17 +251,17 @@ class Workload:
     token: Callable[[str], str]
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Return the platform's JWT, without any step."""
+        """Return the platform's JWT; this takes no step of a procedure."""
         yield from ()
         return self.token(issuer)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IdentityProvider:
-    """Identity provider of a company, which controls access to MCP servers (Enterprise-Managed Authorization).
+    """Identity provider through which a company controls access to MCP servers (Enterprise-Managed Authorization).
 
-    `id_token` returns the user's ID token. The client `client_id` exchanges it at `token_endpoint` for a grant that
-    the MCP server's authorization server accepts. The ID token is sent to no other server.
+    `id_token` returns the user's ID token. The client `client_id` exchanges the token at `token_endpoint` for a grant
+    that the MCP server's authorization server accepts. The ID token is sent to no other server.
     """
 
     token_endpoint: str
@@ -350,7 +350,7 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
         if identity.client_secret and not identity.issuer:
             raise OAuthError(
                 "no_issuer",
-                f"the issuer of the client secret is unknown, so it is not sent to {server.issuer}\nhint: set "
+                f"the issuer of the client secret is unknown, so the secret is not sent to {server.issuer}\nhint: set "
                 "issuer to the URL of the authorization server where the client is registered",
             )
         if identity.signs:

@@ -1,7 +1,8 @@
 """Procedures and records of the OAuth client: steps, server metadata, challenges.
 
-A procedure is a generator without I/O, so that it is testable, and works with any HTTP client. It yields a `Fetch` (and
-receives the `HttpAnswer`), a `Visit` (and receives the URL of the redirect) or a `Pause`, and returns its result.
+A procedure is a generator without I/O, so that it is testable, and works with any HTTP client. It yields steps, and
+returns its result. After a `Fetch`, it receives the `HttpAnswer`; after a `Visit`, the URL of the redirect; after a
+`Pause`, nothing.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def fetch(request: Fetch) -> Steps[HttpAnswer]:
 
 
 def post_form(url: str, form: dict[str, str], headers: dict[str, str]) -> Steps[HttpAnswer]:
-    """Yield the POST request of a form that accepts JSON, and return the response."""
+    """Yield a POST request that sends a form and accepts JSON, and return the response."""
     content = urlencode(form).encode()
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     return (yield from fetch(Fetch("POST", url, {**kind, **headers}, content)))
@@ -275,8 +276,8 @@ class AuthorizationServer:
 def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
     """Return the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`.
 
-    If `url` has no well-known path, OpenID's is appended. The issuer must have the same origin, so that a
-    document on one host cannot describe another.
+    If `url` has no well-known path, OpenID's is appended. The issuer must have the same origin, so that a document
+    cannot describe the issuer of another host.
 
     Args:
         url: URL of the metadata or of the issuer.

@@ -50,7 +50,7 @@ class TokenStore(Protocol):
         """
 
     def delete(self, key: str) -> bool:
-        """Remove the stored value; return True if one existed.
+        """Remove the stored value; return True if the value existed.
 
         Raises:
             OAuthError: `no_store`: the store cannot be used.
@@ -225,7 +225,8 @@ def _refuse_shared(folder: Path) -> None:
         raise OAuthError(
             "no_store",
             f"other users can write to {folder}, where tokens are stored (its mode is "
-            f"{stat.S_IMODE(found.st_mode):o})\nhint: remove files that are not yours from it, then: chmod go= {folder}; "
+            f"{stat.S_IMODE(found.st_mode):o})\nhint: remove files of other users from this folder, then: "
+            f"chmod go= {folder}; "
             "or set MCPFACTORY_TOKEN_STORE to a new folder",
         )
 

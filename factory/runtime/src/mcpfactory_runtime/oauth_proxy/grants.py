@@ -63,7 +63,7 @@ class TokenKeys:
         return dict(claims) if now is None or claims["exp"] > now else None
 
     def encrypt(self, data: Json, bound: str) -> str:
-        """Return encrypted data, which can only be decrypted with the same `bound`."""
+        """Return encrypted data; decryption requires the same `bound`."""
         nonce = os.urandom(_NONCE)
         sealed = AESGCM(self._key("vault")).encrypt(nonce, json.dumps(data).encode(), bound.encode())
         return urlsafe_b64encode(nonce + sealed).decode()

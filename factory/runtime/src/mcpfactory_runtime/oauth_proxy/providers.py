@@ -33,7 +33,7 @@ class LoginProvider:
         token_url: URL of the token endpoint.
         client_id, client_secret: credentials of this server's application at the provider.
         identify: returns the claims of a token's owner (`sub`; optional `login`, `email` …), or None if the token is no
-            longer valid. It should refuse tokens of other applications, if the provider can detect them.
+            longer valid. It should refuse tokens of other applications, if the provider can detect such tokens.
         scopes: scopes to request from the provider.
         parameters: additional parameters of the login URL.
         basic: send the secret as HTTP Basic, otherwise in the form.

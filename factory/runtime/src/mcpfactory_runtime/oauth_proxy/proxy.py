@@ -1,4 +1,4 @@
-"""`OAuthProxy`: logins at a provider, and the endpoints from which MCP clients get their tokens.
+"""`OAuthProxy`: logins at a provider, and the endpoints that give tokens to MCP clients.
 
 Three rules prevent an attacker's client from acting on behalf of a user. The user confirms each client on a page of
 this server, and a cookie binds that browser to the request. The provider must redirect the same browser back. Codes

@@ -5,8 +5,8 @@
 Rules for editors:
 1. Only the tables below decide about lifecycles and states.
 2. The lifecycle is chosen per request. A request with a protocol version in its metadata uses the per-request
-   lifecycle, and neither depends on the state nor changes it; others use the handshake (basic/versioning, Backward
-   Compatibility). So one stream may mix both lifecycles.
+   lifecycle. The state does not affect such a request, and stays unchanged. Other requests use the handshake
+   (basic/versioning, Backward Compatibility). So one stream may mix both lifecycles.
 3. Never answer a message that looks like a response, even if it is invalid: two peers could exchange errors forever.
 """
 
@@ -78,7 +78,7 @@ class Peer:
         return True
 
     def missing(self, *path: str) -> Json | None:
-        """Return the capabilities object that the peer must declare for a capability; None if it is declared."""
+        """Return the capabilities object that the peer failed to declare; None if the capability is declared."""
         if self.declares(*path):
             return None
         needed: Json = {}
@@ -359,7 +359,7 @@ class Connection:
     # -- out -----------------------------------------------------------------------------------------------------
 
     def answer(self, call: Call, outcome: Json | bytes | McpError) -> bytes:
-        """Return the encoded response to `call`, which is then no longer in flight.
+        """Return the encoded response to `call`; the call is then no longer in flight.
 
         If the result cannot be encoded, raise ValueError; the call stays in flight, so that an error can follow.
         """
@@ -371,7 +371,7 @@ class Connection:
         return data
 
     def forget(self, call: Call) -> None:
-        """Drop a call without an answer, because it was canceled, or its result is sent elsewhere."""
+        """Drop a call without an answer, because the call was canceled, or its result is sent elsewhere."""
         self.in_flight.pop(call.id, None)
 
     def request(self, method: str, params: Json | None = None) -> tuple[RequestId, bytes]:

@@ -37,11 +37,11 @@ class BodyDecoder:
         if len(codings) > 1:
             raise _broken(f"{len(codings)} nested content codings")
         self._coding = codings[0] if codings else ""
-        self._begun = False  # responses to HEAD, and some without content, have a coding but no body
+        self._begun = False  # responses to HEAD, and some other responses, have a coding but no body
         if self._coding and self._coding not in _WINDOWS:
             raise _broken(f"unexpected content coding {self._coding}")
         self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None
-        # The first bytes, until they show if the format is zlib or raw deflate.
+        # the first bytes, kept until the format is known (zlib or raw deflate)
         self._head: bytes | None = b"" if self._coding == "deflate" else None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
@@ -66,7 +66,8 @@ class BodyDecoder:
         """Return the remaining data at the end of the body.
 
         Raises:
-            httpx.DecodingError: the body is incomplete. If the connection ends the body, only the coding reveals this.
+            httpx.DecodingError: the body is incomplete. If the body ends with the connection, only the decoder can
+                detect this.
         """
         if self._inflate is None:
             return b""

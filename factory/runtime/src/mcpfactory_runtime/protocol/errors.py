@@ -12,7 +12,7 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
-RESOURCE_NOT_FOUND: Final = -32002  # in revisions with a handshake; INVALID_PARAMS in later ones
+RESOURCE_NOT_FOUND: Final = -32002  # in revisions with a handshake; later revisions use INVALID_PARAMS
 URL_ELICITATION_REQUIRED: Final = -32042  # exists in one revision only
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
@@ -38,7 +38,7 @@ CODES: Final[dict[int, tuple[str, int]]] = {
 
 
 class McpError(Exception):
-    """A JSON-RPC error. If a handler raises it, it is sent to the peer. If a call raises it, it came from the peer.
+    """A JSON-RPC error. Raised by a handler, it is sent to the peer. Raised by a call, it came from the peer.
 
     Args:
         code: integer; custom codes must be outside -32768…-32000.

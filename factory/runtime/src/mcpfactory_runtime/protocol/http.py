@@ -7,7 +7,7 @@ The first rule that applies selects the action (basic/versioning; basic/transpor
 4. Other requests → session of the handshake lifecycle.
 
 In the per-request lifecycle, metadata without the version header, and the header without metadata, are errors. A
-refusal echoes the ID of the request if it can be read.
+refusal echoes the request's ID if the ID can be read.
 
 Mirrored arguments (basic/transports/streamable-http, Custom Headers) exist in revisions with `method_header`.
 """
@@ -39,7 +39,7 @@ _ABSENT: Final = object()
 
 
 def find_mirrored(schema: Any) -> Mirrored:
-    """Return the valid annotations of an input schema; invalid ones are ignored."""
+    """Return the valid annotations of an input schema; ignore invalid annotations."""
     found: dict[str, Path] = {}
     doubled: set[str] = set()
     for path, header, kind in mirror_annotations(schema):
@@ -86,7 +86,7 @@ def mirror_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
 
 
 def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
-    """Return the problem of an annotation, or "" if it is valid."""
+    """Return the problem of an annotation, or "" for a valid annotation."""
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):
         return "is not a header name"
     if not path:
@@ -194,7 +194,7 @@ class SessionMessage(NamedTuple):
 
 
 class OpenStream(NamedTuple):
-    """Open a session's stream of server messages, or resume one after `last_event`."""
+    """Open a session's stream of server messages, or resume a stream after `last_event`."""
 
     session: str
     last_event: str | None

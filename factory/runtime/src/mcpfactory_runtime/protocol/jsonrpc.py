@@ -215,7 +215,7 @@ class LineReader:
         self._skipping = False
 
     def feed(self, data: bytes) -> Iterator[bytes | Oversize]:
-        """Yield the lines that `data` completes, in order. Consume all of them before feeding again."""
+        """Yield the lines that `data` completes, in order. Consume all lines before feeding again."""
         *complete, rest = data.split(b"\n")
         for piece in complete:
             line = self._take(piece)

@@ -22,7 +22,7 @@ class Method:
         name: name in code and in the records of revisions.
         sender: side that may send it.
         capability: capability of the receiver (server or client) that the method requires; "" for none.
-        params: wire type of the parameters, if they are projected for older peers.
+        params: wire type of the parameters if the parameters are projected for older peers.
         result: wire type of the complete result, if it is projected.
         named: the member of the parameters that the header `Mcp-Name` repeats
             (basic/transports/streamable-http, Request Headers).

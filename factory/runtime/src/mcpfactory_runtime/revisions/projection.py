@@ -1,7 +1,8 @@
 """Projection of results, notifications and elicitation forms to the peer's revision.
 
 Handlers use the newest revision. This module removes the fields and content types that the peer's revision does not
-have, according to `records` and the nesting below. Other types stay unchanged. The arguments are never modified.
+have, according to `records` and the table of nested types below. Other types stay unchanged. The arguments are never
+modified.
 
 `read_form` converts any supported schema to the newest kind of form. `project_form` converts this form for an older
 peer. A single choice keeps its titles. A multiple choice is an error in revisions without multiple choices.
@@ -62,7 +63,7 @@ _CONTENT_TYPES: Final[dict[str, str]] = {
     "resource_link": "ResourceLink",
 }
 
-# Revisions with the content blocks of the newest one, for which a tool's result needs no projection.
+# Revisions with the same content blocks as the newest one; tool results for them need no projection.
 _NEWEST: Final = RELEASED[-1]
 _KNOW_ALL_CONTENT: Final = frozenset(
     revision
@@ -73,7 +74,7 @@ _KNOW_ALL_CONTENT: Final = frozenset(
 
 
 def project(value: Any, wire_type: str, revision: Revision) -> Any:
-    """Return `value` (an object of `wire_type`, or a list of such) without fields that `revision` does not have."""
+    """Return `value` (an object of `wire_type`, or a list of them) without fields that are missing in `revision`."""
     if isinstance(value, list):
         return [project(item, wire_type, revision) for item in value]
     if not isinstance(value, dict):
@@ -99,7 +100,7 @@ def project(value: Any, wire_type: str, revision: Revision) -> Any:
 
 
 def project_content(block: Json, revision: Revision) -> Json:
-    """Return a content block for a revision. A block type that only newer revisions have becomes a text block."""
+    """Return a content block for a revision. A block type of newer revisions becomes a text block."""
     kind = block.get("type")
     if kind not in revision.content:
         if kind not in _CONTENT_TYPES:  # tool use and tool results of sampling, or custom types: unchanged

@@ -34,8 +34,8 @@ class Revision:
         name: name in messages.
         modern: the lifecycle: False is the handshake (`initialize`), True is metadata in each request.
         requests: methods a client may request.
-        extensions: identifier of an extension → additional methods that a client may request. They are not in the
-            schema of the revision, and exist on servers that advertise the extension.
+        extensions: identifier of an extension → additional methods that a client may request. The methods are not in
+            the schema of the revision, and exist on servers that advertise the extension.
         client_requests: methods a server may request (in the per-request lifecycle: inside `inputRequests`).
         notifications: notifications a server may send.
         client_notifications: notifications a client may send.

@@ -1,4 +1,4 @@
-"""JSON Schema; only this package traverses schemas. `__init__` imports no module, so a server loads only those it uses.
+"""JSON Schema; only this package traverses schemas. `__init__` imports nothing, so a server loads only modules it uses.
 
 | module | contents |
 |---|---|

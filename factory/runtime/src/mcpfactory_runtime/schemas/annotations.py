@@ -30,8 +30,8 @@ _SIMPLE: Final[dict[Any, CoreAndJson]] = {
 def builtin_schema(annotation: Any) -> CoreAndJson | None:
     """Return the pydantic-core schema and the JSON Schema of an annotation, or None if it requires pydantic.
 
-    Supported: int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and
-    booleans, unions of these, and Annotated with only strings, which become the description.
+    Supported: int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and booleans,
+    and unions of these. Annotated is supported if it has only strings, which become the description.
     """
     try:
         simple = _SIMPLE.get(annotation)

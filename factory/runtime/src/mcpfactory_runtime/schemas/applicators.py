@@ -1,8 +1,8 @@
 """Validators for keywords that pydantic-core does not support: `oneOf`, `not`, `if`, `contains` and others.
 
-Each function returns a core schema that checks one keyword and returns the value unchanged. The parts are compiled
-without repairs. The caller must omit a keyword if the check of a part is not exact (`is_exact`): a part that accepts
-invalid values would make `not` refuse valid ones.
+Each function returns a core schema that checks one keyword and returns the value unchanged. The subschemas are compiled
+without repairs. The caller must omit a keyword if the check of a subschema is not exact (`is_exact`): a subschema that
+accepts invalid values would make `not` refuse valid values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Attempt(NamedTuple):
 
 
 def _parts(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """Return a schema that validates the value of an `_Attempt` with the part that it names."""
+    """Return a schema that validates an `_Attempt`: its value against its part."""
     choices: dict[Any, CoreSchema] = {
         f"{STRICT}{name}": core_schema.no_info_before_validator_function(_value_of, part)
         for name, part in parts.items()
@@ -62,7 +62,7 @@ def _fits(handler: Handler, part: str, value: Any) -> bool:
 
 
 def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
-    """Check `oneOf`. Return the result of the matching branch: validating again would be exponential when nested."""
+    """Check `oneOf`. Return the matching branch's result: with a second validation, nesting would be exponential."""
 
     def check(value: Any, handler: Handler) -> Any:
         fitted: list[Any] = []
@@ -162,7 +162,7 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
 
 
 def without_matched(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
-    """Wrap `rest` to skip undeclared properties that match a pattern, so that they do not count as additional."""
+    """Wrap `rest` to skip undeclared properties that match a pattern: these do not count as additional properties."""
     engines = [pattern_schema(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
 
@@ -178,7 +178,7 @@ def _check_rest(
 
 
 def is_matched(name: str, patterns: Iterable[str]) -> bool:
-    """Return True if one of the patterns matches a name, or is not supported."""
+    """Return True if one of the patterns matches a name, or one of them is not supported."""
     return _is_matched(name, [pattern_schema(pattern) for pattern in patterns])
 
 

@@ -67,7 +67,7 @@ _DIGEST: Final = 6  # characters of the digest in a shortened name
 
 
 def adapt_tool(wire: Json, limits: Limits) -> Json:
-    """Return the Tool object of tools/list within these limits. Omit an output schema that exceeds them."""
+    """Return the Tool object of tools/list within these limits. Omit an output schema that exceeds the limits."""
     schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
     if notes:
@@ -186,7 +186,7 @@ def _intersection(one: Any, other: Any) -> Any:
         return other if one is True else one
     done = both(one, other, _intersection)
     if done.get("additionalProperties") is False and {"properties"} <= one.keys() & other.keys():
-        del done["additionalProperties"]  # it would forbid properties that only the other schema declares
+        del done["additionalProperties"]  # would forbid properties that only one of the schemas declares
     return done
 
 

@@ -1,7 +1,7 @@
 """Differences of two schemas for callers: values that are no longer accepted, and values that are newly accepted.
 
-A difference is `(code, path, message)`, with the path of the value (`address.street`, `tags[]`). Changes of keywords
-that are not compared by their meaning (`not`, `if` …) have the code "schema-changed".
+A difference is `(code, path, message)`, with the path of the value (`address.street`, `tags[]`). Some keywords are not
+compared by meaning (`not`, `if` …); their changes have the code "schema-changed".
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def lost_members(old: Any, new: Any, path: str = "") -> Iterator[str]:
 def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[str, ...]]) -> Iterator[_Found]:
     pair = tuple(str(one.get("$ref", "")) if isinstance(one, dict) else "" for one in (old, new))
     if (any(pair) and pair in above) or path.count(".") + path.count("[") > _DEPTH:
-        return  # a cycle in both schemas: an enclosing call already compares this pair
+        return  # a cycle in both schemas: a caller of this function already compares the pair
     above |= {pair} if any(pair) else set()
     before, after = _resolved(old, defs[0]), _resolved(new, defs[1])
     yield from _types(before, after, path)
@@ -189,7 +189,7 @@ def _members(old: Json, new: Json, path: str, defs: _Defs, above: frozenset[tupl
             yield "argument-required", inner, "is now required"
         if name in needed - needs:
             yield "argument-optional", inner, "is no longer required"
-        if not path:  # servers send only the defaults of arguments
+        if not path:  # servers send the default of an omitted argument, but no nested defaults
             yield from _default(before[name], after[name], inner)
         yield from _compare(before[name], after[name], inner, defs, above)
     for name in sorted(needs - needed - after.keys()):

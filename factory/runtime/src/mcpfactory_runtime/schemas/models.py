@@ -29,7 +29,7 @@ class _Plain(GenerateJsonSchema):
 
 
 def field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
-    """Return True if a default is pydantic's `Field(...)`, and a function for its value, or None if it is required."""
+    """Return True if a default is pydantic's `Field(...)`; and a function that creates the value, or None."""
     if not isinstance(default, FieldInfo):
         return False, None
     if default.is_required():
@@ -77,7 +77,7 @@ def _unknown(fields: Json) -> str:
 
 
 def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
-    """Return a function that validates a value and converts it to plain JSON, and the JSON Schema of its output.
+    """Return a function from a value to validated plain JSON, and the JSON Schema of the function's output.
 
     Raises:
         TypeError: pydantic has no schema for the annotation.

@@ -44,7 +44,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def is_enforced(pattern: str) -> bool:
-    """Return True if servers enforce this pattern; they skip patterns with lookaround."""
+    """Return True if servers enforce this pattern; servers skip patterns with lookaround."""
     return pattern_schema(pattern) is not None
 
 
@@ -60,7 +60,7 @@ def _parsed(pattern: str) -> tuple[_Node, ...]:
     """Return the nodes of an expression, or one unknown node if the expression is unreadable or has flags."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "possible nested set" is harmless
+            warnings.simplefilter("ignore")  # Python's warning "possible nested set" is harmless
             found = parser.parse(pattern)
     except (re.error, RecursionError, OverflowError):
         return (("UNKNOWN", None),)

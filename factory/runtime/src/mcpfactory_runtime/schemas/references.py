@@ -4,7 +4,7 @@ Rules (basic, JSON Schema Usage; JSON Schema core, §8 and §9):
 
 1. `$schema` is the dialect [default: 2020-12]. A schema has a single dialect; an unknown one is an error.
 2. A reference is relative to the enclosing `$id`. Its target must be in the same schema: a JSON pointer, an anchor, or
-   a part with its own `$id`. An unresolvable reference is an error, because no value must remain unchecked. The target
+   a part with its own `$id`. An unresolvable reference is an error, because every value must be checked. The target
    of a circular reference permits any value.
 """
 
@@ -128,7 +128,7 @@ def _dialect(uri: Any) -> SchemaDialect:
 def _join(base: str, reference: str) -> str:
     try:
         return urljoin(base, reference)
-    except ValueError:  # not a URI, so no part of the schema has it
+    except ValueError:  # not a URI, so no part of the schema has this ID
         return reference
 
 

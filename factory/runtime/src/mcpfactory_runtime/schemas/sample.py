@@ -246,7 +246,7 @@ class _Sampler:
         if more > max(0, self._left):
             return NOTHING
         self._left -= more
-        if fewest == 0 and (value is NOTHING or value is None):  # null if its objects are nested too deeply
+        if fewest == 0 and (value is NOTHING or value is None):  # an item is null if its objects are nested too deeply
             return []
         if value is NOTHING:
             return NOTHING
@@ -308,7 +308,7 @@ _MAKERS: Final[Mapping[str, Callable[[_Sampler, Mapping[str, Any], float], Any]]
 
 
 def _part_depth(depth: float) -> float:
-    """Return the depth for a part of a composed schema: deep parts count less, so that they still get a sample."""
+    """Return the depth of a part of a composed schema: a deep level adds less, so that deep parts also get a sample."""
     return depth + (1 if depth < _OPTIONAL_DEPTH else 0.25)
 
 
@@ -321,16 +321,16 @@ def _author_value(schema: Mapping[str, Any]) -> Any:
         fitting = [value for value in enum if _has_type(value, schema)] or enum
         chosen = next((value for value in fitting if value is not None), None)
         if chosen is not None or "null" in (types_of(schema) or ["null"]):
-            return chosen  # otherwise null is the only listed value, and `type` excludes it
+            return chosen  # otherwise null, which `type` excludes, is the only listed value
     stated = stated_values({key: value for key, value in schema.items() if key != "enum"})
     return next((value for value in stated if value is not None and _fits_simple_bounds(value, schema)), NOTHING)
 
 
 def _fits_simple_bounds(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Return True if an author's example has one of the schema's types and is within its simple bounds."""
+    """Return True if an author's example has one of the schema's types and is within the schema's simple bounds."""
     if not _has_type(value, schema):
         return False
-    if isinstance(value, dict | list):  # would require a validator
+    if isinstance(value, dict | list):  # the check of such a value would require a validator
         return False
     if isinstance(value, str):
         if not _count(schema, "minLength", 0) <= len(value) <= _count(schema, "maxLength", MAX_TEXT_LENGTH):

@@ -7,9 +7,9 @@ Rules:
 2. Harmless mistakes of models are repaired, but only if the unchanged value matches no alternative:
    "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is ambiguous),
    JSON text for an array or an object. Null for an optional argument that is not nullable is omitted.
-3. Constraints that cannot be checked in linear time, or at all, are skipped: patterns with lookaround,
-   `unevaluated…`, and `oneOf`, `not` and `if` that depend on either (`applicators`); an enumeration without a value
-   of its type; a reference cycle that applies to the same value. The upstream API validates these.
+3. Constraints that cannot be checked in linear time, or at all, are skipped: patterns with lookaround; `unevaluated…`;
+   `oneOf`, `not` and `if` with such constraints inside (`applicators`); an enumeration without a value of its type; a
+   reference cycle that applies to the same value. The upstream API checks the skipped constraints.
 4. A schema with an unknown dialect or an unresolvable reference is refused (`references`). Arguments that need too
    many validation attempts are also refused: several references per schema multiply the attempts (`Visits`).
 """
@@ -123,7 +123,7 @@ class _Compiler:
         self._definitions: dict[str, CoreSchema | None] = {}  # None until compiled
         self._nulls: dict[str, bool] = {}
         self._waiting: list[tuple[str, Any, bool]] = []
-        self._owner: str | None = None  # the definition that applies to the value being compiled
+        self._owner: str | None = None  # the definition being compiled; None inside parts of its value
         self._branched = False  # True if the schema being compiled applies several schemas
         self._listing: dict[int, tuple[Any, bool]] = {}  # id() of an enumeration → itself, True if it permits nothing
         self._applied: dict[str, set[str]] = {}  # definition → definitions that it applies to the same value; acyclic
@@ -178,7 +178,7 @@ class _Compiler:
         return [step for step in steps if step is not _ANY]
 
     def _unsupported_steps(self, schema: Mapping[str, Any], depth: int) -> list[CoreSchema]:
-        """Return the checks for keywords that pydantic-core does not support; they never repair."""
+        """Return the checks for keywords that pydantic-core does not support; these checks never repair."""
 
         def compiled(part: Any) -> CoreSchema:
             return self.compile(part, lenient=False, depth=depth + 1)
@@ -207,7 +207,7 @@ class _Compiler:
         return is_exact(schema, self._references, self._lists_none)
 
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
-        """Return True if a schema lists values, but its other keywords permit none of them, or if this is unknown."""
+        """Return True if a schema lists values, and its other keywords permit none of these, or this is unknown."""
         values = listed_values(schema)
         if values is None:
             return False
@@ -218,14 +218,14 @@ class _Compiler:
         return found[1]
 
     def _permitted(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
-        """Return those of the listed values that the schema's other keywords permit."""
+        """Return the listed values that the schema's other keywords permit."""
         kinds = types_of(schema)
         fitting = [value for value in values if is_of(value, kinds)] if kinds else values
         rest = {key: value for key, value in schema.items() if key in OWN_KEYS or key == "type"}
         if rest.keys() - {"type"}:
             try:
                 check = SchemaValidator(self._own_keywords(rest, False, depth + 1))
-            except SchemaError:  # it contains references, whose definitions are not compiled yet
+            except SchemaError:  # the schema contains references, whose definitions are not compiled yet
                 return []
             fitting = [value for value in fitting if check.isinstance_python(value)]
         return fitting
@@ -477,7 +477,7 @@ def _count(value: Any) -> int | None:
 
 
 class TooManyVisitsError(Exception):
-    """Error for too many validation attempts: thirty definitions that each refer to the next one twice need a billion.
+    """Error for too many validation attempts: a billion if each of thirty definitions refers to the next twice.
 
     Not a ValueError, because pydantic-core would treat that as the failure of one branch.
     """
@@ -496,7 +496,7 @@ class Visits:
         """Count a visit.
 
         Raises:
-            TooManyVisitsError: there are too many for these arguments.
+            TooManyVisitsError: the arguments need too many visits.
         """
         self._left -= 1
         if self._left < 0:

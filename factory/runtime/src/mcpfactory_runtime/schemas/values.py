@@ -286,7 +286,7 @@ def number_from_text(text: str) -> Any:
 
 
 def text_from_integer(value: Any) -> Any:
-    """Return the text of an integer, otherwise the value. The text of 1.0 is ambiguous: it may be meant as 1.00."""
+    """Return the text of an integer, otherwise the value. The text of 1.0 is ambiguous (1.0 or 1.00)."""
     return str(value) if type(value) is int and abs(value) < 10**40 else value
 
 
@@ -362,7 +362,7 @@ def json_key(value: Any) -> Any:
         return ("object", frozenset((name, json_key(one)) for name, one in value.items()))
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, int) and abs(value) >= _MAX_HASHED:  # a sender cannot choose the hash of a text
+    if isinstance(value, int) and abs(value) >= _MAX_HASHED:  # senders can choose the hash of a number
         return ("number", hex(value))
     return value if isinstance(value, str | int | float) else repr(value)
 

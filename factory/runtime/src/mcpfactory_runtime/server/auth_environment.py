@@ -71,7 +71,7 @@ def read_auth_environment(environ: Mapping[str, str]) -> Authorization | OAuthPr
 
 
 def forget_secrets() -> None:
-    """Remove the secrets from this process's environment after reading, before child processes can inherit them."""
+    """Remove the secrets from this process's environment after reading, so that no child process inherits them."""
     for name in SECRETS:
         os.environ.pop(name, None)
 

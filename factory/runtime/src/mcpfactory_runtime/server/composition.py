@@ -1,7 +1,7 @@
 """Composition of servers (`parent.mount(part, prefix)`), and tools that read resources and prompts.
 
-A part is a server mounted in another server, its parent. The handlers of a part run as if it were served alone: inside
-the part's tool middleware, with `ctx.state` from the part's lifespan, and with the part's tools for `ctx.call`.
+A part is a server mounted in another server, its parent. The handlers of a part run as if the part were served alone:
+inside the part's tool middleware, with `ctx.state` from the part's lifespan, and with the part's tools for `ctx.call`.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class CompositionMixin:
     def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
         """Replace a hand-written tool, or a tool of a part, with a transformed tool that calls the original.
 
-        Transform a generated tool with `[tools.NAME]` in `mcpfactory.toml`, or in the parent of its server.
-        Tools of a remote part are transformed once the remote server has listed them.
+        To transform a generated tool, use `[tools.NAME]` in `mcpfactory.toml`, or call this method on the parent of its
+        server. Tools of a remote part are transformed once the remote server has listed them.
 
         Args:
             name: the tool's current name; tool middleware sees the new name.
@@ -134,8 +134,8 @@ class CompositionMixin:
     def add_reading_tools(self) -> None:
         """Add tools that read resources and prompts, for clients that support only tools.
 
-        The tools are list_resources, read_resource, list_prompts and get_prompt. Of the request middleware, only
-        that of `tools/call` applies to them.
+        The tools are list_resources, read_resource, list_prompts and get_prompt. Only the request middleware of
+        `tools/call` applies to these tools.
 
         Raises:
             ValueError: a name is taken; no tool was added.
@@ -149,7 +149,7 @@ class CompositionMixin:
         self.notify_changed("tools")
 
     def may_have(self, name: str) -> bool:
-        """Return True if a part whose tools are not listed yet may add a tool with this name."""
+        """Return True if a part may add a tool with this name later, because the part's tools are not listed yet."""
         return any(change.options.get("rename") == name for change in self._transforms) or any(
             name.startswith(one.name_prefix) and one.part.may_have(name.removeprefix(one.name_prefix))
             for one in self._mounted
@@ -165,7 +165,7 @@ class CompositionMixin:
                 )
 
     def follow(self, uri: str) -> None:
-        """Record a client's subscription to a resource; remote parts subscribe to it at the remote server."""
+        """Record a client's subscription to a resource; a remote part also subscribes at its remote server."""
         for part in self.parts:
             part.follow(uri)
 
@@ -178,7 +178,7 @@ class CompositionMixin:
         return any(mounted.replace_tool(tool, made) for mounted in self._mounted)
 
     def _transformed(self, tool: Tool) -> Tool | None:
-        """Return a part's tool after the author's transformations; log a failed one and return None."""
+        """Return a part's tool after the author's transformations; if one fails, log the failure and return None."""
         for change in self._transforms:
             if change.name == tool.name:
                 from mcpfactory_runtime.server.transform import transformed_tool  # noqa: PLC0415 - as in `transform_tool`
@@ -255,8 +255,8 @@ class Mounted:
     def take(self) -> set[str]:
         """Offer the part's current items in the parent, and withdraw removed items; return the parent's changed lists.
 
-        Removals and changes by the parent's author stay in effect. An item whose name is taken meanwhile is omitted,
-        with a warning.
+        Removals and changes by the parent's author stay in effect. If the name of an item was taken meanwhile, the item
+        is omitted with a warning.
         """
         own, changed = self.part.registry, set()
         for kind, taken in self._taken.items():
@@ -372,7 +372,7 @@ _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resou
 
 
 def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) -> Handler:
-    """Return a handler of a resource or prompt that passes the part's context to `handler`, if `handler` takes one."""
+    """Return a handler of a resource or prompt that passes the part's context to `handler` if needed."""
     if context_name is None:
         return handler
 
@@ -386,7 +386,7 @@ def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) 
 class _Completions:
     """The completion handler of a server with parts.
 
-    If the part owns the reference, it calls the part's handler, otherwise the previous handler.
+    For a reference to an item of the part, it calls the part's handler, otherwise the previous handler.
     """
 
     def __init__(self, part: ServerInterface, prefix: str, others: Completer | None) -> None:

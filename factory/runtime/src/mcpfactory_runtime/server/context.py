@@ -59,7 +59,7 @@ class Context(InjectedParameter):
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
-        self._unasked: Json = {}  # answers that arrived without a question
+        self._unasked: Json = {}  # answers to questions that were not asked
         self._opened: OpenedState | None = None  # the state that came with the request; None after its use
         self._used: Json = {}
         self._count = 0
@@ -131,7 +131,7 @@ class Context(InjectedParameter):
 
     @property
     def session(self) -> SessionChannel | None:
-        """Return the session, which outlives the request and can store data, or None without a session."""
+        """Return the session, or None without a session. A session outlives the request, and can store data."""
         return self._origin.persistent
 
     @property
@@ -159,7 +159,8 @@ class Context(InjectedParameter):
     ) -> Awaitable[None]:
         """Report progress to a client that requested it; only growing values are sent (basic/utilities/progress).
 
-        Above the server's rate limit, only the newest value is sent, at the latest when the handler ends.
+        Above the server's rate limit, older values are dropped. The newest value is sent at the latest when the handler
+        ends.
         """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
@@ -266,7 +267,7 @@ class Context(InjectedParameter):
         return False
 
     async def start_task(self) -> None:
-        """Turn the call of a `defer_task` tool into a task; do nothing if it already is one, or cannot become one."""
+        """Turn the call of a `defer_task` tool into a task; do nothing if the call is a task, or cannot be one."""
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call another tool of this server; return its structured content, or its text without structured content.
@@ -347,8 +348,8 @@ class Context(InjectedParameter):
         """Ask a person to agree to a costly or destructive action.
 
         Returns True, or False if `unless` waives the question. If the client cannot ask, the error has a code, and
-        the client repeats the call with the code. A model cannot invent a code, but may use it without asking a person.
-        In the per-request lifecycle the handler may be rerun, see `ask`.
+        the client repeats the call with the code. A model cannot invent a code, but could use one without asking a
+        person. In the per-request lifecycle the handler may be rerun, see `ask`.
 
         Args:
             what: the action, as one sentence with names and amounts, shown to the person.
@@ -357,7 +358,7 @@ class Context(InjectedParameter):
             confirm: the code in the tool's arguments, "" if omitted; None if the tool has no argument for a code.
             otherwise: first words of the error, about the state without consent: "Nothing was sent".
             hint: hint of the error if the client cannot ask and the tool has no argument for a code.
-            unless: returns True if no question is needed; not called once the question has an answer.
+            unless: returns True to skip the question; not called once the question has an answer.
 
         Raises:
             ToolError: the person does not agree, or has not been asked.
@@ -373,7 +374,7 @@ class Context(InjectedParameter):
             try:
                 agreed = (await self.ask(**{question.key: question}))[question.key].accepted
             except McpError as error:
-                if modern and self.task_id is None:  # the request itself is wrong
+                if modern and self.task_id is None:  # the request is invalid
                     raise
                 raise ToolError(question.failed(error)) from None
             if not agreed:

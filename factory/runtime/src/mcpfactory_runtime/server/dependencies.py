@@ -2,8 +2,8 @@
 
 >>> async def find(title: str, shelf: Annotated[Shelf, Depends(open_shelf)]) -> list[str]: ...
 
-Registration wraps each handler that has dependencies. The wrapper takes the handler's other parameters. It creates,
-passes and closes the values, so the rest of the server needs no code for dependencies.
+Registration wraps each handler that has dependencies. The wrapper takes the handler's other parameters. The wrapper
+creates, passes and closes the values, so the rest of the server needs no code for dependencies.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Dependency:
 
 
 def Depends(provider: Provider) -> Any:  # noqa: N802 - a marker with the name that FastAPI uses
-    """Mark a parameter to get its value from a provider: in its annotation (`Annotated[Shelf, …]`) or as its default.
+    """Mark a parameter as filled by a provider, in its annotation (`Annotated[Shelf, …]`) or as its default.
 
     Args:
         provider: a function, a class, or a generator function that yields once and is resumed when the call has ended;

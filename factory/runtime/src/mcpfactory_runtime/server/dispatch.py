@@ -2,7 +2,7 @@
 
 An `Answer` takes `(call, channel)` and returns the result in the newest revision's form, or an awaitable of the result.
 The dispatcher applies middleware, the projection to the peer's revision, and the envelope. Synchronous answers need no
-task, which makes lists and pings fast. Encoded lists without middleware are cached by revision and cursor.
+task, so lists and pings are fast. Encoded lists without middleware are cached by revision and cursor.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Dispatcher:
             tool, arguments = self._find_tool(call)
             if tool.task is not None or not is_plain(tool):
                 return None
-        except McpError:  # `handle` raises it again
+        except McpError:  # `handle` raises the error again
             return None
         bucket = channel.allowance.calls
         if bucket is not None and not bucket.take():

@@ -1,4 +1,4 @@
-"""Protocols of a server and its channels, for modules that must not import them; and checks of authors' arguments."""
+"""Interfaces (`typing.Protocol`) of a server and its channels, to avoid imports; and checks of authors' arguments."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ServerInterface(Protocol):
 
     @property
     def extensions(self) -> Sharer:
-        """Return the server's extensions, which own its tasks."""
+        """Return the server's extensions, which also own the tasks."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Return the context manager of the server's lifespan in this process."""
@@ -186,7 +186,7 @@ class ReplyChannel(Protocol):
 
     @property
     def persistent(self) -> SessionChannel | None:
-        """Return the request's session, which outlives the request, or None without a session."""
+        """Return the request's session, or None without a session. A session outlives its requests."""
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification on the request's stream."""

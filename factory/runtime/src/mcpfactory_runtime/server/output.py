@@ -94,7 +94,8 @@ def _json_text(value: Any) -> str:
             return _json_text(whole)
         raise TypeError(
             f"the returned {type(value).__name__} has no JSON form: {error}\nhint: return a dict, a dataclass, "
-            "a pydantic model or text; annotate content blocks with their types, such as list[Image | str], or not at all"
+            "a pydantic model or text; annotate content blocks with their types, such as list[Image | str], "
+            "or remove the annotation"
         ) from None
 
 
@@ -113,7 +114,7 @@ def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
 
 
 def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
-    """Convert a value with lone surrogates in its strings to plain data; raise the error if it has no surrogates."""
+    """Convert a value with lone surrogates in its strings to plain data; raise the error for other values."""
     whole = encodable(value)
     if whole is value:
         raise error

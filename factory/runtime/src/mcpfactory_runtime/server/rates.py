@@ -1,8 +1,8 @@
 """Rate limits per client: a token bucket for each kind of request or notification.
 
-A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens, which is the largest burst, and
-regains COUNT tokens per second, minute or hour. Requests without a token are refused with the time to wait; log
-messages are dropped; the newest progress notification is delayed (server/context.py).
+A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens (the largest burst), and regains
+COUNT tokens per second, minute or hour. Requests without a token are refused with the time to wait; log messages are
+dropped; the newest progress notification is delayed (server/context.py).
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Rates:
 
 
 def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | None:
-    """Return the number of tokens, and the seconds in which they are refilled; None for no limit."""
+    """Return the number of tokens, and the seconds to refill all of them; None for no limit."""
     if kind not in KINDS:
         raise ValueError(f"{place}unknown rate for {kind!r}\nhint: use one of {', '.join(KINDS)}")
     if rate is None or rate == "off":

@@ -71,12 +71,12 @@ class Tool:
     Attributes:
         wire: the Tool object as listed.
         handler: the function to call; None until `load` was called.
-        bind: checks arguments and returns them as keyword arguments, or raises ArgumentsError.
+        bind: checks arguments and returns keyword arguments, or raises ArgumentsError.
         context: name of the parameter that takes the Context, or None.
         convert: converts the handler's return value to a result.
         load: fills in `handler` and `bind` at the first call; None if there is nothing to load.
         scopes: scopes that an access token must grant for calls over HTTP.
-        task: "optional" if calls may be tasks, "required" if they must be; None for never.
+        task: "optional" if calls may be tasks, "required" if calls must be tasks, None if calls are never tasks.
         defer_task: True if the handler decides when the call becomes a task.
         inline: True runs a `def` handler on the event loop.
         timeout: seconds after which a call fails; None for no limit.

@@ -1,9 +1,9 @@
 """Sealed `requestState`: questions and answers that pass through the client (basic/patterns/mrtr).
 
-A client must not be able to change a state, or to use it twice, after its expiry, or for another request, principal or
-server. It must not answer questions that were not asked. Therefore an HMAC covers the answers, the question keys, a
-random challenge, the expiry, and a digest of server, principal, method and parameters. A state is not encrypted,
-because it contains only questions and answers of this client.
+A client must not be able to change a state, to use a state twice or after its expiry, or to use it for another request,
+principal or server. A client must not answer questions that were not asked. Therefore an HMAC covers the answers, the
+question keys, a random challenge, the expiry, and a digest of server, principal, method and parameters. A state is not
+encrypted, because it contains only questions and answers of this client.
 
 For a client without elicitation, a code replaces the state. The model repeats the code if the person agrees.
 """
@@ -45,11 +45,11 @@ class OpenedState(NamedTuple):
 
 
 class UsedChallenges:
-    """Used states of this process, until they expire."""
+    """Used states of this process; expired states are removed."""
 
     def __init__(self) -> None:
         self._used: dict[str, float] = {}
-        self._forgotten = 0.0  # latest expiry of a removed state; states that expire no later count as used
+        self._forgotten = 0.0  # latest expiry of a removed state; states up to this expiry count as used
 
     def add(self, challenge: str, expires: float, now: float) -> bool:
         """Mark a state as used; return False if it was used before."""
@@ -138,7 +138,7 @@ class RequestStateSealer:
             )
 
     def code(self, *, principal: str, method: str, params: Json, now: float) -> str:
-        """Return a new code of 32 letters and digits that represents a request for a short time; it is not stored."""
+        """Return a new code of 32 letters and digits that represents a request for a short time, but is not stored."""
         head = int(now + CODE_LIFETIME).to_bytes(5, "big") + secrets.token_bytes(5)
         return b32encode(head + self._code_mac(head, principal, method, params)).decode().lower()
 

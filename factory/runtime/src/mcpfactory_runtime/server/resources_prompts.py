@@ -35,7 +35,7 @@ def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
     """Return the resource or template that serves resources/read, the URI, and the handler's arguments.
 
     Raises:
-        McpError: INVALID_PARAMS without a URI; the revision's not-found code for an unknown URI.
+        McpError: INVALID_PARAMS for a missing URI; the revision's not-found code for an unknown URI.
     """
     uri = uri_of(call)
     found = _serving(registry, uri)

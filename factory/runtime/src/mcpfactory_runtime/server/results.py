@@ -37,9 +37,7 @@ def _checked_base64(text: str) -> str:
     try:
         a2b_base64(data.encode("ascii"), strict_mode=True)
     except ValueError as error:  # also raised for non-ASCII text
-        raise ValueError(
-            f"the text is not valid base64: {error}\nhint: pass bytes, which are encoded here, or path="
-        ) from None
+        raise ValueError(f"the text is not valid base64: {error}\nhint: pass unencoded bytes, or path=") from None
     return data
 
 
@@ -310,4 +308,4 @@ def content_blocks(value: str | Content | Json | Iterable[str | Content | Json])
 
 
 READ_BY_CODE: Final[ContextVar[bool]] = ContextVar("READ_BY_CODE", default=False)
-"""True while one tool calls another (`ctx.call`), whose result must not be shortened."""
+"""True during `ctx.call`: the result for the calling tool must not be shortened."""

@@ -63,8 +63,7 @@ class HttpRoutes:
             raise ValueError(f"{path} has no HTTP methods\nhint: set methods=['GET']")
         if path.rstrip("/") in _TAKEN or path.startswith(_OAUTH):
             raise ValueError(
-                f"{path} is reserved: the server answers it itself\nhint: choose another path; see "
-                "docs/reference/transports.md"
+                f"{path} is reserved for the server itself\nhint: choose another path; see docs/reference/transports.md"
             )
         self.check([route])
         self._routes.append(route)
@@ -95,7 +94,7 @@ Check = Callable[[], Any]
 class Readiness:
     """The checks of one server. Event loop only.
 
-    A slow check runs once for all probes. It counts as failed after `patience`, until it returns.
+    A slow check runs once for all probes. After `patience`, a check counts as failed until it returns.
 
     Args:
         patience: maximum seconds for one check.

@@ -1,4 +1,4 @@
-"""`Server`, the class with which authors build a server."""
+"""`Server`, the class for authors of servers."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Register the generated tools of a `_generated` package; return their number.
 
         The manifest selects the listed tools, or search mode. MCPFACTORY_MODE, MCPFACTORY_PROFILE and
-        MCPFACTORY_DIALECT override it, and `offer` overrides both.
+        MCPFACTORY_DIALECT override the manifest, and `offer` overrides both.
 
         Raises:
             ManifestError: the manifest is missing or damaged.
@@ -345,10 +345,10 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- middleware ----------------------------------------------------------------------------------------------
 
     def add_middleware(self, middleware: Middleware) -> None:
-        """Add a middleware inside those added before (docs/reference/middleware.md).
+        """Add a middleware inside all earlier middleware (docs/reference/middleware.md).
 
         Raises:
-            TypeError: it has neither `on_request` nor `on_tool`.
+            TypeError: the middleware has neither `on_request` nor `on_tool`.
         """
         self._layers.add(middleware)
         self._surround()
@@ -403,7 +403,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Publish a skill: a folder with a SKILL.md and related files.
 
         Args:
-            folder: the skill's folder, which has the same name as the skill.
+            folder: the skill's folder; its name must be the name of the skill.
             prefix: path before the name in the skill's URI: `acme/billing` for `skill://acme/billing/refunds`.
 
         Returns:
@@ -465,7 +465,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @property
     def capabilities(self) -> Json:
-        """Return the server's current capabilities: one for each kind of registered item."""
+        """Return the server's current capabilities, which depend on the kinds of registered items."""
         registry = self.registry
         if self._capabilities[0] != registry.version:
             self._capabilities = (registry.version, registry.capabilities())
@@ -508,7 +508,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:
-        """Run the lifespans of the server and its mounted servers in this process; transports enter this once.
+        """Run the lifespans of the server and its mounted servers in this process; entered once, by the transport.
 
         Args:
             alone: False for a mounted server: its parent waits until all mounted servers have listed their items.

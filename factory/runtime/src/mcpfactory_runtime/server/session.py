@@ -84,7 +84,7 @@ class Session:
         self._send(data)
 
     def on_cancelled(self, call: Call) -> None:
-        """Release the resources of a canceled request, which gets no response."""
+        """Release the resources of a canceled request. Such a request gets no response."""
 
     def handle(self, event: Event) -> None:
         """Process the event of a message."""
@@ -143,7 +143,7 @@ class Session:
             if self.connection.in_flight.get(call.id) is not call:  # canceled by the client, which gets no response
                 raise
             answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
-        except GeneratorExit:  # raised by an awaitable of the handler; it closes the coroutines in between
+        except GeneratorExit:  # from an awaitable of the handler; the exception closes the coroutines in between
             log.error("%s failed: GeneratorExit", call.method)
             answer = McpError(INTERNAL_ERROR, "Internal error")
         finally:
@@ -256,7 +256,7 @@ class Session:
         """Do nothing: the stream belongs to the session."""
 
     def publish(self, method: str, params: Json) -> None:
-        """Send a change notification, if this is a handshake session that is subscribed to it."""
+        """Send a change notification if this is a handshake session with a matching subscription."""
         if self.connection.peer is not None and (method != UPDATED or params["uri"] in self.subscriptions):
             self.notify(method, params)
 

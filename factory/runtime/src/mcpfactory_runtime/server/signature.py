@@ -1,6 +1,7 @@
 """Conversion of a handler's signature to a JSON Schema and a validator of its arguments.
 
-Built-in types need no pydantic (`schemas.annotations`). If one annotation needs it, `schemas.models` converts them all.
+Built-in types need no pydantic (`schemas.annotations`). If an annotation needs pydantic, `schemas.models` converts all
+annotations.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def _description(annotation: Any) -> str:
 
 
 def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
-    """Return the names of all parameters except the Context parameter, and the name of that parameter or None."""
+    """Return the names of all parameters but the Context parameter, and the Context parameter's name or None."""
     hints = resolved_hints(handler)
     names = list(inspect.signature(handler).parameters)
     context = next((name for name in names if takes_context(hints.get(name))), None)
@@ -289,7 +290,7 @@ _OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|pa
 
 
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
-    """Refuse defaults of the wrong type or outside the choices; one that breaks constraints may mean "not given"."""
+    """Refuse defaults of the wrong type or outside the choices. Other invalid defaults may mean "not given"."""
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):
         name, kind = problem["loc"][0] if problem["loc"] else "", problem["type"]

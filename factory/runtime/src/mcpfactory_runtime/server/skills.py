@@ -1,9 +1,9 @@
 """Skills: directories with a SKILL.md that a server publishes.
 
 The server reads a skill's directory on each request, so the next response has the new digest of a changed file.
-SKILL.md is listed among the resources; the skill's template reads the other files. The server opens only names
-that it found by walking the directory, so no URI can escape the directory. It refuses links and skips names that
-begin with a dot.
+SKILL.md is listed among the resources; the skill's template reads the other files. The server opens only files that it
+found by walking the directory, so no URI can escape the directory. Links are refused, and names that begin with a dot
+are skipped.
 
 Hosts compare the published front matter with the result of their YAML parser. Therefore a value is either
 read as every YAML parser would read it, or refused. Supported are lines `key: value`, and one nested level below a
@@ -261,7 +261,7 @@ class Skill:
             total += status.st_size
             if len(found) == MAX_FILES or total > MAX_SIZE:
                 raise SkillError(
-                    f"skill {self.name}: more than {MAX_FILES} files or {MAX_SIZE} bytes; hosts may refuse it"
+                    f"skill {self.name}: more than {MAX_FILES} files or {MAX_SIZE} bytes; hosts may refuse the skill"
                 )
             known = self._files.get(name)
             found[name] = known if known is not None and known.stamp == stamp else _read(path, stamp)
@@ -399,7 +399,7 @@ class Skills:
         return [self.publish(path, prefix) for path in found]
 
     async def answer(self, call: Call) -> Json:
-        """Return the result of one of the extension's methods.
+        """Return the result of a method of the extension.
 
         Raises:
             McpError: METHOD_NOT_FOUND without skills, INVALID_PARAMS for a URI that is not served.

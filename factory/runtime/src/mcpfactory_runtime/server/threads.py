@@ -61,7 +61,7 @@ class _Work(NamedTuple):
             return None, None
         try:
             return self.context.run(self.handler, **self.arguments), None
-        except (StopIteration, GeneratorExit) as stop:  # futures cannot hold these
+        except (StopIteration, GeneratorExit) as stop:  # futures cannot hold these exceptions
             error = RuntimeError(f"the handler raised {type(stop).__name__}")
             error.__cause__ = stop
             return None, error

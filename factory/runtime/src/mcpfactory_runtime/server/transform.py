@@ -72,7 +72,7 @@ def transformed_tool(
     arguments: Mapping[str, ArgumentTransform] | None = None,
     result: Mapper | None = None,
 ) -> Tool:
-    """Return a tool that calls another one, with the same scopes, annotations and task support.
+    """Return a tool that calls another tool, with the same scopes, annotations and task support.
 
     Args:
         inner: the tool to call.
@@ -147,7 +147,7 @@ def _returned(tool: Tool, result: Json) -> Any:
 
 
 def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> tuple[Json, Json]:
-    """Return the schema for callers, and a map: the inner tool's name of a visible argument → its name for callers."""
+    """Return the schema for callers, and a map of visible arguments: name in the inner tool → name for callers."""
     properties, required = properties_of(schema), required_of(schema)
     _check_changes(tool, schema, changes)
     seen: Json = {}
@@ -214,7 +214,7 @@ def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
 
 
 def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json) -> Callable[[Json], Json]:
-    """Return a function that checks callers' arguments and converts them to those of the inner tool."""
+    """Return a function that checks callers' arguments and converts them to the inner tool's arguments."""
     known: list[Callable[[Json], Json]] = []
     unseen = set(properties_of(schema))
     refused = {name for name in changes if name not in passed or passed[name] != name} - unseen

@@ -72,8 +72,8 @@ class UriTemplate:
     def unsafe(self, values: Mapping[str, str], exempt: Collection[str] = ()) -> bool:
         """Return True if a value, used as a path, would escape a directory; variables in `exempt` are not checked.
 
-        Unsafe are a NUL, a segment `..`, an absolute path, and any slash or backslash in a variable of one segment
-        (`{name}` matches a slash only in escaped form).
+        A value is unsafe if it contains a NUL or a segment `..`, or is an absolute path. In a variable of one segment,
+        any slash or backslash is unsafe (`{name}` matches only an escaped slash).
         """
         return any(_escapes(value, one=name in self._segments) for name, value in values.items() if name not in exempt)
 

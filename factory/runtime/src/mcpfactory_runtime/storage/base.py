@@ -1,8 +1,9 @@
 """Stores shared by processes: the interface, the memory store, and the registry of the processes.
 
 A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes that expires as a whole unless
-its lifetime is extended. A mailbox is a queue with one reading process. All shared data (tasks, sessions, streams,
-rates, used states, caches) is in these two. To support another database, implement the methods of `SharedStore`.
+its lifetime is extended. A mailbox is a queue with one reading process. Spaces and mailboxes hold all shared data
+(tasks, sessions, streams, rates, used states, caches). To support another database, implement the methods of
+`SharedStore`.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class SharedStore(ABC):
         Args:
             space: name of the space.
             prefix: prefix of the keys.
-            after: return only keys that sort after this one.
+            after: return only keys that sort after this key.
             limit: maximum number of entries; 0 for all.
         """
 
@@ -204,7 +205,7 @@ class ProcessRegistry:
 
     Attributes:
         id: name of this process and of its mailbox.
-        on_lapse: async callback after the lease of this process expired; others may have considered it dead.
+        on_lapse: async callback after the lease expired; other processes may have considered this process dead.
     """
 
     def __init__(self, store: SharedStore, lease: float = LEASE) -> None:
@@ -215,7 +216,7 @@ class ProcessRegistry:
         self._keeper: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
-        """Register this process and start to extend its lease. No effect if it has joined."""
+        """Register this process and start to extend its lease. No effect if the process has joined."""
         if self._keeper is None:
             await self._extend_lease()
             await self._add_to_list()
@@ -237,7 +238,7 @@ class ProcessRegistry:
         return process == self.id or await self.store.get(_space(process), "") is not None
 
     async def others(self) -> list[str]:
-        """Return the other live processes. Remove dead ones from the list."""
+        """Return the other live processes. Remove dead processes from the list."""
         found = [process for process, _ in await self.store.scan(_ALL) if process != self.id]
         living = [process for process in found if await self.alive(process)]
         dead: Changes = [(process, None) for process in found if process not in living]

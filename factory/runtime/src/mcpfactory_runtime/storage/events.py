@@ -25,7 +25,7 @@ KEPT: Final = 256
 """Number of messages that a stream keeps for clients that reconnect."""
 
 _STREAMS_KEPT: Final = 64  # maximum finished streams per session
-_MAX_PENDING: Final = 32 << 20  # maximum bytes of unwritten events; above it, events are not recorded
+_MAX_PENDING: Final = 32 << 20  # maximum bytes of unwritten events; above this limit, events are not recorded
 _RETRY_DELAY: Final = 0.25  # seconds between attempts to write
 _TOUCH_EVERY: Final = 60.0  # minimum seconds between extensions of a session's lifetime
 _OWNER: Final = "owner"
@@ -76,7 +76,7 @@ class SharedSessions:
         self.processes.on_lapse = self.check_owned
 
     async def aclose(self) -> None:
-        """Write the pending changes. They are lost if the store does not accept them."""
+        """Write the pending changes, which are lost if the store does not accept them."""
         self.closing = True
         await self.written()
 
@@ -120,8 +120,8 @@ class SharedSessions:
 class Journal:
     """One session in the store, and the recorder of its streams. Event loop only.
 
-    Its key is a digest of the session ID, so that readers of the store cannot use the session. Methods that record
-    return at once; methods that read first wait until all changes are written.
+    Its key is a digest of the session ID, so that readers of the store cannot use the session. Recording methods return
+    at once; reading methods first wait until all changes are written.
 
     Attributes:
         on_lost: called after another process has taken over the session.
@@ -231,7 +231,7 @@ class Journal:
                 await self._store.drop(self._space)
                 del owned[self._key]
             return
-        if self._key not in owned:  # a new session, or one whose first write failed
+        if self._key not in owned:  # a new session, or a session after a failed first write
             if all(name != _STATE for name, _ in changes):  # a lost session
                 return
             new = await self._write([(_OWNER, self._me)], ExpectedEntry(_OWNER, None))

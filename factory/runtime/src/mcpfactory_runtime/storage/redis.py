@@ -119,7 +119,7 @@ class RedisStore(SharedStore):
                     socket_timeout=_TIMEOUT,  # longer than waits for a mailbox; the default depends on the version
                     health_check_interval=15,
                 )
-            except ValueError as error:  # its message may contain the address, and thereby a password
+            except ValueError as error:  # the error's message may contain the address with its password
                 raise StoreError("the address of the store is invalid\nhint: use redis://HOST:PORT/NUMBER") from error
         return self._client
 

@@ -81,7 +81,7 @@ class Task:
         return replace(self, status="input_required", requests={**self.requests, **requests})
 
     def answered(self, answers: Json) -> Task | None:
-        """Add answers; those to unknown requests are ignored (ext-tasks, Task Update Requests)."""
+        """Add answers, but ignore answers to unknown requests (ext-tasks, Task Update Requests)."""
         wanted = {key: answer for key, answer in answers.items() if key in self.requests}
         if self.terminal or not wanted:
             return None
@@ -136,7 +136,8 @@ class TaskStore:
 
     Args:
         store: storage; for another database, implement `SharedStore`.
-        processes: registry of live processes, closed by its creator. None creates one that joins at the first task.
+        processes: registry of live processes, closed by its creator. None creates a registry that joins at the first
+            task.
         clock: returns seconds since the epoch.
     """
 
@@ -150,7 +151,7 @@ class TaskStore:
         self._store = store
         self._own = processes is None
         self._processes = processes or ProcessRegistry(store)
-        self._writing = asyncio.Lock()  # serializes changes of this process, which avoids retries
+        self._writing = asyncio.Lock()  # serializes the changes of this process, to avoid retries
         self._created = 0
 
     async def create(self, task: Task) -> Task:

@@ -2,8 +2,9 @@
 
 A worker thread costs two wake-ups per call, and each takes longer than a quick handler. Therefore, if no other request
 is in flight, the thread of a call takes over the input stream, and also answers the next calls of `def` tools. The
-thread returns the stream at any other message, and after a pause. If a handler is slow, the event loop takes the stream
-back; the call continues as in any worker thread. Only the side that has the stream receives messages and answers calls.
+thread returns the stream after a pause, or when another kind of message arrives. If a handler is slow, the event loop
+takes the stream back; the call continues as in any worker thread. Only the side with the stream receives messages and
+answers calls.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.jsonrpc import LineReader, Oversize
     from mcpfactory_runtime.server.session import Session
 
-# Bytes per read, which is the capacity of a pipe. Above 128 KiB glibc may map new memory for each read, which costs as
-# much as a call.
+# Bytes per read, which is the capacity of a pipe. Above 128 KiB, glibc may map new memory for each read, and each
+# mapping costs as much as a call.
 READ_SIZE: Final = 64 * 1024
 _POLL_INTERVAL: Final = 0.001  # seconds; a handler seen in two consecutive polls counts as slow
 _MAX_BATCH: Final = 32  # maximum number of responses in one write

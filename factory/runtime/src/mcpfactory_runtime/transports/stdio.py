@@ -164,7 +164,7 @@ class _StdinReader(asyncio.Protocol):
 
 
 class _Source:
-    """Input of the event loop; reading is paused while at least one component holds it."""
+    """Input of the event loop; reading is paused while a component requests the pause."""
 
     def __init__(self, transport: asyncio.ReadTransport) -> None:
         self._transport = transport
@@ -187,7 +187,7 @@ async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
         transport, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", buffering=0))
-        if hasattr(transport, "max_size"):  # an attribute of asyncio's own transports, which have no option for it
+        if hasattr(transport, "max_size"):  # asyncio's transports have this attribute, but no option to set it
             transport.max_size = READ_SIZE
         return _Source(transport)
 
@@ -226,7 +226,7 @@ class _StdoutWriter:
             line = line[os.write(self._descriptor, line) :]
 
     def send_soon(self, data: bytes) -> None:
-        """Send a message, perhaps in one write with others of this iteration of the event loop."""
+        """Send a message, perhaps in one write with other messages of this iteration of the event loop."""
         self.send(data)
 
     def hold(self, data: bytes) -> None:

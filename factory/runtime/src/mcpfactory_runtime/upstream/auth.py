@@ -2,8 +2,8 @@
 
 `tokens` obtains OAuth tokens. No message or `repr` contains a secret value.
 
-botocore (extra `aws`) signs requests: it is AWS's own library, and smaller ones encode paths with an ARN incorrectly.
-It is loaded at the first signed request.
+botocore (extra `aws`) signs requests. It is AWS's own library; smaller libraries encode paths with an ARN incorrectly.
+The library is loaded at the first signed request.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _NO_PASSWORDS: Final = frozenset(
 """Constant passwords of APIs where the user name is the key."""
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
 _NEEDED: Final = {"oauth2": 1, "mutualTLS": 1, "awsSigV4": 2}
-"""Number of leading variables of a scheme that must be set, for kinds with optional variables."""
+"""Number of leading variables that a scheme requires, for kinds of schemes with optional variables."""
 _NO_TOKENS: Final[Mapping[str, str]] = {}
 
 
@@ -92,7 +92,7 @@ class Credentials:
 
     Attributes:
         certificate: paths of the client certificate and its key; the key is "" if both are in one file.
-        secrets: texts to redact in responses, because APIs may echo them, longest first.
+        secrets: texts to redact in responses, longest first, because APIs may echo them.
         tokens: access tokens that can be renewed, by scheme name.
         keys: keys to sign the request with.
     """
@@ -258,7 +258,7 @@ class ServiceAccount:
         """Return the signed assertion to exchange for a token (RFC 7523).
 
         Raises:
-            ToolError: the key cannot be used, or the library for it is not installed.
+            ToolError: the key cannot be used, or a library is not installed.
         """
         try:
             import jwt  # noqa: PLC0415 - an optional library

@@ -1,8 +1,8 @@
 """HTTP client behind generated tools.
 
 The client follows redirects only within an origin, uses no proxies or credentials from the environment, and keeps no
-cookies. It limits the size of decompressed bodies and the time of a call, and retries only idempotent methods. It
-resolves the hosts in an API document, checks the addresses and connects to a checked one, which prevents DNS rebinding.
+cookies. It limits the size of decompressed bodies and the time of a call, and retries only idempotent methods. To
+prevent DNS rebinding, it resolves the hosts in an API document, and connects only to a checked address.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _VERSION: Final = version("mcpfactory-runtime")
 _LONGEST_WAIT: Final = 10.0  # maximum seconds; if the API asks for a longer wait, its response is returned
 _CONNECT_TIMEOUT: Final = 10.0  # seconds
 _CONNECTIONS: Final = 32  # maximum number of concurrent requests
-_FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # TimeoutError is an OSError
+_FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # including TimeoutError, which is an OSError
 
 
 class Upstream:
@@ -67,7 +67,7 @@ class Upstream:
         environ: environment with credentials and settings, read on each call; None uses the process's environment.
             MCPFACTORY_BASE_URL replaces `base_url`, <prefix>_<NAME>_BASE_URL the address of one of `servers`.
             MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses from the API document.
-            MCPFACTORY_CA_FILE is a PEM file of certificate authorities to trust instead of the default ones.
+            MCPFACTORY_CA_FILE is a PEM file of certificate authorities to trust instead of the default authorities.
             With a `prefix`, <prefix>_BASE_URL and so on apply to this server only, and take precedence.
         name: name of the server, for commands in hints.
         prefix: prefix of this server's variables.
@@ -442,7 +442,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    """Transport with our connection pool and network backend, which httpx's own transport does not accept."""
+    """Transport with our connection pool and network backend; httpx's own transport does not accept these."""
 
     def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
         self._pool = ConnectionPool(trust, backend, _CONNECTIONS)

@@ -23,11 +23,11 @@ Certificate = tuple[str, str] | None
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Network backend that resolves a name, checks the addresses, and connects to a checked one.
+    """Network backend that resolves a name, checks the addresses, and connects to a checked address.
 
     Args:
         settings: source of the setting ALLOW_PRIVATE.
-        addresses: addresses of the API, and those that the operator set.
+        addresses: addresses of the API, including addresses set by the operator.
         private: hosts (`host` or `host:port`) that may have private addresses.
     """
 
@@ -168,7 +168,7 @@ class ConnectionPool:
 
 
 async def _first_usable(free: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
-    """Return the most recently used connection, which the API is least likely to have closed. Remove closed ones."""
+    """Return the most recently used connection, which the API has probably not closed. Remove closed ones."""
     while free:
         connection = free.pop()
         if not connection.has_expired():

@@ -4,8 +4,9 @@ Rules:
 
 1. Values are percent-encoded, except unreserved characters. The delimiters between the items of an array or object are
    not encoded, so that they differ from the same characters inside an item.
-2. With `allowReserved`, reserved characters and triples such as %2F are not encoded, except those that would end the
-   value: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes triples.
+2. With `allowReserved`, reserved characters and triples such as %2F are not encoded. Characters that would end the
+   value are still encoded: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes
+   triples.
 3. Null items and members are omitted (undefined in RFC 6570).
 """
 
@@ -197,7 +198,7 @@ def is_xml(content_type: str) -> bool:
 class Unset(Enum):
     """The type of UNSET, for annotations: `limit: int | Unset = UNSET`.
 
-    It is an enumeration because type checkers narrow members by `is`, and copies are the same object.
+    An enumeration is used because type checkers narrow members by `is`, and copies are the same object.
     """
 
     UNSET = "UNSET"
@@ -210,11 +211,11 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""Value of an argument that was not given, and is not sent."""
+"""Value of a missing argument, which is not sent."""
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:
-    """Split a text into `count` pieces and return one as JSON type `kind`; UNSET if the text is UNSET.
+    """Split a text into `count` pieces and return one piece as JSON type `kind`; UNSET if the text is UNSET.
 
     Raises:
         ToolError: the number of pieces is not `count`, or the piece is not a value of that type.

@@ -58,7 +58,7 @@ async def log_in(
     scopes: Sequence[str] | None = None,
     device: bool = False,
 ) -> tuple[str, ...]:
-    """Run the login in which the user authorizes the server, and store the tokens.
+    """Let the user authorize the server, and store the tokens.
 
     Args:
         manager: token manager of the scheme.

@@ -1,10 +1,10 @@
 """Upstream operations as data: methods, paths, parameter styles, names.
 
 The code generator writes these records into generated servers as literals, and `request.build_request` reads
-them. They contain no behavior, so a generated server shows the complete binding.
+them. The records contain no behavior, so a generated server shows the complete binding.
 
-Each module that serializes values has a table with a row per style, which `complete` checks when the module is
-loaded. There is no default: a new style is refused until each table has a row for it.
+Each module that serializes values has a table with a row per style. `complete` checks the table when the module is
+loaded. There is no default: a new style is refused until each table has a row for the style.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_xml_name(name: str) -> bool:
 
 
 def unusable_header(name: str) -> str:
-    """Return the reason why arguments cannot set a header, such as "belongs to the connection"; "" if they can."""
+    """Return the reason why no argument may set a header, such as "belongs to the connection"; "" without a reason."""
     if not _TOKEN.fullmatch(name):
         return "is not a valid header name"
     if name.lower() in _CONNECTION_HEADERS or name.lower().startswith("proxy-"):
@@ -70,7 +70,7 @@ V = TypeVar("V")
 
 
 def complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
-    """Return the table after checking that it has a row for each style (or location) of `kinds`, and no other.
+    """Check that the table has exactly one row for each style (or location) in `kinds`, and return the table.
 
     Args:
         table: rows by style.
@@ -196,8 +196,8 @@ class Body:
 
     `xml` is the root of a body that is sent as XML; `shapes` are the shapes that it refers to. Without `xml`, an XML
     body is a string argument.
-    `graphql` is the document of a GraphQL request, which is sent as `query` (GraphQL over HTTP §5.2); the fields are
-    its variables.
+    `graphql` is the document of a GraphQL request. It is sent as `query` (GraphQL over HTTP §5.2); the fields are its
+    variables.
     """
 
     content_type: str
@@ -220,8 +220,8 @@ class Paging:
     offset    the number of items so far
 
     Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument
-    that bounds a page, `limit` its default (0: unknown). `more` is the path of a flag that more items exist, `done`
-    of a flag that none remain, `total` of the number of all items, `pages` of the number of all pages.
+    that bounds a page, `limit` its default (0: unknown). Each of these is the path of a value: `more`, a flag for
+    further items; `done`, a flag for the last page; `total`, the number of all items; `pages`, the number of all pages.
     """
 
     kind: Literal["link", "cursor", "last", "page", "offset"]
@@ -248,10 +248,10 @@ class Operation:
     here, which settings cannot change.
     `accept` is sent as the Accept header ("": not set). If the body is a GraphQL request, the base URL is the
     endpoint, and `path` only the operation's name.
-    `paging` describes the continuation if the answer is one page of a list. `select` names the argument that holds a
-    JMESPath expression; the result is the selected part of the answer.
-    `lists` are pairs of element names in an XML answer: the second is a list item, the first its wrapper, or "".
-    `once`: never retry a call, even if its method is idempotent, because each call has a further effect.
+    `paging` describes how to get the next page if the answer is one page of a list. `select` names the argument that
+    holds a JMESPath expression; the result is the selected part of the answer. `lists` are pairs of element names in an
+    XML answer: the second is a list item, the first its wrapper, or "".
+    `once`: never retry a call, even with an idempotent method, because each call has a further effect.
     """
 
     method: str
@@ -272,7 +272,7 @@ class Operation:
 class ServerAddress:
     """Server of the API other than its root (OpenAPI 3.1 §4.8.5).
 
-    `name` appears in the variable that moves it, `MCPF_<SERVER>_<NAME>_BASE_URL`.
+    `name` appears in the variable for the server's address, `MCPF_<SERVER>_<NAME>_BASE_URL`.
     """
 
     name: str

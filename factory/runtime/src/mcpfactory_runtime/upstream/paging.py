@@ -1,7 +1,7 @@
 """Pagination: the arguments for the next call of the same tool, for each kind of paging.
 
-URLs are never followed. If an API returns the URL of its next page, only its query values are used, under the names
-of the operation's own parameters, and only if the URL has the same host as the answer.
+URLs are never followed. If an API returns the URL of its next page, only the query values of this URL are used, under
+the names of the operation's own parameters. The URL must have the same host as the answer.
 
 sign of more items                                               changed arguments of the next call
 Link header with rel="next" (RFC 8288), X-Next-Page              its query values
@@ -34,8 +34,8 @@ _LONGEST: Final = 4_000  # maximum characters of a cursor
 class Continuation:
     """Changes for the next call.
 
-    `certain` is False if a full page is the only sign of more items. `elsewhere` is the host of the next page if it is
-    another host; then `arguments` is empty.
+    `certain` is False if a full page is the only sign of more items. `elsewhere` is the host of a next page on another
+    host; then `arguments` is empty.
     """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -129,7 +129,7 @@ def _from_value(operation: Operation, arguments: Mapping[str, Any], found: Any, 
 
 
 def _from_url(operation: Operation, arguments: Mapping[str, Any], target: str, url: str) -> Continuation | None:
-    """Return a continuation with the query values of the target that differ from those sent, by argument."""
+    """Return a continuation, by argument: the query values of the target that differ from the sent values."""
     try:
         next_url, this = urlsplit(urljoin(url, target)), urlsplit(url)
         if next_url.hostname != this.hostname:
@@ -208,7 +208,7 @@ def _by_offset(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bo
 
 
 def _flag(paging: Paging, value: Any) -> bool | None:
-    """Return True if the answer reports more items, False if it reports none, None if it has no flag."""
+    """Return True if the answer reports more items, False if it reports the end, None if it has no flag."""
     more, done = (member(value, path) if path else None for path in (paging.more, paging.done))
     return more if isinstance(more, bool) else not done if isinstance(done, bool) else None
 

@@ -160,7 +160,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _segment(template: str, values: Mapping[str, str]) -> str:
-    """Return a path segment. Refuse values that would split it, also for servers that decode before routing."""
+    """Return a path segment. Refuse values that would split the segment, even on servers that decode before routing."""
     filled = _fill(template, values)
     if "{" in template:
         inside = re.split(r"[/\\]", unquote(filled))
@@ -239,7 +239,7 @@ def _form_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]
 
 
 def _plain_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]:
-    """Return cookies without encoding of values (OpenAPI 3.2 §4.12.2.2); `_check_line` refuses those with `;`."""
+    """Return cookies without encoding of values (OpenAPI 3.2 §4.12.2.2); `_check_line` refuses values with `;`."""
     if isinstance(value, Mapping) and explode:
         return [(encode(str(key)), text_of(item)) for key, item in value.items() if item is not None]
     if isinstance(value, list) and explode:
@@ -258,7 +258,7 @@ def _unchanged(text: str) -> str:
 
 
 def _check_line(parameter: Parameter, text: str, forbidden: str = "") -> str:
-    """Return the text. Raise ToolError if it contains control characters or `forbidden` ones."""
+    """Return the text. Raise ToolError for control characters and `forbidden` characters."""
     utf8(text)
     if any(
         (ord(character) < 32 and character != "\t") or ord(character) == 127 or character in forbidden
@@ -370,7 +370,7 @@ def _multipart(value: Mapping[str, Any], encodings: Mapping[str, Field], kind: s
 
 
 def _parts(name: str, value: Any, encoding: Field | None) -> list[bytes]:
-    """Return the parts for a value: one for each item of an array, or a single one if its encoding is not exploded."""
+    """Return the parts for a value: one for each item of an array if the encoding is exploded, else a single part."""
     if value is None:
         return []
     encoding = encoding or Field("")

@@ -15,8 +15,8 @@ empty                        a sentence with the status and headers such as Loca
 JSON is reduced to the selection of the model (`truncate.select`), then truncated to the maximum size
 (`truncate.shorten`). Notes about the cuts and about the continuation (`paging`) are text blocks after the JSON.
 
-The API's own message is taken from RFC 9457 problem details, OAuth errors, members such as `message` and `errors`,
-errors by field, GraphQL errors, the title of an HTML page, or plain text.
+The API's own message comes from one of these: RFC 9457 problem details, OAuth errors, members such as `message` and
+`errors`, errors by field, GraphQL errors, the title of an HTML page, plain text.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _HINTS: Final[dict[int, str]] = {
     412: "the resource has changed; read it again, then call again.",
     413: "send less.",
     422: "correct the arguments and call again.",
-    429: "the API limits its rate; wait before the next call, and make fewer.",
+    429: "the API limits its rate; wait before the next call, and make fewer calls.",
 }
 _MESSAGE_MEMBERS: Final = (
     "title", "detail", "message", "msg", "error_description", "description", "reason",
@@ -204,7 +204,7 @@ def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: O
 
 
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
-    """Return the JSON value, with null instead of NaN and infinities, which JSON does not have; or `_NOT_JSON`."""
+    """Return the JSON value, or `_NOT_JSON`. NaN and infinities, which JSON does not have, become null."""
     try:
         return from_json(content, allow_inf_nan=False)  # fast and strict
     except ValueError:  # another charset, a byte order mark, half a surrogate pair, NaN, or not JSON
@@ -481,7 +481,7 @@ def _title(html: str) -> str:
 
 
 def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the texts of an error: members of RFC 9457 and OAuth, and those that most APIs use."""
+    """Yield the texts of an error: members of RFC 9457 and OAuth, and members that most APIs use."""
     if isinstance(value, str):
         yield _printable(value)
     elif isinstance(value, list) and depth < 4:
@@ -503,7 +503,8 @@ def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 # --- bytes as text ---
 
-# Charsets of browsers (Encoding Standard §4.2) and similar ones. Other codecs of Python take minutes, or decompress.
+# Charsets of browsers (Encoding Standard §4.2) and similar charsets. Other codecs of Python take minutes, or
+# decompress.
 _CHARSETS: Final = re.compile(
     r"utf[-_]?(8|16)([-_]?[lb]e)?|(us[-_]?)?ascii|(iso[-_]?8859[-_]|latin[-_]?)\d{1,2}|(windows[-_]|cp[-_]?)(125\d|874|866|932|949|936|950|437|85\d)"
     r"|(x[-_])?(mac[-_]?roman|macintosh|sjis)|shift[-_]?jis|ms[-_]?(932|949|950)|euc[-_]?(jp|kr)|iso[-_]2022[-_](jp|kr)|gb[-_]?(2312|k|18030)|big5([-_]?hkscs)?|koi8[-_][rtu]"

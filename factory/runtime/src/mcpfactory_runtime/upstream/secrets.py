@@ -80,7 +80,7 @@ def server_setting(server: str) -> str:
 
 
 def redirect_variables(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
-    """Return variables that redirect each server of an API other than the root to a path below one URL.
+    """Return variables that redirect the servers of an API, except the root, to paths below one URL.
 
     Args:
         prefix: prefix of the server's variables.
@@ -95,7 +95,7 @@ class Settings:
 
     Args:
         environ: the environment with the variables.
-        prefix: prefix of the server's variables; "" for a server that has only the shared ones.
+        prefix: prefix of the server's variables; "" for a server that has only the shared variables.
     """
 
     def __init__(self, environ: Mapping[str, str], prefix: str = "") -> None:

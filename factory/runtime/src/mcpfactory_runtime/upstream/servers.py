@@ -1,9 +1,9 @@
 """Base URLs of an API, and messages about redirects that are not followed.
 
-`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` one of the other servers. A server at the
+`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` moves the server NAME. A server at the
 root's host moves with the root if the new URL ends with the path of the root's URL in the document. The others move
-only with their own variable. `unchanged_servers` returns these: a user who moved the root to a sandbox might not notice
-that other calls still go to production.
+only with their own variable. `unchanged_servers` returns the servers that did not move: a user who moved the root to a
+sandbox might not notice that other calls still go to production.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ class Addresses:
         return self._settings.set_by("BASE_URL") if moved else ""
 
     def variable_at(self, host: str, port: int) -> str:
-        """Return the variable for the address of the server at a host and port; the root's if no server is there."""
+        """Return the variable for the address of the server at a host and port; by default, the root's variable."""
         place = host_port(host, port)
         return self.variable(next((name for name in self._servers if host_port_of(self.of(name)) == place), ""))
 
     def chosen(self) -> frozenset[str]:
         """Return `host:port` of each address that the operator set.
 
-        For an address with port 80, include the one with port 443, because APIs redirect http to https.
+        For an address with port 80, also include port 443, because APIs redirect http to https.
         """
         values = [
             self._settings.value("BASE_URL"),
@@ -169,7 +169,7 @@ def redirect_message(redirect: Redirect | None, operation: Operation, url: str, 
 
 
 def _where(redirect: Redirect, url: str) -> str:
-    """Return `to api.example.com`, or the path on the same host; without the query, which may contain secrets."""
+    """Return `to api.example.com`, or the path on the same host. Omit the query, which may contain secrets."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if redirect.refusal == "downgrade":
         return f"to http://{redirect.host}"

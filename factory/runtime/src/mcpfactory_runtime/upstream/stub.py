@@ -4,7 +4,7 @@ Used by generated servers' tests, by the stage `validate`, and from the shell:
 
     python -m mcpfactory_runtime.upstream.stub cases.json --port 8099
 
-It shares no code with `request`, so that it detects mistakes there.
+The stub shares no code with `request`, so that mistakes there are detected.
 """
 
 from __future__ import annotations
@@ -251,16 +251,16 @@ class StubUpstream:
     A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json": any},
     "response": {"status", "content_type", "body", "headers": {…}}}`; see docs/reference/upstream.md for the other
     members of `request`. Paths are compared decoded; members missing in a case are not compared. A case without `path`
-    applies if no other case has the path. Of several matching cases, the one with most query pairs answers.
+    applies if no other case has the path. Of several matching cases, the case with most query pairs answers.
 
     A request gets 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its credentials
-    are wrong. The last two are recorded in `mismatches`. `response` may be a list with one response for each
-    request; the last one is repeated. A body `{"base64": …}` is decoded unless the content type is JSON. Code without
-    an event loop uses `with` instead of `async with`.
+    are wrong. The last two are recorded in `mismatches`. `response` may be a list with one response for each request;
+    the last response is repeated. A body `{"base64": …}` is decoded unless the content type is JSON. Code without an
+    event loop uses `with` instead of `async with`.
 
     Args:
         cases: expected requests and their responses.
-        port: port to listen on; 0 for any free one.
+        port: port to listen on; 0 for any free port.
         environ: environment with the values of credentials; None accepts any value.
         base_path: path prefix of the API, such as `/v1`. Requests elsewhere get 404 and are recorded in `mismatches`.
             Paths in `requests` do not contain the prefix.
@@ -398,7 +398,7 @@ class StubUpstream:
         if not there:
             return _problem(404, "Not Found", f"No case for {asked}.")
         wrong = [(differences(case["request"], request), number, case) for number, case in there]
-        wrong.sort(key=lambda one: len(one[0]))  # stable: of several matching cases, the first one
+        wrong.sort(key=lambda one: len(one[0]))  # a stable sort: the first of equally close cases answers
         least, number, case = wrong[0]
         unknown = credential_faults(case["request"], request, self._environ)
         if not least and not unknown:

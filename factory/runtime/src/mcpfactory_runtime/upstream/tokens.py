@@ -1,10 +1,10 @@
-"""OAuth credentials of APIs: selection of tokens for a call, and renewal after the API refuses one.
+"""OAuth credentials of APIs: selection of tokens for a call, and renewal of tokens that the API refuses.
 
-Loaded only for servers whose API has an oauth2 scheme. The tokens of a scheme come from a refresh token or the key of
-a service account in the environment, from a login, or from the client's own credentials, in this order. Rules:
+Loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order: a refresh token
+or the key of a service account in the environment, a login, the client's own credentials. Rules:
 
-1. A single exchange renews a token for all calls that find it expired or refused. It continues if the call that began
-   it is canceled, because the authorization server may already have invalidated the refresh token.
+1. A single exchange renews a token for all calls that find the token expired or refused. The exchange continues if its
+   call is canceled, because the authorization server may already have invalidated the refresh token.
 2. Processes share the tokens of logins through the store. A renewal holds the store's lock, and first checks
    for a renewal by another process.
 3. Tokens from the client's own credentials or from the environment are kept in memory only.
@@ -182,7 +182,7 @@ class TokenManager:
         return self._client_flow() is not None or await self._login() is not None
 
     async def token(self, scopes: tuple[str, ...], refused: str = "") -> str:
-        """Return an access token that is not expired and not the one that was `refused`.
+        """Return an access token that is not expired, and differs from the `refused` token.
 
         Raises:
             OAuthError: no token is available.
@@ -285,7 +285,7 @@ class TokenManager:
         return self.flow(*LOGIN_GRANTS) is not None and not has_environment_grant(self.scheme, self._environ)
 
     def _refresh_token(self) -> str:
-        """Return the refresh token in the environment; "" if it or the client's ID is unset."""
+        """Return the refresh token in the environment; "" if the token or the client's ID is unset."""
         variables = self.scheme.variables
         value = secret(variables[_REFRESH], self._environ) if len(variables) > _REFRESH else ""
         return value if self.client_id else ""
@@ -304,7 +304,7 @@ class TokenManager:
             return False
         if grant.renew_at is not None and grant.renew_at <= self._clock():
             return False
-        return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # the user chose the scopes of a login
+        return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # the scopes of a login are the user's choice
 
     async def _login(self) -> StoredToken | None:
         """Return the login in the store; None if the store has none, or a login of another client."""
@@ -322,7 +322,7 @@ class TokenManager:
         return grant if self.client_id in ("", grant.client_id) else None
 
     async def _renew(self, scopes: tuple[str, ...], refused: str) -> StoredToken:
-        """Renew the token. The task itself stores it, so that no call finds a finished renewal and the old token."""
+        """Renew and store the token in one task, so that no call finds the old token after the renewal."""
         try:
             self._grant = await self._fresh_token(scopes, refused)
         except OAuthError as error:
@@ -370,7 +370,7 @@ class TokenManager:
         return dataclasses.replace(server, token_endpoint=endpoint)
 
     async def _refresh_from_environment(self, refresh_token: str) -> StoredToken:
-        """Return a token for the refresh token in the environment, or for the one that has replaced it since."""
+        """Return a token for the refresh token in the environment, or for the refresh token that has replaced it."""
         server, client_id = await self._refresh_server(), self.client_id
         held = self._grant.refresh_token if self._grant else ""
         for one in dict.fromkeys([held, refresh_token]):
@@ -497,7 +497,7 @@ class OAuthCredentials:
         """Return new credentials for a retry after a refusal, or NO_CREDENTIALS if the call must not be retried.
 
         A 401 renews the token. A call that is not repeatable is retried only if the API reports `invalid_token` (RFC
-        6750 §3.1), so it had no effect. Otherwise the next call uses the new token.
+        6750 §3.1), because such a call had no effect. Otherwise the next call uses the new token.
 
         Raises:
             ToolError: no other token is available.

@@ -1,6 +1,6 @@
 """Truncation of JSON results, and selection of their parts with JMESPath.
 
-Members of an object share the space equally: small values stay complete and large ones are cut, which preserves the
+Members of an object share the space equally: small values stay complete, and large values are cut. This preserves the
 outline of a result.
 """
 

@@ -3,7 +3,7 @@
 Rules for bodies:
 
 1. A member, even an undocumented one, is an element under its own name, unless its `Xml` specifies otherwise.
-2. The items of an array are sibling elements, with an element around them only if `wrapped`.
+2. The items of an array are sibling elements, enclosed in an element only if `wrapped`.
 3. Null is an element with `xsi:nil`; null attributes and texts are omitted.
 4. A namespace is declared at the outermost element that needs it.
 5. Values that XML cannot represent (a name with a space, a control character) are refused. Text is escaped.
@@ -15,7 +15,7 @@ Rules for responses:
 2. An element without attributes and elements is its text; with `xsi:nil` it is null. Otherwise, its text is `#text`.
 3. Siblings with the same name are a list. A single element is a list only if the API document declares it (`lists`).
 4. An attribute with the name of a sibling element is `@name`.
-5. A document type declaration is refused, and with it each custom entity. Excessive nesting is refused.
+5. Document type declarations (and thus custom entities) and excessive nesting are refused.
 """
 
 from __future__ import annotations

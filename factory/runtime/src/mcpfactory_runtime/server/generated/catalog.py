@@ -148,7 +148,7 @@ class Catalog:
         }
 
     def _offers(self, tool: Tool) -> bool:
-        """Return True if the `read-only` profile includes a tool: a listed generated tool, or a read-only tool."""
+        """Return True if the profile `read-only` includes a tool: a listed or a read-only tool."""
         return tool.name in self._listed or _reads(tool)
 
     def _includes(self, row: GeneratedTool) -> bool:

@@ -8,13 +8,13 @@ docs/reference/generated-server.md, `manifest.json`, for the format.
         call.arguments.setdefault("limit", 20)
 
 A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the
-call. A hook after a call may return a different result. Hooks run in the order of their definition, including
-for calls through search mode, as a task, or by `Context.call`. They apply to generated tools only; hand-written
-tools do not need hooks.
+call. A hook after a call may return a different result. Hooks run in the order of their definition. They also run for
+calls through search mode, as a task, or by `Context.call`. Hooks apply to generated tools only; hand-written tools do
+not need hooks.
 
 MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. APIs do not always
-follow their documents. A call that the API carried out must not look like a failed one, or a model would repeat it.
-Therefore:
+follow their documents. A call that the API carried out must not look like a failed call, because a model would repeat
+the call. Therefore:
 
 1. Conforming content passes unchanged.
 2. Members (and items of lists) that do not conform are left out of the structured content; the text has the complete
@@ -319,7 +319,7 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: 
 
 
 def _scalar_from_text(text: str) -> Any:
-    """Parse a text as a JSON number or boolean; return the text if it is neither, or digits would be lost."""
+    """Parse a text as a JSON number or boolean; return the text if this fails or would lose digits."""
     found = number_from_text(text)
     if found is text:
         return boolean_from_text(text)

@@ -3,9 +3,9 @@
 Indexing a thousand tools takes a few tenths of a second. The ranking is BM25F (Robertson and Zaragoza, 2009, section
 3.4): a word counts more in a name than in a description, and less if many tools have it. Additions for APIs:
 
-- related words count as well: words of a general table (`search_words`; distant relations only if no near one
-  matches), words that the API's own descriptions use for a resource, two words written as one, and misspelled
-  words;
+- related words also count: words of a general table (`search_words`), words that the API's own descriptions use for a
+  resource, two words written as one, and misspelled words; distant relations of the table count only if no near
+  relation matches;
 - tools that match more words of the question outrank tools that repeat one word; tools whose name and path have no
   further words outrank the rest (`list_invoices` over `list_invoice_lines`);
 - a question about reading prefers tools that read; a question about writing prefers the method that its verb suggests;
@@ -297,7 +297,7 @@ class SearchIndex:
     # -- words of the index that a term may mean --------------------------------------------------------------------
 
     def _possible_words(self, terms: Sequence[Term]) -> list[dict[str, float]]:
-        """Return for each term the words of the index that it may mean, with their weights."""
+        """Return, for each term, the words of the index that the term may mean, with their weights."""
         meant = [self._variants(term.options) for term in terms]
         for number in range(len(terms) - 1):
             joined = terms[number].options[0] + terms[number + 1].options[0]

@@ -50,7 +50,7 @@ METHODS: Final[dict[str, frozenset[str]]] = {
 PHRASES: Final[dict[str, str]] = {
     phrase.strip(): meant.strip() for phrases, _, meant in _rows("phrases", ">") for phrase in phrases.split("|")
 }
-"""Phrase with another meaning than its words → words for that meaning."""
+"""Phrase whose meaning differs from its words → words for that meaning."""
 
 SELF: Final = "me"
 """Represents the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""

@@ -242,8 +242,8 @@ _NAMED: Final = 5  # maximum number of cuts that the note lists
 class ResponseLimit(Middleware):
     """Middleware that shortens results above a number of characters, and adds a note about omitted parts.
 
-    Lists and texts lose their end; images and other content that do not fit are omitted. A result with an output
-    schema becomes an error, because a shortened one would violate the schema. Results of `Context.call` stay complete.
+    Lists and texts lose their end; images and other content that do not fit are omitted. A result with an output schema
+    becomes an error, because a shortened result would violate the schema. Results of `Context.call` stay complete.
 
     Args:
         characters: maximum size of a result.
@@ -318,7 +318,7 @@ def _cut_note(cuts: list[Truncation]) -> Json:
 class Retry(Middleware):
     """Middleware that retries a tool call after one of the given exceptions; the wait doubles each time.
 
-    Generated tools retry calls of their API themselves (docs/reference/upstream.md); this is for hand-written tools.
+    Use it for hand-written tools; generated tools retry calls of their API themselves (docs/reference/upstream.md).
 
     Args:
         attempts: maximum number of calls.
@@ -346,7 +346,7 @@ class Retry(Middleware):
         self._sleep = sleep
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Call a tool; after one of the exceptions, call it again if `tools` or its annotations permit that."""
+        """Call a tool; after one of the exceptions, call again if `tools` or the tool's annotations permit that."""
         attempts = self._attempts if (call.name in self._tools if self._tools else call.idempotent) else 1
         for attempt in range(1, attempts):
             try:

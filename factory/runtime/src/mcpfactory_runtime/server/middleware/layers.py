@@ -91,7 +91,7 @@ class Middleware:
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
         """Answer a tool call, usually with the result of `call_next(call)`: content, structuredContent, isError.
 
-        Exceptions of the handler arrive here unchanged; they become results with `isError` outside all middleware.
+        Exceptions of the handler arrive here unchanged; outside all middleware, they become results with `isError`.
 
         Raises:
             ToolError: the failure to show to the model.

@@ -1,7 +1,7 @@
 """One request from arrival to response, and its log lines.
 
-`ObservedHandler` wraps the dispatcher and is not a middleware. Therefore it also sees requests that are refused before
-any middleware runs, and encoded lists stay cached.
+`ObservedHandler` wraps the dispatcher and is not a middleware. Therefore the handler also sees requests that are
+refused before any middleware runs, and encoded lists stay cached.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class ObservedRequest:
         revision: the protocol revision of the request.
         call: the request.
         channel: the reply channel to the client.
-        seconds: its duration, once it has ended.
-        code: the code of the JSON-RPC error with which it ended; None without one.
+        seconds: duration of the request, once the request has ended.
+        code: the code of the JSON-RPC error that ended the request; None without an error.
         failure: "" for a success; else `tool_error`, `cancelled`, or the code as text.
         message: the message of the JSON-RPC error.
         trace_id: the ID of its trace, in hexadecimal digits; "" without tracing.
@@ -201,7 +201,7 @@ class JsonFormatter(logging.Formatter):
     """Formatter of log records as lines of JSON, without the credentials of API calls.
 
     Attributes:
-        one_line: True if each line on stderr must be a JSON object, for code that writes to stderr itself.
+        one_line: True tells code that writes to stderr itself to write JSON objects, one per line.
     """
 
     one_line = True

@@ -1,1 +1,1 @@
-"""Remote servers (a URL or a command) mounted in a local server, which lists their items and forwards calls."""
+"""Remote servers (a URL or a command) in a local server that lists their items and forwards calls."""

@@ -1,4 +1,4 @@
-"""Connections to one remote server, chosen per call so that questions reach the right caller."""
+"""Connections to one remote server. Each call gets a connection on which questions reach the right caller."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class RemoteExchange:
 
         Raises:
             McpError: the caller cannot answer.
-            InputRequired: the caller's request must end with the question; the caller repeats it with the answer.
+            InputRequired: the caller's request must end with the question; the caller then repeats the request.
         """
         self._questions += 1
         key = f"{self._questions}.{method}"
@@ -95,7 +95,7 @@ class _Connection:
 
     async def answer(self, method: str, params: Json) -> Json:
         if not self.exchanges or len({id(one.owner) for one in self.exchanges}) > 1:
-            raise McpError(INTERNAL_ERROR, f"{method} cannot be answered now: it is unclear which call it belongs to")
+            raise McpError(INTERNAL_ERROR, f"{method} cannot be answered now, because its caller is unknown")
         return await self.exchanges[-1].answer(method, params)
 
 
@@ -105,12 +105,12 @@ class RemoteConnections:
     The first connection serves lists. It also serves all calls if the server uses the per-request lifecycle, or the
     caller is the only client of this process. In the handshake lifecycle, a server's question belongs to a connection,
     not to a call. Therefore each HTTP session has a separate connection with its client's capabilities. A call without
-    a session also has one, if its client can answer questions.
+    a session also gets a separate connection if its client can answer questions.
 
     Args:
         name: the server's name, for errors.
         connect: creates a client.
-        most: maximum number of connections, without the first one.
+        most: maximum number of connections, not counting the first.
     """
 
     def __init__(self, name: str, connect: Connect, most: int) -> None:
@@ -120,7 +120,7 @@ class RemoteConnections:
         self.begin()
 
     def begin(self) -> None:
-        """Reset for a new event loop; `aclose` has closed the connections of the previous one."""
+        """Reset for a new event loop; `aclose` has closed the connections of the previous loop."""
         self._first = _Connection(_EVERYTHING, None)
         self.reconnected = asyncio.Event()
         """Set after a call reopened the first connection."""
@@ -136,7 +136,7 @@ class RemoteConnections:
 
     @asynccontextmanager
     async def exchange(self, ctx: Context) -> AsyncIterator[RemoteExchange]:
-        """Provide a connection for a call. Raises the errors of `Client`, and ToolError if all are in use."""
+        """Provide a connection for a call. Raises the errors of `Client`, and ToolError if no connection is free."""
         first = await self.open()
         session = ctx.session
         able = forwarded_capabilities(ctx)
@@ -181,7 +181,7 @@ class RemoteConnections:
             connection.used = asyncio.get_running_loop().time()
 
     def _other(self, able: Json, session: SessionChannel | None) -> _Connection:
-        """Return the connection of a session, or an unused one for a call without a session; create it if necessary."""
+        """Return the session's connection, or an unused one for a call without a session; create a missing one."""
         now = asyncio.get_running_loop().time()
         for one in self._unused():
             if now - one.used > _IDLE:

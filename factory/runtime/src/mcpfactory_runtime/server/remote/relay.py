@@ -2,8 +2,8 @@
 
 A server of the per-request lifecycle asks a question by ending its request (`input_required`), so the question
 belongs to a known call. The relay forwards the question to the caller in the caller's lifecycle. In the per-request
-lifecycle, the client repeats the call with its answers. The call then runs again from the start: the server asks every
-question again, and the relay answers with the client's earlier answers.
+lifecycle, the client repeats the call with its answers. The relay then runs the call again from the start. The server
+asks every question again, and the relay sends the client's earlier answers.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def relayed_template(
 ) -> Template:
     """Return a resource template for the URIs that `matches` accepts; the remote server checks its variables."""
     text = names.uri(str(wire["uriTemplate"]))
-    uris: Any = _RelayedUris(text, matches)  # it has the methods of a URI template
-    unchecked: Any = _UncheckedArguments()  # it has the `bind` of a signature
+    uris: Any = _RelayedUris(text, matches)  # has the methods of a URI template
+    unchecked: Any = _UncheckedArguments()  # has the `bind` of a signature
     return Template(uris, _ResourceReader(pass_on, names), unchecked, {**wire, "uriTemplate": text})
 
 
@@ -198,8 +198,8 @@ async def forward(
 ) -> Json:
     """Return the result of a request to another server, without envelope.
 
-    In addition to the request, only the trace is forwarded; a server of the per-request lifecycle also gets the
-    caller's capabilities, name and log level. The caller's token is never forwarded.
+    Only the request and the trace are forwarded. A server of the per-request lifecycle also gets the caller's
+    capabilities, name and log level. The caller's token is never forwarded.
 
     Args:
         client: client of the other server.

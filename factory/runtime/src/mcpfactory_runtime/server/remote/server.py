@@ -61,15 +61,16 @@ class RemoteServer(Server):
     >>> server.mount(RemoteServer("https://example.com/mcp", headers={"Authorization": "Bearer …"}), "shop")
 
     The connection opens when the parent server starts, and closes when the parent ends. An unreachable server is
-    retried, and its items are listed once it answers. All features of mounted servers, such as middleware and tool
+    retried; its items are listed once the server answers. All features of mounted servers, such as middleware and tool
     transformations, work as for local servers.
 
     Args:
         target: a URL, or a program and its arguments.
         name: for errors and the log; defaults to the host or the program.
-        headers: headers of every HTTP request to it, such as Authorization. Headers of callers never reach it.
-        oauth: obtains the access tokens that it requires (docs/reference/client.md).
-        env: variables of the process, in addition to the few that every program needs. It inherits no other variables.
+        headers: headers of every HTTP request to the server, such as Authorization. Headers of callers are never sent.
+        oauth: obtains the access tokens for the server (docs/reference/client.md).
+        env: variables of the process, in addition to the few that every program needs. No other variables are
+            inherited.
         cwd: working directory of the process.
         connect_timeout: maximum delay of the local server's start in seconds.
         timeout: seconds to wait for one response; None waits until the caller cancels.
@@ -117,7 +118,7 @@ class RemoteServer(Server):
 
     @property
     def problem(self) -> str:
-        """Return the reason why it cannot be reached; "" while it is connected, or before the first attempt."""
+        """Return the reason why the server cannot be reached; "" while connected, or before the first attempt."""
         return "" if self.connected else self._reason
 
     @property
@@ -126,19 +127,19 @@ class RemoteServer(Server):
         return self.listed and self._connections.first is not None
 
     def may_have(self, name: str) -> bool:
-        """Return True if it may have a tool of this name, because its tools are not listed yet."""
+        """Return True if the server may have a tool of this name, because its tools are not listed yet."""
         return not self.listed or super().may_have(name)
 
     async def settle(self) -> None:
-        """Wait until it has listed its items or failed to connect, for at most `connect_timeout` seconds."""
+        """Wait until the items are listed or the connection failed, for at most `connect_timeout` seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._settled.wait(), self._connect_timeout)
         if not self._settled.is_set():
-            log.warning("%s does not answer; its tools are listed once it does", self.name)
+            log.warning("%s does not answer; tools are listed once the server answers", self.name)
         await super().settle()
 
     def follow(self, uri: str) -> None:
-        """Subscribe to one of its resources on behalf of a client."""
+        """Subscribe to a resource of the server on behalf of a client."""
         templates = self.registry.templates.values()
         served = uri in self.registry.resources or any(one.template.match(uri) is not None for one in templates)
         if served and uri not in self._followed:
@@ -315,7 +316,7 @@ class RemoteServer(Server):
                         ended = isinstance(error, SessionEndedError) or error.status == 404
                         if not ended or exchange.client.modern or not again:
                             raise
-                        # The server does not know the session, so it has not processed the request.
+                        # The server does not know the session, so the request was not processed.
                         self._connections.forget(exchange.client)
         except McpError as error:
             raise _explained(error, self.name) from None
@@ -341,7 +342,7 @@ class RemoteServer(Server):
                 await asyncio.gather(work, return_exceptions=True)
 
     def _unreachable(self, error: Exception) -> ToolError:
-        """Return the error for a caller; the details go to the log, because they may quote the process's stderr."""
+        """Return the error for a caller; log the details, which may quote the process's stderr."""
         log.warning("a call to %s failed: %s", self.name, error)
         hint = "the next call reconnects; this call may have had effects"
         return ToolError(f"The server {self.name} cannot answer: {_first_words(error)}\nhint: {hint}")
@@ -446,11 +447,11 @@ def remote_servers(source: str | os.PathLike[str] | Mapping[str, Any], **options
     Args:
         source: the file, or its content: `{"mcpServers": {"books": {"command": "python", "args": ["-m", "books"]}}}`;
             a server has a `command` with `args`, `env` and `cwd`, or a `url` with `headers`.
-        **options: options of `RemoteServer` for all of them.
+        **options: options of `RemoteServer` for all servers in the file.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: its content is invalid, or names a variable that is not set.
+        ValueError: the content is invalid, or contains a variable that is not set.
     """
     where = "mcpServers" if isinstance(source, Mapping) else os.fspath(source)
     data: Any = source if isinstance(source, Mapping) else _read(Path(source))

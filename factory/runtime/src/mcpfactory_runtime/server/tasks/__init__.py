@@ -1,6 +1,6 @@
 """Tasks: tool calls that outlive their request.
 
-They are a core feature of the last handshake revision, and the extension `io.modelcontextprotocol/tasks` of the newest
-one. Both wire forms (`methods`) use the same `Task` records and transitions (`storage.tasks`), and the same `manager`
-of running handlers. The package is loaded at the first use of a task.
+Tasks are a core feature of the last handshake revision, and the extension `io.modelcontextprotocol/tasks` of the newest
+revision. Both wire forms (`methods`) use the same `Task` records and transitions (`storage.tasks`), and the same
+`manager` of running handlers. The package is loaded at the first use of a task.
 """

@@ -163,7 +163,7 @@ class TaskRun:
         id: the task's ID.
         owner: the task's owner.
         handler: the running handler.
-        questions: questions of the handler by their MCP key; they validate answers.
+        questions: questions of the handler by MCP key; each question validates its answer.
         ended: True once the task has ended, even if its handler still runs.
     """
 
@@ -294,7 +294,7 @@ class TaskManager:
             raise McpError(INVALID_PARAMS, "Invalid params: taskId must be a string")
         task = await self.store.get(task_id)
         if task is None or task.owner != owner:
-            # The same error for a missing, expired or foreign task does not reveal which.
+            # One error for missing, expired and foreign tasks, so that callers learn nothing about foreign tasks.
             raise McpError(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
         return task
 
@@ -306,14 +306,14 @@ class TaskManager:
         return task
 
     async def cancel(self, task: Task) -> Task | None:
-        """Cancel a task and its handler, and drop a later result. Return None if the task had ended."""
+        """Cancel a task and its handler, and drop a later result. Return None if the task had already ended."""
         return await self.change(task.id, lambda now: now.cancelled("The task was cancelled by request."))
 
     async def answer(self, task: Task, answers: Json) -> None:
         """Add answers (`{"result": …}` or `{"error": …}` by key) to a task; unknown keys are ignored.
 
         Raises:
-            McpError: INVALID_PARAMS if an answer does not fit its question; no answer is added then.
+            McpError: INVALID_PARAMS if an answer does not fit its question; in this case, no answer is added.
         """
         run = self._runs.get(task.id)
         for key, answer in answers.items():
@@ -366,7 +366,7 @@ class TaskManager:
         return True
 
     def unclaim(self, task_id: str, key: str) -> None:
-        """Release the claim, so that another call can ask an unanswered question. Watchers get the task once more."""
+        """Release the claim, so that another call can ask an unanswered question. Watchers get the task again."""
         self._claims.discard((task_id, key))
         watch = self._watches.get(task_id)
         if watch is not None:

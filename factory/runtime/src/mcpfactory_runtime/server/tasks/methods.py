@@ -81,7 +81,7 @@ class TaskChannel:
 
 
 class TaskContext(Context):
-    """A context whose questions, once the call is a task, wait for their answers instead of ending the handler."""
+    """A context for a call that can become a task. In a task, a question waits for its answer."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class TaskContext(Context):
 
     @property
     def task_id(self) -> str | None:
-        """Return the ID of the task that this call has become, or None if it is not a task yet."""
+        """Return the ID of the task that this call has become, or None if the call is not a task yet."""
         return None if self._run is None else self._run.id
 
     @property
@@ -114,7 +114,7 @@ class TaskContext(Context):
         return self._run is not None and self._run.ended
 
     async def start_task(self) -> None:
-        """Turn the call into a task, if it is not one already."""
+        """Turn the call into a task, if the call is not a task already."""
         if self._run is None:
             await self._start()
 
@@ -408,7 +408,7 @@ class TaskMethods:
             channel.notify("notifications/tasks", {"_meta": meta, **form}, call.peer.revision)
 
         for task in tasks:
-            send(task)  # the client may have missed changes before it listened
+            send(task)  # the client may have missed changes before this request
 
             def watch(now: Task | None, task_id: str = task.id) -> None:
                 if now is not None:

@@ -87,8 +87,8 @@ class HttpApp:
         allowed_origins: origins of web pages that may call (`https://example.com`), in addition to those of this
             machine.
         session_idle: seconds after which an unused session ends.
-        max_sessions: limit of sessions. Above it, a session of the principal with the most sessions ends: a barely used
-            one, otherwise the least recently used.
+        max_sessions: limit of sessions. Above the limit, a session of the principal with the most sessions ends: a
+            barely used session, otherwise the least recently used.
         max_requests: maximum concurrent requests of the per-request lifecycle, including listening streams.
         auth: authorizes callers; None allows all. An `OAuthProxy` also issues tokens to clients.
         legacy_sse: also serve HTTP+SSE, the transport of the oldest revision, at `sse` and `messages` next to `path`.
@@ -202,9 +202,9 @@ class HttpApp:
 
     @asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
-        """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this one.
+        """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this application.
 
-        Without it, the first request enters the server's lifespan, and the lifespan exits when the event loop ends.
+        Otherwise, the first request enters the server's lifespan, and the lifespan exits when the event loop ends.
 
         Args:
             app: the outer application; unused.
@@ -304,12 +304,12 @@ class HttpApp:
         chosen = route(
             scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
         )
-        # A client that lists the event stream first prefers it.
+        # A client that lists the type of event streams first prefers an event stream.
         streamed = headers.get("accept", "").startswith("text/event-stream")
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
-        """Forward a request to the process that has its session. Return None if it was answered, else its `receive`."""
+        """Forward a request to the process that has its session. Return None after a response, else its `receive`."""
         session_id = headers.get(SESSION_HEADER) or session_in(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
@@ -346,7 +346,7 @@ class HttpApp:
             await send_json(send, 200, jsonrpc.encode(document))
 
     async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request of the per-request lifecycle. Its client is identified by token or else by address."""
+        """Serve a request of the per-request lifecycle. Its token, otherwise its address, identifies the client."""
         if self._requests >= self._max_requests:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are already in flight")
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
@@ -366,7 +366,7 @@ class HttpApp:
             await self._exchange(chosen.call, principal, scope, receive, send)
         elif type(chosen) is SessionMessage:
             session = self._sessions[chosen.session]
-            session.principal = principal  # equal to the old one, but its scopes may differ
+            session.principal = principal  # the principal is equal, but its scopes may differ
             answer = session.post(chosen.message, AsgiRequest(scope))
             try:
                 await send_answer(answer, receive, send, streamed=streamed)
@@ -495,7 +495,7 @@ def _place(scope: Scope) -> tuple[str, str]:
 
 
 async def _cut_off(answer: Stream | ErrorReply | None, message: Any, send: Send) -> None:
-    """End the response to a request that exceeded the drain time, with an error if no message was sent."""
+    """End the response to a request after the drain time, with an error if no message was sent."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()

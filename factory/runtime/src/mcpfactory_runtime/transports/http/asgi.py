@@ -46,7 +46,7 @@ class AsgiRequest:
 
     @property
     def address(self) -> str | None:
-        """Return the source address, which is that of a reverse proxy if there is one; None if unknown."""
+        """Return the source address (behind a reverse proxy: the proxy's address); None if unknown."""
         client = self._scope.get("client")
         return str(client[0]) if client else None
 
@@ -185,7 +185,7 @@ async def send_events(
     earlier: Sequence[tuple[int, bytes]] = (),
     first: bytes = b"",
 ) -> None:
-    """Send the events of a stream until it ends or the client disconnects. A disconnect does not end the stream.
+    """Send a stream's events until the stream ends or the client disconnects. A disconnect does not end the stream.
 
     Args:
         stream: the source.
@@ -221,8 +221,8 @@ async def send_events(
 class LifespanTask:
     """Task that enters context managers before the first request and exits them at the end.
 
-    It is a separate task because context managers must be exited by the task that entered them, and request tasks are
-    short-lived. If no shutdown message arrives, the end of the event loop cancels the task, which exits them in order.
+    A context manager must be exited by the task that entered it, and request tasks are too short-lived. If no shutdown
+    message arrives, the end of the event loop cancels the task, which then exits the context managers in order.
 
     Args:
         enter: enters the context managers into the stack.

@@ -67,7 +67,7 @@ class FailureLimit:
         self._good: dict[bytes, None] = {}
 
     def attempt(self, address: str, token: bytes) -> float:
-        """Count an attempt. Return 0 if the token may be checked, else the seconds until the next allowed attempt."""
+        """Count an attempt. Return the seconds until the next allowed attempt; 0 if the token may be checked now."""
         if self._addresses is None or token in self._good:
             return 0.0
         bucket = self._addresses.of(address)
@@ -103,7 +103,7 @@ _CALLS: Final = wire_names(CALL_TOOL)
 
 
 class OpenGate:
-    """Gate that admits all callers, except to tools that require scopes, which it cannot check."""
+    """Gate that admits all callers, but refuses tools that require scopes, because it cannot check scopes."""
 
     hosts: frozenset[str] = frozenset()
 
@@ -179,7 +179,7 @@ class AccessGate:
         return server_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
-        """Return the sender of a request. Remove the token from scope and headers to hide it from later code."""
+        """Return the sender of a request. Hide the token from later code: remove it from ASGI scope and headers."""
         token = read_token(headers.pop("authorization", None), self._required)
         scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
         if isinstance(token, BearerChallenge):

@@ -95,11 +95,11 @@ class Exchange:
             assert self._task is not None
             if self._task.cancelling():
                 raise
-            return McpError(INTERNAL_ERROR, "The handler was cancelled")  # by itself, not by the client
+            return McpError(INTERNAL_ERROR, "The handler was cancelled")  # the handler canceled itself
 
     async def _respond(self, outcome: Json | bytes | McpError) -> None:
         assert self._timer is not None
-        self._timer.cancel()  # no stream can begin after this
+        self._timer.cancel()  # from here on, no stream can begin
         self._answering = True
         status = 200
         try:

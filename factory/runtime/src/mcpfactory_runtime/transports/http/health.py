@@ -37,7 +37,7 @@ class HealthEndpoints:
     Args:
         server: provides the author's readiness checks.
         life: lifespan of the application.
-        gate: authorizes callers; only authorized ones receive the names of checks.
+        gate: authorizes callers; only authorized callers receive the names of checks.
     """
 
     def __init__(self, server: ServerInterface, life: LifespanTask, gate: AccessGate | OpenGate) -> None:
@@ -73,7 +73,8 @@ class HealthEndpoints:
         if self.draining or (self._life.started and self._server.closing.is_set()):
             return {"status": "draining"}
         if not self._life.started:
-            # Mounted without a lifespan, only a probe starts the application: no request arrives before it is ready.
+            # If the application is mounted without a lifespan, only a probe starts it: no request arrives before it is
+            # ready.
             if self._beginning is None or self._beginning.done():
                 self._beginning = asyncio.create_task(self._enter())
             return {"status": "starting"}

@@ -42,7 +42,7 @@ _SHUTDOWN_READ_TIME: Final = 2.0  # maximum seconds for the rest of a request af
 
 
 class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - httptools if installed, else h11
-    """Connection that bounds the time and size of requests, and accepts one at a time.
+    """Connection that bounds the time and size of requests, and accepts one request at a time.
 
     A request that is incomplete after `_READ_TIME` seconds, plus the time that its size needs at `_READ_RATE`, ends
     the connection. Data that arrives after a request and before its response is discarded, and the connection ends
@@ -240,8 +240,9 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Accepted sockets inherit this option. Without it, each response waits for the client's delayed acknowledgement
-        # (40 ms): asyncio sets it only on sockets with protocol number TCP, which accepted sockets here do not have.
+        # Accepted sockets inherit this option. Without the option, each response waits for the client's delayed
+        # acknowledgement (40 ms). asyncio sets the option only on sockets with protocol number TCP, and sockets
+        # accepted here lack this number.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.listen(_BACKLOG)  # before the URL is printed: a reader may connect at once
     except OSError:
@@ -263,7 +264,8 @@ def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
     """Return `count` listening sockets on one port.
 
     On Linux each worker has its own socket, and the kernel distributes connections over them; on a shared socket, the
-    first worker that wakes up takes all waiting connections. Other kernels do not distribute: workers share one socket.
+    first worker that wakes up takes all waiting connections. Other kernels do not distribute connections: there, the
+    workers share one socket.
 
     Raises:
         OSError: the address cannot be listened on.
@@ -341,8 +343,8 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
         server: handles the requests.
         host: address to listen on. For other than loopback addresses, `allowed_hosts` is `*` by default; web pages are
             refused unless `allowed_origins` contains their origin.
-        port: port to listen on; 0 takes any free one.
-        workers: number of processes; more than one requires fork, so it is not available on Windows.
+        port: port to listen on; 0 takes any free port.
+        workers: number of processes; several processes require fork, and are not available on Windows.
         options: options of `HttpApp`; `store` may be a URL [default: MCPFACTORY_STORE].
 
     Raises:
@@ -411,7 +413,7 @@ def _run_workers(name: str, make_app: Callable[[], HttpApp], listeners: Sequence
     Args:
         name: name of the server, for messages.
         make_app: creates the application in each worker.
-        listeners: a listening socket for each worker; they may be the same.
+        listeners: a listening socket for each worker; several workers may share a socket.
         folder: directory to remove at the end.
 
     Raises:

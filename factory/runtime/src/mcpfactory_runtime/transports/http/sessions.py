@@ -1,6 +1,7 @@
 """Sessions of the handshake lifecycle over HTTP, and the HTTP+SSE transport.
 
-Messages that belong to a request are sent in the response to its POST; all others on the session's own stream.
+Messages that belong to a request are sent in the response to its POST; other messages are sent on the session's own
+stream.
 
 In HTTP+SSE, a session is one GET connection. It begins with an `endpoint` event that contains the URL for
 POSTs, and ends when the client disconnects. Responses are sent on the stream; a POST only gets 202.
@@ -125,7 +126,7 @@ class HttpSession(Session):
     def begin_shutdown(self) -> None:
         """End the session's own stream. Requests in flight may finish their streams."""
         self.refuse_requests()
-        self.own.finish(recorded=False)  # another process may continue it
+        self.own.finish(recorded=False)  # another process may continue the session
 
     def outlive(self) -> None:
         """Close the journal, if any, without ending the session in the store: another process may continue it."""
@@ -170,7 +171,7 @@ class HttpSession(Session):
         assert stream is not None
         stream.finish(data)
         if stream.single is not None and stream.name is not None:
-            self._streams.pop(stream.name, None)  # it is sent as plain JSON, without event IDs, so it cannot be resumed
+            self._streams.pop(stream.name, None)  # plain JSON has no event IDs, so the response cannot be resumed
 
     def on_cancelled(self, call: Call) -> None:
         """End the stream of a canceled request."""
@@ -198,7 +199,7 @@ class HttpSession(Session):
         }
 
     async def revive(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
-        """Continue a session of another process. Requests that it did not answer get an error."""
+        """Continue a session of another process. Requests that the other process did not answer get an error."""
         assert self._journal is not None
         revision = LEGACY[state["revision"]]
         self.connection.peer = Peer(revision, state["info"], state["capabilities"], state["log_level"])
@@ -219,7 +220,7 @@ class HttpSession(Session):
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream, after message `number`. `earlier` are the next messages, if only the journal has them."""
+    """A position in a stream, after message `number`. `earlier` are the next messages if only the journal has these."""
 
     stream: Stream
     number: int
@@ -370,7 +371,7 @@ class SseEndpoints:
         if isinstance(body, McpError):
             await reject(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
             return
-        session.principal = principal  # equal to the old one, but its scopes may differ
+        session.principal = principal  # the principal is equal, but its scopes may differ
         await send_json(send, 202, b"")  # first: the response may be on the stream at once
         session.post(body, AsgiRequest(scope))
 

@@ -66,7 +66,7 @@ class _Outgoing:
 
 
 class StoreRelay:
-    """Forwards requests to, and serves requests from, the processes that share a store. Event loop only.
+    """Forwards requests to other processes that share the store, and serves their requests. Event loop only.
 
     Args:
         sessions: sessions and live processes in the store.
@@ -99,7 +99,7 @@ class StoreRelay:
         server.hub.add(self)
 
     def begin_shutdown(self) -> None:
-        """Stop acknowledging requests. Their senders serve them after this process has ended."""
+        """Stop acknowledging requests. After this process has ended, the senders serve the unacknowledged requests."""
         self._ending = True
 
     async def aclose(self, seconds: float) -> None:
@@ -118,9 +118,9 @@ class StoreRelay:
     # -- requests that other processes serve ---------------------------------------------------------------------
 
     async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
-        """Forward a request to the process that has the session. Return None if it was answered.
+        """Forward a request to the process that has the session. Return None if the request was answered.
 
-        Otherwise return the `receive` with which to serve the request here: the body may have been read already.
+        Otherwise, return the `receive` to serve the request here: the body may have been read already.
         """
         try:
             owner = await self._owner(session_id)
@@ -143,7 +143,7 @@ class StoreRelay:
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
-        """Return another live process that owns a session; None if this process owns the session or none does."""
+        """Return another live process that owns a session; None if this process or no process owns the session."""
         journal = Journal(self._sessions, session_id)
         owner = await journal.claim()
         if owner is None:  # an HTTP+SSE session has no journal; its ID begins with the process that has its connection
@@ -185,7 +185,7 @@ class StoreRelay:
             return True
         if taken is None:
             return False
-        # Send the start of an event stream at once. Delay other starts until their body: clients may react to a start.
+        # Send the start of an event stream at once, but other starts only with a body: clients may react to a start.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:
@@ -212,7 +212,7 @@ class StoreRelay:
         return True
 
     def publish(self, method: str, params: Json) -> None:
-        """Forward a change to the other processes: their clients may be subscribed to it."""
+        """Forward a change to the other processes, because their clients may have subscribed to such changes."""
         if not self._relaying:
             in_background(self._tasks, self._publish(method, params))
 
@@ -230,11 +230,11 @@ class StoreRelay:
         await self._store.send(process, head + b"\n" + data, seconds=_KEPT)
 
     async def _send_with_retries(self, process: str, kind: str, name: str, more: Json | None = None) -> None:
-        """Send a message, with retries after errors of the store: the other process waits for it."""
+        """Send a message, with retries after errors of the store, because the other process waits for the message."""
         while True:
             with suppress(StoreError):
                 return await self._send_message(process, kind, name, more)
-            if self._ending:  # the other process will detect the end of this one
+            if self._ending:  # the other process will detect the end of this process
                 return None
             await asyncio.sleep(_RETRY_DELAY)
 
@@ -261,7 +261,7 @@ class StoreRelay:
         kind, name = head["kind"], head["exchange"]
         if kind == "change":
             assert self._server is not None
-            self._relaying = True  # `publish` must not send it back
+            self._relaying = True  # `publish` must not send the change back
             try:
                 self._server.hub.publish(head["method"], head["params"])
             finally:

@@ -47,7 +47,7 @@ class Stream:
     Attributes:
         closed: True after the last message was pushed.
         detached: True if the response must end although the stream continues; the client fetches the rest later.
-        overrun: called if the client does not read and the response has to end.
+        overrun: called if the response has to end because the client does not read.
     """
 
     __slots__ = (
@@ -126,7 +126,7 @@ class Stream:
         return after >= self._count or (bool(self._events) and self._events[0][0] <= after + 1)
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
-        """Add a message. Drop a `droppable` one while the client does not read."""
+        """Add a message. Drop a `droppable` message while the client does not read."""
         if self._unsent is not None:
             if droppable and self._unsent > DROP_AT:
                 return
@@ -170,8 +170,8 @@ class Stream:
     ) -> AsyncGenerator[bytes]:
         """Yield the events after number `after` (None: only new ones) until the stream ends or is detached.
 
-        A new follower replaces an older one. `resumed` is for returning clients: it skips the priming event and resets
-        an earlier `detach`. `earlier` are events that the stream has dropped.
+        A new follower replaces an earlier follower. `resumed`, for returning clients, skips the priming event and
+        resets an earlier `detach`. `earlier` are events that the stream has dropped.
         """
         self._followers += 1
         me = self._followers
