@@ -91,7 +91,7 @@ class Record:
 
 
 def record_name(server: str, version: str) -> str:
-    """Return the file name of the record; like a wheel's name, it gives channels the project and version."""
+    """Return the file name of the record. Channels read the project and version from it, as from a wheel's name."""
     return f"{re.sub(r'[-_.]+', '_', server).lower()}-{re.sub(r'[^A-Za-z0-9.+!_]+', '_', version) or '0'}{RECORD}"
 
 

@@ -103,7 +103,7 @@ def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[
 
 
 def _replaced(server: WorkspaceServer, adopted: Adopted, message: str, offer: str) -> Drift:
-    means = "channels stay unchanged; a machine without its files cannot get them again"
+    means = "channels stay unchanged; a machine without the adopted files cannot download them"
     again = f"mcpfactory adopt {adopted.again} --name {server.name}"
     return Drift("replaced", message, means, again, offer=offer)
 
@@ -113,7 +113,7 @@ def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> 
     newest = ask(adopted.package, work) if ask else ""
     if newest and newest != adopted.version:
         message = f"{adopted.package} has {newest}, and {adopted.version} was adopted"
-        means = "callers stay with what was checked until the newer one is adopted and promoted"
+        means = "callers keep the checked version until the newer one is adopted and promoted"
         yield Drift("version", message, means, f"mcpfactory adopt {form}{newest} --name {server.name}")
 
 

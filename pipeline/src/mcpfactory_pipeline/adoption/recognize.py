@@ -304,7 +304,7 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
 
 
 def _is_url(text: str) -> bool:
-    """Return True if a text is a valid URL: urlsplit drops line breaks silently, and HTTP clients fail on them."""
+    """Return True if a text is a valid URL. A line break is invalid: urlsplit drops it, but HTTP clients fail on it."""
     try:
         _ = urlsplit(text).port
     except ValueError:

@@ -127,7 +127,7 @@ def summarize_changes(changes: Iterable[str]) -> str:
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Return the recorded offers of the server, which were reviewed. Later offers are checked against them."""
+    """Return the reviewed offers of the server. Later offers are checked against them."""
     text = sources.lock("url")
     offers = read_offers(text)
     if offers.get("url") != sources.adopted.url:

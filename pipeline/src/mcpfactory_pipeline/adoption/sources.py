@@ -143,7 +143,7 @@ def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool
     if row.get("link"):
         return "is a link to a folder, whose content is not pinned"
     if not _PACKAGE.fullmatch(path):
-        return "is a folder and no package below node_modules, so its content is not pinned"
+        return "is a folder outside node_modules, so its content is not pinned"
     if row.get("hasShrinkwrap"):
         return "brings its own lock file, which npm would use unchecked"
     if not _VERSION.fullmatch(str(row.get("version", ""))):
@@ -211,7 +211,7 @@ def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCKS["python"]) -> None:
-    """Check that a `requirements.lock` has only versions with hashes, because uv obeys options in it (for other indexes).
+    """Check that a `requirements.lock` has only versions with hashes: uv would obey options in it, such as an index.
 
     Args:
         lock: its content.

@@ -76,7 +76,7 @@ def dist_info(wheel: Path, name: str) -> Message:
 
 
 def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
-    """Return the wheel entries outside its package and metadata, except scripts named after server or distribution.
+    """Return the wheel entries outside its package and metadata, except scripts named after the server or distribution.
 
     An entry is a path, or an entry point written as `group:name`.
     """
@@ -90,7 +90,7 @@ def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
 
 
 def entry_pattern(entry: str, wheel: str) -> str:
-    """Return an `fnmatch` pattern for a wheel entry in all versions; its data folder is NAME-VERSION.data."""
+    """Return an `fnmatch` pattern that matches a wheel entry in every version; data folders are NAME-VERSION.data."""
     name, version = wheel.split("-")[:2]
     data = f"{name}-{version}.data/"
     return f"{name}-*.data/{escape(entry.removeprefix(data))}" if entry.startswith(data) else escape(entry)

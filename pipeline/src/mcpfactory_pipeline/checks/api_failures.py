@@ -108,7 +108,7 @@ class FailingApi:
         self._tasks.discard(task)
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Handle one request per connection, so that a failure never affects later requests on the same connection."""
+        """Handle the only request of a connection, so that a failure never affects other requests."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         self.requests.append(head.partition(" ")[0])
         fields = (line.partition(":") for line in head.split("\r\n")[1:])

@@ -42,7 +42,7 @@ class PlannedCall:
 
     @property
     def question(self) -> str:
-        """Return the request if, by its document, it only reads despite its method; "" for any other call."""
+        """Return the request if it only reads according to its document, despite its method; "" for any other call."""
         asks = self.case is not None and self.request is not None and self.case.get("reads") is True
         return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
 
@@ -236,7 +236,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
 
 
 def read_examples(path: Path) -> list[dict[str, Any]]:
-    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with it in `cases`.
+    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with such a list in `cases`.
 
     Raises:
         ValidationTargetError: the file is invalid.
@@ -294,7 +294,7 @@ class ApiVariables:
     def all_at(self, url: str, root: str = "") -> dict[str, str]:
         """Return the variables that point the whole API to one address.
 
-        Each additional server is a folder of its name at `url`. `root` is the address of the root, if it differs.
+        Each additional server gets a folder with its name at `url`. `root` is the address of the root, if it differs.
         """
         return {
             **dict.fromkeys(self._of("BASE_URL"), root or url),

@@ -26,7 +26,7 @@ Lifecycle = Literal["legacy", "modern"]
 
 @dataclass(slots=True)
 class ServerMessage:
-    """Notification or request sent by the server. `during` is the client request then served, or None."""
+    """Notification or request sent by the server. `during` is the client request that was being served, or None."""
 
     message: Json
     during: Json | None = None

@@ -91,9 +91,9 @@ class Report:
     were made, `uncalled` the tools that were not called, `measured` the resources used (`checks.evidence.measure`),
     `api_failures` the behavior while the API failed. `listed` are the tools as received, for callers that store them.
 
-    `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to that
-    of the server; it is empty for servers outside a workspace. `measured`, `listed` and `locations` are not in
-    `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
+    `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to the
+    definition of the server; it is empty for servers outside a workspace. `measured`, `listed` and `locations` are not
+    in `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 
     target: str

@@ -363,7 +363,7 @@ def retire(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Remove a server from a channel and hold the channel; without `channel`, from all, and exclude it from runs.
+    """Remove a server from a channel and hold the channel; by default remove it from all, and exclude it from runs.
 
     The server's folder may be missing.
 

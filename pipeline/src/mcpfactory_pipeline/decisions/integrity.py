@@ -147,8 +147,8 @@ _REMAINS: Final = "clients still get a file that no state records"
 def orphans(workspace: Workspace) -> Iterator[Drift]:
     """Yield the offered servers without a folder, by name, then the channel pages that no state names.
 
-    Omitted are servers that were removed with their channels kept, and unreadable states, because `mcpfactory pipeline
-    verify` reports the latter.
+    Servers that were removed with their channels kept are omitted. So are unreadable states: `mcpfactory pipeline
+    verify` reports these.
     """
     store = Store(workspace)
     for name in store.servers():

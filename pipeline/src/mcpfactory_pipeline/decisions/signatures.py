@@ -111,8 +111,8 @@ def decision_faults(
 ) -> Iterator[str]:
     """Yield the signature faults of decisions in force about channels and stages that require signatures.
 
-    It checks the approvals of candidates that can enter a channel, and of those that it offers, the rejections, and
-    the last hold or release of each channel.
+    It checks the approvals of candidates that can enter a channel or are in it, the rejections, and each channel's last
+    hold or release.
     """
     for channel in channels:
         if channel.signed:

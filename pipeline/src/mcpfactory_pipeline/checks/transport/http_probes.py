@@ -37,7 +37,7 @@ _MOST: Final = 1_000_000  # bytes; maximum read of a body
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
 _MOST_UNANSWERED: Final = 3  # unanswered probes after which probing stops
 LINGER: Final = 2.0  # seconds; a stream must end within this time after its answer
-_SLOWER: Final = 10  # times the duration of the answer; replaces LINGER if longer
+_SLOWER: Final = 10  # multiple of the answer's duration; replaces LINGER if longer
 _WATCHED: Final = frozenset({"begin", "modern"})  # probes that wait for the end of the stream
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 

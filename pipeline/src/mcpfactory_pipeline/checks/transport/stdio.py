@@ -92,7 +92,7 @@ _MOMENT: Final = 0.5  # seconds to wait for a late answer to a raw message
 END_PATIENCE: Final = 4.0  # seconds; a process that has not exited by then is killed
 _KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
 _LOOK: Final = 0.02  # seconds between checks for process exit
-_SLOWER: Final = 5  # times the start-up time; replaces END_PATIENCE if longer
+_SLOWER: Final = 5  # multiple of the start-up time; replaces END_PATIENCE if longer
 _INHERITED: Final = (
     "HOME",
     "LANG",
