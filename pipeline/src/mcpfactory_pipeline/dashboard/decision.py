@@ -282,7 +282,7 @@ def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise
 def _refusals(
     detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
 ) -> tuple[DecisionView, ...]:
-    """Return the rejections of a candidate for a channel, and its rollback, if no approval followed it."""
+    """Return the rejections of a candidate for a channel, and its rollback unless an approval followed the rollback."""
     back = candidate in withdrawals(detail.history, channel)
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 

@@ -420,7 +420,7 @@ def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -
 def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool = False) -> None:
     """Refuse an actor who has no permission to approve or reject (`verb`).
 
-    `lifts`: the decision reverts a rollback, which every channel except the first allows.
+    With `lifts`, the decision reverts a rollback: every channel except the first permits such a decision.
     """
     policy = decision.policy
     if policy.source is None or not (policy.approvals or lifts):

@@ -231,7 +231,7 @@ class Runner:
         return due[: self.width]
 
     def _report_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
-        """Report the steps that did not run, and the worst outcome; a stage that must still run did not pass."""
+        """Report the steps that did not run, and the worst outcome; a stage that must still run counts as not passed."""
         state = self.store.state(result.server)
         found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
         needs = {stage.name: stage.needs for stage in self.stages}

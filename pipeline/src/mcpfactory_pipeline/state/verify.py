@@ -60,7 +60,7 @@ def missing(
 ) -> list[Difference]:
     """Return the servers whose histories lack events of a commit, or contain changed events.
 
-    `blobs` is the result of `head_histories`; pass it to read it once if `ref` is HEAD and many servers are checked.
+    `blobs` is the result of `head_histories`; pass it if `ref` is HEAD and many servers are checked.
 
     Raises:
         NotFoundError: the commit does not exist.

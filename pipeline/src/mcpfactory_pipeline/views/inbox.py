@@ -476,7 +476,7 @@ class InboxReader:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """Return the command to inspect a failed stage; for a server at a URL, `validate` again: its repair is remote."""
+    """Return the command to inspect a failed stage; for a server at a URL, that to run `validate` again."""
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

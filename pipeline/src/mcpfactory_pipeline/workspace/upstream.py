@@ -76,7 +76,7 @@ def api_addresses(
             found.append(_refused(url, said, what, permit, f"{setting} {settings.variable('ALLOW_PRIVATE')}=1"))
         else:
             said += (f", on {what}" if what else "") + (f"; permitted by {by}" if by else "")
-            said += f"; {addresses.set_by('')} does not move that" if name in unmoved else ""
+            said += f"; {addresses.set_by('')} does not change this address" if name in unmoved else ""
             found.append(ApiAddress(url, said_by, what, True, said, way if name in unmoved else ""))
     return found
 
@@ -97,7 +97,7 @@ def _permitted(settings: Settings, addresses: Addresses, place: str, private: Se
 
 def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddress:
     """Return a private address that is refused because only the document names it; `permit` is the setting for it."""
-    hint = f'if that is meant: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
+    hint = f'if this is intended: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)
 

@@ -34,7 +34,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "order": "an event that cannot follow the earlier events",
     "stage": "an unknown stage, an approval stage, or a stage that cannot have this event",
     "candidate": "a candidate that no build made, or with an ID that does not match its files",
-    "channel": "a move of a channel that the stage that fills it cannot have made",
+    "channel": "a move of a channel that its stage cannot have made",
     "files": "files that differ from the events, or are missing",
 }
 RUN_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted", "rolled-back", "held"})

@@ -273,8 +273,8 @@ _PATIENCE: Final = 15  # seconds; timeout of a request to a repository
 def choose_origin(text: str) -> Origin:
     """Return the origin for a person's text: a form of `parse_origin`, `git`, `vendored`, or "".
 
-    For "", it is the repository that this factory was installed from, if it is readable without credentials; otherwise
-    it is `vendored`: the factory's own wheels in the workspace.
+    For "", return the repository that this factory was installed from, if the repository is readable without
+    credentials. Otherwise return `vendored`: the factory's own wheels in the workspace.
 
     Raises:
         NotFoundError: the text is not an origin.

@@ -372,7 +372,7 @@ def uvx(environ: Mapping[str, str]) -> LaunchEntry:
             "uvx, which starts servers from packages, is not installed", hint="install uv, or use --from source"
         )
     todo = [
-        f"{name} is set here, and not for clients that start from a desktop: put it into uv.toml"
+        f"{name} is set here, but not for clients that start from a desktop: put it into uv.toml"
         for name in _INDEXES
         if environ.get(name)
     ]
