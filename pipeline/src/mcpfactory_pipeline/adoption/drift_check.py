@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 def check_drift(server: WorkspaceServer) -> list[Drift]:
     """Return the differences between the adopted version and the current one: `version`, `replaced` or `offers`.
 
-    A source that does not answer is also reported, because the result is then unknown.
+    A missing answer from a source is also reported, because the result is then unknown.
     """
     adopted = server.adopted
     check = _CHECKS.get(adopted.kind) if adopted else None

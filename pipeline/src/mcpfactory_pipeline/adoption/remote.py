@@ -1,4 +1,4 @@
-"""Servers at a URL: a record of their offers, and its comparison with the current ones."""
+"""Servers at a URL: a record of their offers, and a comparison of the record with the current offers."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def hash_offers(offers: Offers) -> str:
 
 
 def changed_offers(before: Offers, after: Offers) -> list[str]:
-    """Return descriptions of changes in a server's offers since they were recorded; its version is ignored.
+    """Return descriptions of changes to a server's recorded offers; the server's version is ignored.
 
     Empty only if the hashes are the same.
     """

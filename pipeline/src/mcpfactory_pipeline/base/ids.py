@@ -93,7 +93,7 @@ def acting_as(name: str, confirmed: str | None = None, source: str = "") -> Iter
 
     `source` describes the evidence of the identity, "" if it was not checked.
 
-    The actor applies to the current thread or task, and to those started from it with a copy of its context.
+    The actor applies to the current thread or task, and to threads and tasks started with a copy of its context.
     """
     token = _ACTING.set((name, confirmed, source))
     try:

@@ -1,8 +1,8 @@
 """Wheels: build them, make them canonical, and read their version.
 
-The same files always give the same wheel. Files added by installers are left out, entries are stored uncompressed
-(compression differs between the zlib versions of Python builds), and `RECORD` is rewritten in path order
-(PEP 427, PEP 376).
+The same files always give the same wheel. Files added by installers are left out, and `RECORD` is rewritten in path
+order (PEP 427, PEP 376). Entries are stored uncompressed, because compression differs between the zlib versions of
+Python builds.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def canonical_name(files: Mapping[str, bytes]) -> str:
 
 
 def read_wheel(wheel: Path) -> dict[str, bytes]:
-    """Return the files from which `canonical_wheel` rebuilds the wheel."""
+    """Return the files that `canonical_wheel` needs to rebuild the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist() if is_wheel_file(name)}
 

@@ -205,7 +205,7 @@ def prune(
 
 
 def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
-    """Prune the named servers by `[artifacts]`; return the deleted folders and their sizes. Without names, nothing is pruned.
+    """Prune the named servers by `[artifacts]`; return the deleted folders with sizes. No names: nothing is pruned.
 
     Servers with active runs or unreadable files are skipped.
     """

@@ -174,7 +174,7 @@ def count_breaking_changes(tools: Sequence[Any], folder: Path, own: str) -> dict
 def find_contract(workspace: Workspace, state: ServerState, against: str = "") -> Contract:
     """Return the contract of a channel, a candidate (an ID prefix is enough) or a file.
 
-    Without `against`, return that of the last channel that offers the server.
+    Without `against`, return the contract of the last channel with the server.
 
     Raises:
         NotFoundError: unknown channel, candidate or file.

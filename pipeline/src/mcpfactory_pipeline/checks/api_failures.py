@@ -1,4 +1,4 @@
-"""A failing API, and a server's reaction to each failure, for one tool that reads and one that writes."""
+"""A failing API, and a server's reaction to each failure, for one reading and one writing tool."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ async def observe_failures(
     Args:
         evidence: the observations so far.
         target: a server started by command, with cases.
-        plan: the calls of the cases; one that reads and one that writes are made.
+        plan: the calls of the cases; one read call and one write call are made.
         environ: the variables of the server; its base URL is replaced.
         seconds: time limit of all failures together.
     """

@@ -179,7 +179,7 @@ class _EvaluationRun:
         self._lenient: bool | None = None
 
     async def run(self) -> None:
-        """Run the cases, starting with those that cover something new."""
+        """Run the cases, starting with cases that cover something new."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(case: EvaluationCase) -> None:
@@ -265,7 +265,7 @@ class _EvaluationRun:
             yield client
 
     async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
-        """Make the calls up to the one that the person declines: the tool must not answer as if the person had agreed."""
+        """Make the calls up to the declined one: the tool must not answer as if the person had agreed."""
         person = Person()
         async with self._api() as api, self._client(api, person) as client:
             *before, last = case.filled(api.values).right[number][: place + 1]
@@ -279,7 +279,7 @@ class _EvaluationRun:
         return (f"{last.tool} answered as if the person had agreed, although the person declined",)
 
     async def _why_nothing(self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ApiModel) -> str:
-        """Return why a correct answer does not prove that the tool works; "" if it does, or if an earlier answer did."""
+        """Return why a correct answer is no proof that the tool works; "" if it is, or if an earlier answer was."""
         if call.tool not in self._unshown:
             return ""
         if not call.says:

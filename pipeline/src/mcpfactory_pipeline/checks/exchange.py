@@ -35,8 +35,8 @@ class ValidationTarget:
     """One MCP server in any language, by command (stdio) or by URL (Streamable HTTP).
 
     `command` is an argument list, never shell text; `cwd` is its working directory. `environ` is added to the small
-    environment of every validated server; the caller's own environment is not passed on, because the server is not
-    trusted yet.
+    environment of every validated server. The server is not trusted yet, so the caller's own environment is not passed
+    on.
 
     `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream, which is also made
     to fail. `api_timeout` is the server's API timeout in seconds during these failures. `package` is the folder of the
@@ -125,7 +125,7 @@ def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
 
 
 TRIM: Final = 2_000  # maximum characters of a message in a report; tool lists would make reports unreadable
-MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that code that reads evidence can recurse
+MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that code for evidence can recurse
 
 
 @dataclass(frozen=True, slots=True)

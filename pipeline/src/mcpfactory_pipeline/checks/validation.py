@@ -49,8 +49,8 @@ async def validate(
 ) -> Report:
     """Examine `target` and return the report: `observe`, then evaluate all rules.
 
-    `waivers` are the waivers of the server; `policy` selects those that count, and `today` (by default the current day
-    in UTC) determines which have expired. `evaluations` are cases with known answers.
+    `waivers` are the waivers of the server; `policy` selects the waivers that count, and `today` (by default the
+    current day in UTC) determines the expired ones. `evaluations` are cases with known answers.
     """
     evidence, secrets = await observe(target, timeout=timeout, evaluations=evaluations)
     today = today or utc_now().date()

@@ -1,7 +1,7 @@
 """Access control: tokens of people, browser sessions, single-use tickets for actions, and an authenticating proxy.
 
-The only I/O is reading the token file. Secrets are stored and looked up by hash: memory contains nothing usable,
-and the time of a comparison does not reveal how much of a guess was right.
+The only I/O is reading the token file. Secrets are stored and looked up by hash. Memory contains nothing usable, and
+the time of a comparison reveals nothing about a guess.
 
 A proxy in front of the dashboard can log people in and name them in a header. The header counts only in requests that
 contain the proxy's shared secret. The sender's address proves nothing, because on loopback every local program has it.

@@ -57,7 +57,7 @@ class Decision:
 
     @property
     def events(self) -> list[Event]:
-        """Return all events of the server, including those of this decision."""
+        """Return all events of the server, including the events of this decision."""
         return [*self.transaction.events, *self.recorded]
 
     @property

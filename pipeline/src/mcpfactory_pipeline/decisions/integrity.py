@@ -254,7 +254,7 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
 
 
 def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
-    """Return the faults, except those of a running promotion, which fills the channel before the state changes."""
+    """Return the faults, except faults of a running promotion: it fills the channel before the state changes."""
     if not state_faults(workspace, store.state(server)):
         return []
     with store.write_lock(server):

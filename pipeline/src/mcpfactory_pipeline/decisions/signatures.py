@@ -2,9 +2,9 @@
 
 The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own format: a name, as
 in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only once.
-For a `signed` channel, approvals, rejections, holds and their releases are signed; for a `signed` approval stage,
-approvals and rejections. Rollbacks, and holds set by automation after a failed stage, need no signature, because they
-cannot release anything.
+For a `signed` channel, approvals, rejections, holds and their releases are signed. For a `signed` approval stage,
+approvals and rejections are signed. Rollbacks, and holds set by automation after a failed stage, need no signature,
+because they cannot release anything.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _OFFERED_BEFORE: Final = 5  # maximum earlier candidates of a channel that are k
 class StageRecord:
     """Last run of one stage: its outcome, inputs, candidate, and facts.
 
-    `inputs` maps each input of the stage to a version or to `sha256:…`; `fingerprint` is the hash of all of them;
+    `inputs` maps each input of the stage to a version or to `sha256:…`; `fingerprint` is the hash of all inputs;
     `artifacts` maps logs and reports below `pipeline/artifacts/<server>/` to their `sha256:…`.
     """
 

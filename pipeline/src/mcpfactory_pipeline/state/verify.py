@@ -175,7 +175,7 @@ def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Dif
     """Repair the differences that `verify` finds; return them with `mended`, True if the server's files now agree.
 
     An unrepaired difference has a `hint` for a person: files of a newer mcpfactory, unreadable events, or unwritable
-    files. If a history lacks events of a commit, the state is not rewritten, because it would confirm their loss.
+    files. If a history lacks events of a commit, the state is not rewritten: a new state would confirm the loss.
     """
     store, found = Store(workspace), _missing(workspace, names)
     shortened = {wrong["server"] for wrong in found}

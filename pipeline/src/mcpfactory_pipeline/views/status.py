@@ -142,7 +142,7 @@ def status_row(
     def read() -> tuple[dict[str, Any], ServerState]:
         state, channels = store.state(server.name), read_channels(workspace)
         now = extend(state, store.crashed_stages(server.name))
-        # Refresh before the inputs are read, because known drift is one of them.
+        # Refresh before the inputs are read, because known drift is an input.
         seen = refresh_adopted_drift(server) if refresh and not state.retired else []
         inputs = read_inputs(stages, InputReader(server, now))
         steps = server_plan(workspace, server, stages, now, inputs=inputs)

@@ -173,7 +173,7 @@ class EventSettings(Settings):
     wanted: Kinds | None = Field(
         default=None,
         validation_alias="kinds",
-        description='kinds of events; "*" for all [default: results and decisions; for chats, only events that require action]',
+        description='kinds of events; "*" for all [default: results and decisions; for chats, only required actions]',
         examples=[["step.finished", "promoted"]],
     )
     timeout: float = Field(default=5.0, gt=0, le=60, description="seconds for one attempt")

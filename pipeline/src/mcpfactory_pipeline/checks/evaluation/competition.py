@@ -74,7 +74,7 @@ def competing_tools(tools: Sequence[Tool]) -> list[CompetingPair]:
 
 
 def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[str]]) -> list[CompetingPair]:
-    """Return pairs in which a search with one tool's description finds only the other tool."""
+    """Return pairs of tools: a search with the first tool's description finds only the second tool."""
     found = []
     for number, tool in enumerate(tools):
         about = str(tool.get("description", "")).split("\n", 1)[0]
@@ -117,7 +117,7 @@ def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
 
 
 def _least(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the minimum text similarity at which tools with these name words compete."""
+    """Return the minimum text similarity of competing tools with these name words."""
     return _ALIKE if first <= second or second <= first else _SAME
 
 

@@ -110,7 +110,7 @@ def names_found(answer: str) -> list[str]:
 
 
 def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: frozenset[str] = frozenset()) -> int | None:
-    """Return the best rank, from 1, at which all tools of one accepted sequence were found; None if no sequence was found.
+    """Return the best rank, from 1, that includes all tools of an accepted sequence; None if no sequence was found.
 
     Args:
         ways: the tool names of each accepted sequence.

@@ -77,7 +77,7 @@ def _list_in(exchange: WireExchange, key: str) -> list[Any]:
 
 
 def _each(choose: Callable[[Evidence], list[_Block]]) -> Scope[_Block]:
-    """Return a scope of chosen blocks, in which each place counts once."""
+    """Return a scope of chosen blocks; each place counts once."""
 
     def scope(evidence: Evidence) -> RuleSubjects[_Block] | RuleOutcome:
         if (reason := lifecycle_or_reason(evidence)) is not None:

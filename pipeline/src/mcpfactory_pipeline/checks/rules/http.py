@@ -59,9 +59,11 @@ def answers(*names: str) -> HttpScope:
 
 _SETTINGS: Final = (
     "Python: TransportSecuritySettings(allowed_hosts=…, allowed_origins=…) as transport_security of the official SDK, and "
-    "host_origin_protection=True with allowed_hosts=… and allowed_origins=… of FastMCP 4 (run and http_app; off by default); TypeScript: enableDnsRebindingProtection with allowedHosts "
-    "and allowedOrigins of StreamableHTTPServerTransport (createMcpExpressApp checks only Host); Go: http.NewCrossOriginProtection().Handler(…) "
-    "around the handler; Rust: allowed_origins of StreamableHttpServerConfig"
+    "host_origin_protection=True with allowed_hosts=… and allowed_origins=… of FastMCP 4 (run and http_app; off by "
+    "default); TypeScript: enableDnsRebindingProtection with allowedHosts and allowedOrigins of "
+    "StreamableHTTPServerTransport (createMcpExpressApp checks only Host); Go: "
+    "http.NewCrossOriginProtection().Handler(…) around the handler; Rust: allowed_origins of "
+    "StreamableHttpServerConfig"
 )
 _ENCODINGS: Final = ("modern-invalid-base64", "modern-half-base64-marker", "modern-encoded")
 _ORIGINS: Final = answers("origin", "modern-origin")

@@ -33,7 +33,7 @@ def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMes
 
 
 def _messages(*, lifecycle: Lifecycle | str = "", method: str = "") -> Scope[ServerMessage]:
-    """Return a scope of the messages of a lifecycle ("" for both), optionally only those with `method`."""
+    """Return a scope of the messages of a lifecycle ("" for both), optionally only messages with `method`."""
 
     def scope(evidence: Evidence) -> RuleSubjects[ServerMessage] | RuleOutcome:
         sent = _sent(evidence, lifecycle)

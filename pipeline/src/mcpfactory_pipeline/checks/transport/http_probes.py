@@ -49,10 +49,10 @@ HttpExpectation = Callable[[HttpAnswer], Iterator[Fault]]
 class HttpProbe:
     """One HTTP request that is correct except for one thing, and the expected answer.
 
-    `headers` maps the headers that differ from a correct request to their values (None removes a header); it can be a
-    function of the correct headers. The request body is a per-request message with `method` and `params`, or `body`.
-    With both `method` and `body`, it is an array of two such messages, and `body` is the id of the second message.
-    `meta` replaces members of the per-request metadata; None removes a member. `when` selects the servers to probe.
+    `headers` has the headers that differ from a correct request (None removes a header), or is a function of the
+    correct headers. The request body is a per-request message with `method` and `params`, or `body`. With both `method`
+    and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces members
+    of the per-request metadata; None removes a member. `when` selects the servers to probe.
     """
 
     name: str
@@ -268,7 +268,7 @@ HTTP_PROBES: Final[Mapping[str, HttpProbe]] = {row.name: row for row in _ROWS}
 
 
 def probe_http(url: str, spoken: Collection[Lifecycle], modern: str) -> dict[str, HttpAnswer]:
-    """Send the probes of each lifecycle that the server speaks; those without an answer are left out.
+    """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
 
     Blocks for some seconds at most.
 

@@ -67,7 +67,7 @@ def factory_wheels(folder: Path) -> list[Path]:
 
 
 def refresh(folder: Path) -> list[str]:
-    """Replace the factory's wheels in the folder by those of the running version; return the changed file names.
+    """Replace the factory's wheels in the folder by wheels of the running version; return the changed file names.
 
     Raises:
         StageError: a wheel cannot be built or found; the folder is then unchanged.
@@ -254,7 +254,7 @@ def install_line(origin: Origin) -> str:
 def uv_tables(origin: Origin) -> str:
     """Return the tables of the root `pyproject.toml` that let uv find the runtime; empty if the index has it.
 
-    The tables name the wheel, so that uv asks no index, which could have a stranger's package of that name.
+    The tables name the wheel, so that uv asks no index: an index could have a stranger's package of that name.
     """
     if origin.kind == INDEX:
         return ""
@@ -439,7 +439,7 @@ def with_origin(text: str, origin: Origin) -> str:
 
 
 def with_uv_tables(text: str, origin: Origin) -> str:
-    """Return the text of a root `pyproject.toml` in which uv finds the runtime of the origin.
+    """Return the text of a root `pyproject.toml` that lets uv find the runtime of the origin.
 
     Raises:
         ConfigError: it has its own tables for uv.

@@ -203,7 +203,7 @@ def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
 
 
 def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[TargetProblem]:
-    """Yield problems for which the registry would refuse the document (our rules), or clients would fail."""
+    """Yield the reasons why the registry would refuse the document (our rules), or clients would fail."""
     name = release.config.publish.mcp_name
     if not name:
         yield TargetProblem(
