@@ -83,7 +83,7 @@ def read_junit(data: bytes) -> TestCount | None:
 def read_tap(text: str) -> TestCount | None:
     """Return the counts of a TAP report; None if the text is not one.
 
-    Indented lines (subtests) are ignored, because the line of their test counts. Planned tests that are missing
+    Indented lines (subtests) are ignored: only the line of their test counts. Planned tests that are missing
     count as failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))

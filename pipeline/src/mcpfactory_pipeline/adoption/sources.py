@@ -92,7 +92,7 @@ class AdoptionRequest:
 
 SHRINKWRAP: Final = "npm-shrinkwrap.json"  # npm prefers this file to `package-lock.json`
 _HINT: Final = (
-    "do not edit it: mcpfactory adopt writes it; for a project, remove it, then run npm install --package-lock-only "
+    "do not edit the lock: mcpfactory adopt writes it; for a project, remove the lock, then run npm install --package-lock-only "
     "in its folder"
 )
 # Accepted versions of the `package-lock.json` format. Version 1 lacks paths, and integrity hashes of some packages.
@@ -200,7 +200,7 @@ def _named(row: Any) -> list[str]:
 
 
 def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lock entries that an entry's dependencies resolve to: the nearest ones above it."""
+    """Yield the lock entries that an entry's dependencies resolve to: the nearest entries above."""
     for kind in ("dependencies", "optionalDependencies"):
         names = rows[path].get(kind)
         for name in names if isinstance(names, dict) else ():

@@ -61,7 +61,7 @@ class PublishError(PipelineError):
 
 
 class TargetError(PipelineError):
-    """A target was unreachable or failed during an upload; publishing again continues."""
+    """A target was unreachable or failed during an upload; publishing again continues the upload."""
 
 
 class ReleaseError(PipelineError):

@@ -1,4 +1,4 @@
-"""Text for people: safe for terminals, shortened, and reasons of decisions."""
+"""Text for people: escaping for terminals, shortening, and reasons of decisions."""
 
 from __future__ import annotations
 

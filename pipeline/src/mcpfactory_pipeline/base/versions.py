@@ -111,7 +111,7 @@ def step_between(before: str, after: str) -> Step:
 
 
 def permits(before: str, after: str, needed: Step) -> bool:
-    """Return True if the step from `before` to `after` is at least `needed`; below 1.0, a step counts as the next larger one."""
+    """Return True if the step from `before` to `after` is at least `needed`; below 1.0, it counts one size larger."""
     step = STEPS.index(step_between(before, after))
     allowed = min(step + 1, 3) if step and Version.read(before)[0] == 0 else step
     return allowed >= STEPS.index(needed)

@@ -296,7 +296,9 @@ class Evidence:
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
-    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the agreed calls
+    persons: list[ElicitationOutcome] = field(
+        default_factory=list
+    )  # tools that ask a person; `calls` has the calls with consent
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace

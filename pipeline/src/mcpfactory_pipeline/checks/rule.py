@@ -127,7 +127,7 @@ class RuleFields(TypedDict, total=False):
 
 
 class RuleTable(list[Rule]):
-    """Rules in the order of their checks; `since` applies to rules without one."""
+    """Rules in the order of their checks; `since` is the default for rules without `since`."""
 
     def __init__(self, *, since: str = "") -> None:
         self._since = since

@@ -73,10 +73,10 @@ class ServerDetail:
 class RunFacts:
     """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
 
-    Instances are compared by identity. `going` is True if the run's process exists; before its first step, such a run
-    has no events. `now` is the time of reading, in seconds as in `created_at`. `waits` maps each awaited server to the
-    run that holds this server ("" if unknown). `kept` are the ids of the events of failed steps whose logs have not
-    been overwritten. `needs` maps the workspace's stages, except approvals, in order, to all stages they require.
+    Instances are compared by identity. `going` is True if the run's process exists; before its first step, a run has no
+    events. `now` is the time of reading, in seconds as in `created_at`. `waits` maps each awaited server to the run
+    that holds this server ("" if unknown). `kept` are the ids of the events of failed steps whose logs have not been
+    overwritten. `needs` maps the workspace's stages, except approvals, in order, to all stages they require.
     """
 
     workspace: str

@@ -81,7 +81,7 @@ class _KnownServer(NamedTuple):
 
 
 class WorkspaceReader:
-    """The workspace around `root`. Every query raises `WorkspaceError` if it does not exist.
+    """The workspace around `root`. Every query raises `WorkspaceError` if the workspace does not exist.
 
     For pages about many servers, data checked less than `age` seconds ago is not checked again. Without `live` (for an
     export), nothing is checked twice, and responses contain no waiting times: equal workspaces give equal responses.

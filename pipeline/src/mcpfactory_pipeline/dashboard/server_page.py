@@ -160,7 +160,7 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class ChannelView:
-    """The state of one channel: its offer and its time, requirements, hold, pending item and next candidate.
+    """The state of one channel: offer, time of the offer, requirements, hold, pending item and next candidate.
 
     The next candidate is "" if there is none. `earlier` is True if the channel can be rolled back to an earlier
     candidate. `rejected` are the rejections of the next candidate.

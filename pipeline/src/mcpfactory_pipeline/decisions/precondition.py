@@ -68,7 +68,7 @@ class StaleDecisionError(PromotionError):
 def channel_facts(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> DecisionFacts:
     """Return the facts that a decision about a channel depends on.
 
-    `candidate` is by default the one that the previous channel offers, or the newest.
+    By default, `candidate` is the previous channel's offer, or the newest candidate.
     """
     chosen = candidate or state.offered(channel.source) or state.candidate or ""
     known = state.candidates.get(chosen)

@@ -133,7 +133,7 @@ def read_report(workspace: Workspace, server: str, candidate: str = "") -> tuple
 def status_row(
     workspace: Workspace, store: Store, stages: Sequence[Stage], server: WorkspaceServer, *, refresh: bool = False
 ) -> tuple[dict[str, Any], ServerState]:
-    """Return the row of one server, and its state. If the state cannot be read, it is empty.
+    """Return the row of one server, and its state. If the state cannot be read, the returned state is empty.
 
     The row shows a stage whose process died as interrupted, even before the next run records this in the state.
     """

@@ -28,7 +28,7 @@ class ApiAddress:
 
     `url` is "" if the API's address is unknown. `set_by` is the variable that sets it; "" if it is from the document.
     `private_kind` describes why it is private; "" if it is public. `is_usable` is False if every call to it fails.
-    `hint` is the remedy, also if a person changed the API's base URL but not this address.
+    `hint` is the remedy. It is also set if a person changed the API's base URL but not this address.
     """
 
     url: str

@@ -24,7 +24,7 @@ _FLAG_LEVELS: Final = 10  # maximum levels of references and `allOf` to search f
 
 
 class Visibility:
-    """Properties of one document that are hidden in a direction."""
+    """Hidden properties of one document, by direction."""
 
     def __init__(self, references: References, raws: Iterator[bytes]) -> None:
         """Prepare the scan. `raws` are the bytes of all parts; a flag that does not occur there needs no search."""

@@ -15,7 +15,7 @@ from mcpfactory_runtime.server.generated.search_words import identifier_words, s
 
 Tool = Mapping[str, Any]
 
-_SAME: Final = 0.9  # minimum share of common words of two competing tools whose names each have a distinct word
+_SAME: Final = 0.9  # minimum share of common words of competing tools, if each name has a distinct word
 _ALIKE: Final = 0.75  # minimum share of common words of two competing tools otherwise
 _FEWEST: Final = 5  # minimum number of words to compare
 _COMMON: Final = 0.2  # words in a larger share of the tools are ignored, because they distinguish nothing
