@@ -57,7 +57,7 @@ def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[
 
 
 async def find_differences(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
-    """Return the differences from the adopted version (None if its kind has no drift) and the hash of the current offer.
+    """Return the differences from the adopted version (None: a kind without drift) and the hash of the current offer.
 
     A server at a URL is queried and compared with the recorded offers in the file `offers`. For a package, the
     result of the last query of its index or registry is used.

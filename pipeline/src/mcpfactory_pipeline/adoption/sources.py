@@ -92,8 +92,8 @@ class AdoptionRequest:
 
 SHRINKWRAP: Final = "npm-shrinkwrap.json"  # npm prefers this file to `package-lock.json`
 _HINT: Final = (
-    "do not edit the lock: mcpfactory adopt writes it; for a project, remove the lock, then run npm install --package-lock-only "
-    "in its folder"
+    "do not edit the lock: mcpfactory adopt writes it; for a project, remove the lock, then run "
+    "npm install --package-lock-only in its folder"
 )
 # Accepted versions of the `package-lock.json` format. Version 1 lacks paths, and integrity hashes of some packages.
 _VERSIONS: Final = (2, 3)

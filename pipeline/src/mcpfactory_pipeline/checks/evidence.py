@@ -298,7 +298,7 @@ class Evidence:
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
     persons: list[ElicitationOutcome] = field(
         default_factory=list
-    )  # tools that ask a person; `calls` has the calls with consent
+    )  # tools that ask; `calls` has the calls with consent
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace

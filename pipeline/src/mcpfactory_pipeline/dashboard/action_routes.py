@@ -205,7 +205,7 @@ class ActionRoutes:
         explain: bool = True,
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        """Return the page of an action, with a ticket if it can be confirmed; `before` are the facts that the reader saw last."""
+        """Return the page of an action, with a ticket if it can be confirmed; `before` are the facts seen before."""
         with acting_as(session.actor, source=session.source):
             detail = self.reader.server(name)
             chosen = any(values.get(one) for one in ABOUT)

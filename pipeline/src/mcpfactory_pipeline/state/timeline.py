@@ -148,7 +148,10 @@ def rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
 
 
 def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> Iterator[Event]:
-    """Yield the decisions about a candidate for a channel, and its rollbacks; only approvals keep earlier approvals."""
+    """Yield the decisions about a candidate for a channel, and its rollbacks.
+
+    Every decision except an approval revokes the earlier approvals.
+    """
     for event, about, offered in _channel_events(events, channel):
         rolled_back = event["event"] == "rolled-back" and offered == candidate != about
         if rolled_back or (event["event"] in _DECISIONS and about == candidate):

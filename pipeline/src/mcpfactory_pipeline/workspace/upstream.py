@@ -156,7 +156,7 @@ def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) 
             return ""
         if has_environment_grant(scheme, environ):
             return ""
-        return "" if has_login(base_url, scheme, environ) else "no access token, and no login to get one with"
+        return "" if has_login(base_url, scheme, environ) else "no access token, and no login to get one"
     except (ToolError, OAuthError) as error:
         return str(error).partition("\nhint: ")[0]
 
