@@ -165,7 +165,7 @@ def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does
         (
             ASKING.replace("if not ", "if not self.agrees() and False and "),
             {"agreed": True},
-            "as if the person had agreed, who declined",
+            "as if the person had agreed, although the person declined",
         ),
     ],
 )
