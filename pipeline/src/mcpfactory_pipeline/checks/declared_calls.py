@@ -279,7 +279,7 @@ class _EvaluationRun:
         return (f"{last.tool} answered as if the person had agreed, although the person declined",)
 
     async def _why_nothing(self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ApiModel) -> str:
-        """Return why a correct answer is no proof that the tool works; "" if it is, or if an earlier answer was."""
+        """Return why a correct answer does not prove that the tool works; "" if it does, or an earlier one did."""
         if call.tool not in self._unshown:
             return ""
         if not call.says:
