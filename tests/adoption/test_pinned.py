@@ -98,7 +98,7 @@ def test_every_entry_is_pinned_by_a_strong_hash_and_leads_nowhere_else(lock, row
 
 def test_a_folder_beside_the_packages_is_no_package(lock):
     changed(lock, "apps/evil", {"version": "1.0.0", "integrity": integrity(b"")})
-    with pytest.raises(ConfigError, match="the entry 'apps/evil' is a folder and no package"):
+    with pytest.raises(ConfigError, match="the entry 'apps/evil' is a folder outside node_modules"):
         check_node_lock(lock.read_bytes(), own="@acme/greeter")
 
 

@@ -67,7 +67,7 @@ def log_in(shell: CliProcess) -> tuple[int, str]:
 
 def test_the_doctor_says_what_is_missing_how_to_get_it_and_where(things: CliProcess) -> None:
     told = things("doctor", "things")
-    assert "auth: no access token, and no login to get one with; 1 tools cannot be called" in told.out
+    assert "auth: no access token, and no login to get one; 1 tools cannot be called" in told.out
     assert (
         "export MCPF_THINGS_CLIENT_ID=… and run `mcpfactory login things`, or export MCPF_THINGS_CLIENT_ID=… MCPF_THINGS_CLIENT_SECRET=… MCPF_THINGS_REFRESH_TOKEN=…, or export MCPF_THINGS_TOKEN=…"
         in told.out

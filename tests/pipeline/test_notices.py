@@ -122,7 +122,7 @@ def test_who_has_the_secret_can_tell_that_an_event_is_genuine(ran, receiver, mon
 def test_without_its_secret_nothing_is_sent_and_a_line_says_why(ran, receiver, capsys):
     ran(f'webhook = "{receiver.url}"\nsecret_variable = "EVENTS_SECRET"')
     assert receiver.got == []
-    assert "the webhook is off, for EVENTS_SECRET is not set" in capsys.readouterr().err
+    assert "the webhook is off, because EVENTS_SECRET is not set" in capsys.readouterr().err
 
 
 def test_a_receiver_in_trouble_is_asked_again_with_the_same_delivery(ran, receiver, capsys):

@@ -199,7 +199,7 @@ def test_the_password_of_the_mail_comes_from_the_environment_and_without_it_noth
     decision.hold(space, "books", "production", reason="audit", stages=STAGES)
     assert tell(space) == []
     assert len(post.mails) == 1
-    assert "mail is off, for MAIL_PASSWORD is not set" in capsys.readouterr().err
+    assert "mail is off, because MAIL_PASSWORD is not set" in capsys.readouterr().err
 
 
 def test_a_mail_server_that_cannot_encrypt_gets_nothing_where_it_has_to(asking, post, monkeypatch, capsys):

@@ -71,7 +71,7 @@ SERVERS = [{"name": "uploads", "url": "https://uploads.example.com", "variable":
         (
             {"SHOP_BASE_URL": "https://sandbox.example.com"},
             (
-                "2 tools are at https://uploads.example.com; SHOP_BASE_URL does not move that",
+                "2 tools are at https://uploads.example.com; SHOP_BASE_URL does not change this address",
                 "export SHOP_UPLOADS_BASE_URL=https://…",
             ),
         ),

@@ -1,4 +1,4 @@
-"""The pipeline as a library: what programs and a workspace's own stages import (docs/reference/pipeline.md).
+"""The pipeline as a library: names for programs and for a workspace's own stages (docs/reference/pipeline.md).
 
 Everything public is in `__all__`; the modules behind it may move.
 """

@@ -161,11 +161,11 @@ def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does
     "body, person, message",
     [
         (ASKING, {"agreed": True}, None),
-        (HONEST, {"agreed": True}, "did it without asking a person"),
+        (HONEST, {"agreed": True}, "acted without asking a person"),
         (
             ASKING.replace("if not ", "if not self.agrees() and False and "),
             {"agreed": True},
-            "as if the person had agreed, who declined",
+            "as if the person had agreed, although the person declined",
         ),
     ],
 )

@@ -108,7 +108,7 @@ def _tags(apis: Sequence[Api]) -> dict[str, str]:
 def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
     """Return the APIs with their roots as named servers.
 
-    A root stays the root only if all APIs share it, or if it belongs to the document without a label.
+    Only a root that all APIs share, or the root of the document without a label, stays the root.
     """
     bases = {api.base_url for api in apis.values()}
     root = apis[""].base_url if "" in apis else next(iter(bases)) if len(bases) == 1 else ""

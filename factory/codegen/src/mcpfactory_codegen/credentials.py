@@ -7,7 +7,7 @@ a parameter is data. The user's `[credentials]` in `mcpfactory.toml` override al
 
 A required credential is added to each alternative of `security`; an optional one adds further alternatives.
 
-`RULES` select the parameters by which the API identifies its caller. `is_secret` is wider: it also covers other
+`RULES` select the parameters that identify the caller to the API. `is_secret` is wider: it also covers other
 private data, such as a card number or a session. All secrets are kept out of servers and of copies of documents.
 """
 
@@ -141,7 +141,7 @@ _AUTHORIZATION: Final = ("header", "authorization")
 _COMMON: Final = 0.8  # minimum share of operations that counts as nearly every operation
 _RARE: Final = 0.2  # minimum share of operations; below it, a parameter of a secured operation is data
 _FEW: Final = 5  # minimum operations for meaningful shares
-_SUBSETS: Final = 2  # maximum optional credentials with all combinations; above it, all or none are sent
+_SUBSETS: Final = 2  # maximum optional credentials of which all combinations are listed; above it, all or none are sent
 _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")
 
 
@@ -149,7 +149,7 @@ _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\
 class _Binding:
     """State of credential binding: inputs, schemes, and the outcome per parameter.
 
-    `schemes` has the schemes of the document and those made from parameters.
+    `schemes` has the document's schemes, and schemes made from parameters.
     """
 
     api: Api
@@ -200,7 +200,7 @@ def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
     for parameter in operation.parameters:
         slot = _slot(parameter)
         if slot[0] == "header" and _SIGNATURE.fullmatch(normalize_name(slot[1])) and _signed(operation, binding):
-            continue  # the runtime adds it when it signs the request
+            continue  # the runtime adds the parameter when it signs the request
         rule = _rule(parameter, operation, binding, pairs)
         if rule is None:
             kept.append(parameter)

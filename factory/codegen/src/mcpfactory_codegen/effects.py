@@ -266,7 +266,7 @@ def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
 
 
 def _asks(found: _OperationWords, *, reading: bool) -> bool:
-    """Return True if the verbs of name, path or text show that a request reads; its method alone does not show that.
+    """Return True if the verbs of name, path or text show that a request reads, although its method does not.
 
     A verb at the end of a name can be a noun (saved search), so path or text must have the same verb. A listed object
     must be plural. A POST can create what it “gets”, such as a token. `reading`: the method is safe.

@@ -1,11 +1,11 @@
 """Inputs of an operation: its parameters, and its body split into properties where useful.
 
-A JSON or form body that is an object of known properties becomes one input per property, because models fill flat
-arguments more reliably; any other body is one input. All code that names, describes or writes arguments uses this list.
+A JSON or form body with known properties becomes one input per property, because models fill flat arguments more
+reliably. Any other body is one input. All code that names, describes or writes arguments uses this list.
 
 An argument keeps the API's spelling if Python permits it, to match the API's documentation: `bookId` stays `bookId`,
-but `X-Request-Id` becomes `x_request_id`. If two places use one name, the first of `PLACES` keeps it, and the others
-get their place as a prefix: `limit` and `body_limit`.
+but `X-Request-Id` becomes `x_request_id`. If several places use one name, the first of `PLACES` keeps the name; in
+other places, the place becomes a prefix: `limit` and `body_limit`.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tu
                     names[exact[0].slot] = name
                     used.add(name)
     for slot in order:
-        if slot not in names:  # all candidates collided with those of other inputs
+        if slot not in names:  # all candidates collided with candidates of other inputs
             names[slot] = f"{slot[0]}_{digest(slot[1], 16)}"
     return names
 

@@ -139,8 +139,8 @@ class ApiSecurityScheme:
 class ApiOperation:
     """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
 
-    `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain it.
-    `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
+    `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain the
+    label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
     `Api.own_servers`, "" for the root. `extensions` has the fields of the document, the path and the operation, in this
     order, whose names start with one of `MARK_PREFIXES`.
     """

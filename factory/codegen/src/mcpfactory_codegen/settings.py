@@ -31,7 +31,7 @@ class SettingsError(McpfactoryError):
 class Settings(BaseModel):
     """A table of a settings file. Unknown keys and values of other types are refused.
 
-    Create defaults that are models with `model_construct`: building validators would slow down each start.
+    Use `model_construct` for defaults that are models: building validators would slow down each start.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=True, defer_build=True)
@@ -282,7 +282,7 @@ def any_property(schema: Mapping[str, Any]) -> Any:
 
 
 def branches(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any = None) -> Iterator[Mapping[str, Any]]:
-    """Yield the alternatives of a schema, resolved; skip those whose constants differ from the data."""
+    """Yield the alternatives of a schema, resolved; skip alternatives whose constants differ from the data."""
     schema = resolve(schema, root)
     if options := parts_of(schema, "anyOf", "oneOf"):
         about = {key: value for key, value in schema.items() if key in {"examples", "description"}}

@@ -34,8 +34,8 @@ class ServerKind:
     """One kind of adopted server.
 
     `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
-    that its lock pins by hash; `program` returns the command line in that folder. Both are None for a server that is
-    not started here. `newest` returns the newest version of a package. `upstream` names a foreign publisher.
+    pinned by its lock. `program` returns the command line in that folder. Both are None for a server that is not
+    started here. `newest` returns the newest version of a package. `upstream` names a foreign publisher.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -72,8 +72,8 @@ class Record:
     """Record of an adopted server's candidate: one of the candidate's files, which lists the other files by hash.
 
     `name` is the name of the package or server. `start` is the command line, empty for a server at a `url`.
-    `environment` lists the variables that the server reads. For a command, `path` is the original folder of its
-    files; they are restored there before the start.
+    `environment` lists the variables that the server reads. For a command, `path` is the original folder of its files,
+    where the files are restored before the start.
     """
 
     server: str
@@ -91,7 +91,7 @@ class Record:
 
 
 def record_name(server: str, version: str) -> str:
-    """Return the file name of the record; like a wheel's name, it gives channels the project and version."""
+    """Return the file name of the record. Channels read the project and version from it, as from a wheel's name."""
     return f"{re.sub(r'[-_.]+', '_', server).lower()}-{re.sub(r'[^A-Za-z0-9.+!_]+', '_', version) or '0'}{RECORD}"
 
 
@@ -233,7 +233,7 @@ def _lay_out(record: Record, files: Path, hashes: Mapping[str, str], place: Path
     place.mkdir(parents=True)
     make = KINDS[record.kind].make_ready
     assert make is not None  # callers skip kinds without `make_ready`
-    # Use a private copy, so that the installed bytes are exactly those that were hashed.
+    # Use a private copy, so that exactly the hashed bytes are installed.
     with tempfile.TemporaryDirectory(prefix=".files-", dir=place.parent) as copy:
         for name, wanted in hashes.items():
             shutil.copyfile(files / name, Path(copy) / name)

@@ -67,7 +67,7 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
 
 
 def program_in(folder: str, place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in which names of files in `place/folder` are replaced by their paths."""
+    """Return the command line with the paths of the files in `place/folder` instead of their names."""
     inside = place / folder
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
@@ -76,7 +76,7 @@ NO_IMAGE: Final = "adopt the program in the image, or its package"
 _NPM: Final = "mcpfactory adopt npm:NAME@VERSION"
 _PYPI: Final = "mcpfactory adopt pypi:NAME==VERSION"
 _PROGRAM: Final = "adopt the downloaded program: mcpfactory adopt --command './PROGRAM …'"
-# Programs that download the program they start, some only with a subcommand, and the replacement to adopt.
+# Programs that download another program and start it, some only with a subcommand → what to adopt instead.
 _FETCHERS: Final = {
     **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec", "npm x", "pnpm dlx", "pnpm exec", "yarn dlx", "bun x"), _NPM),
     **dict.fromkeys(("uvx", "pipx", "pip", "pip3", "uv"), _PYPI),
@@ -98,7 +98,8 @@ _STARTERS: Final = frozenset(
 _OPTION: Final = re.compile(r"-+([A-Za-z][\w.-]*)")
 _NAMED: Final = re.compile(r"-*([A-Za-z][\w.-]*)[\s=:]+(.+)", re.DOTALL)
 _PLACES: Final = ("file", "path", "dir", "url")  # suffixes of variables that hold a secret's location
-# Values of credential-like names that are not secrets: short values, numbers, words, references and paths.
+# Values that are not secrets, although their names look like credentials: short values, numbers, words, references and
+# paths.
 _ORDINARY: Final = re.compile(
     r".{0,7}|[\d.,:-]+|[A-Za-z]+([ _-][A-Za-z]+)*|\$\{?\w+\}?|(~|\.{1,2}|[A-Za-z]:)?[/\\](?!/).*", re.DOTALL
 )
@@ -126,7 +127,7 @@ def check_secrets(what: str, commands: Sequence[Sequence[str]]) -> None:
 
 
 def check_program(words: Sequence[str]) -> None:
-    """Refuse a program that only fetches or starts another one, because its bytes are not those of the server.
+    """Refuse a program that only fetches or starts another one; the bytes of the server would be unchecked.
 
     Raises:
         RefusedError: the program fetches or starts another one.
@@ -141,7 +142,7 @@ def check_program(words: Sequence[str]) -> None:
     name, subcommand = _program_name(words[0]), next(iter(_arguments(words)), "")
     if name in _PROJECT_RUNNERS and subcommand in {"run", "start"}:
         raise RefusedError(
-            f"{name} starts a program that a project defines, and is not part of that project",
+            f"{name} starts a program of a project, but is not part of the project",
             hint="adopt the project: mcpfactory adopt FOLDER",
         )
     if starter:

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 def check_drift(server: WorkspaceServer) -> list[Drift]:
     """Return the differences between the adopted version and the current one: `version`, `replaced` or `offers`.
 
-    A source that does not answer is also reported, because the result is then unknown.
+    A missing answer from a source is also reported, because the result is then unknown.
     """
     adopted = server.adopted
     check = _CHECKS.get(adopted.kind) if adopted else None
@@ -57,7 +57,7 @@ def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[
 
 
 async def find_differences(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
-    """Return the differences from the adopted version (None: kind without drift) and the hash of the current offer.
+    """Return the differences from the adopted version (None: a kind without drift) and the hash of the current offer.
 
     A server at a URL is queried and compared with the recorded offers in the file `offers`. For a package, the
     result of the last query of its index or registry is used.
@@ -103,7 +103,7 @@ def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[
 
 
 def _replaced(server: WorkspaceServer, adopted: Adopted, message: str, offer: str) -> Drift:
-    means = "channels stay unchanged; a machine without its files cannot get them again"
+    means = "channels stay unchanged; a machine without the adopted files cannot download them"
     again = f"mcpfactory adopt {adopted.again} --name {server.name}"
     return Drift("replaced", message, means, again, offer=offer)
 
@@ -113,7 +113,7 @@ def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> 
     newest = ask(adopted.package, work) if ask else ""
     if newest and newest != adopted.version:
         message = f"{adopted.package} has {newest}, and {adopted.version} was adopted"
-        means = "callers stay with what was checked until the newer one is adopted and promoted"
+        means = "callers keep the checked version until the newer one is adopted and promoted"
         yield Drift("version", message, means, f"mcpfactory adopt {form}{newest} --name {server.name}")
 
 

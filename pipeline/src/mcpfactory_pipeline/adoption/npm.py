@@ -108,7 +108,7 @@ def newest_version(package: str, work: Path) -> str:
 
 
 def package_text(package: str) -> str:
-    """Return the `package.json` of a candidate's installation, which depends on the tarball only."""
+    """Return the `package.json` of a candidate's installation; its only dependency is the tarball."""
     return json.dumps({"private": True, "dependencies": {package: f"file:{_TARBALL}"}}, indent=2) + "\n"
 
 

@@ -83,7 +83,7 @@ def read_junit(data: bytes) -> TestCount | None:
 def read_tap(text: str) -> TestCount | None:
     """Return the counts of a TAP report; None if the text is not one.
 
-    Indented lines (subtests) are ignored, because the line of their test counts. Planned tests that are missing
+    Indented lines (subtests) are ignored: only the line of their test counts. Planned tests that are missing
     count as failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
@@ -161,10 +161,7 @@ def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
 
 
 def _keep_pytest_here(workdir: Path) -> None:
-    """Give a project without pytest configuration an empty one.
-
-    Otherwise pytest searches the parent folders, which it must not read.
-    """
+    """Add an empty pytest configuration to a project without one: pytest must not search the parent folders."""
     for name, mark in _PYTEST_CONFIGS.items():
         file = workdir / name
         if file.is_file() and mark in file.read_text(encoding="utf-8", errors="replace"):

@@ -156,7 +156,7 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
 
 
 def check_requirement(text: str) -> None:
-    """Refuse text that is more than a requirement to uv, or that uv would have to build.
+    """Refuse text that uv would read as more than a requirement, or would have to build.
 
     For example, uv builds the folder that `-e FOLDER` names, regardless of its other options.
 

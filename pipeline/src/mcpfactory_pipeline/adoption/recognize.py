@@ -151,7 +151,7 @@ def _from_pypi(workspace: Workspace, text: str, request: AdoptionRequest, work: 
 
 
 def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
-    """Yield a note for each framework whose locked major version is newer than the one the package was written for."""
+    """Yield a note for each framework whose locked major version is newer than the package was written for."""
     for need in needs:
         locked = re.search(rf"^{re.escape(canonicalize_name(need.name))}==([\w.!+-]+)", lock, re.M)
         known = [Version(one.version) for one in need.specifier if one.operator in {">=", ">"}]
@@ -255,7 +255,7 @@ def _tar_files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[str, ...]:
     """Return the command line.
 
-    If the first given word is a program of the package, the given words are the command line. Otherwise they are
+    If the first given word is a program of the package, the given words are the command line. Otherwise the words are
     the arguments of the package's program.
     """
     if given and given[0] in programs:
@@ -304,7 +304,7 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
 
 
 def _is_url(text: str) -> bool:
-    """Return True if a text is a valid URL: urlsplit drops line breaks silently, and HTTP clients fail on them."""
+    """Return True if a text is a valid URL. A line break is invalid: urlsplit drops it, but HTTP clients fail on it."""
     try:
         _ = urlsplit(text).port
     except ValueError:

@@ -1,4 +1,4 @@
-"""Servers at a URL: a record of their offers, and its comparison with the current ones."""
+"""Servers at a URL: a record of their offers, and a comparison of the record with the current offers."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def hash_offers(offers: Offers) -> str:
 
 
 def changed_offers(before: Offers, after: Offers) -> list[str]:
-    """Return descriptions of changes in a server's offers since they were recorded; its version is ignored.
+    """Return descriptions of changes to a server's recorded offers; the server's version is ignored.
 
-    Empty only if the hashes are the same.
+    Empty only if the hashes of both offers are equal.
     """
     if hash_offers(before) == hash_offers(after):
         return []
@@ -127,7 +127,7 @@ def summarize_changes(changes: Iterable[str]) -> str:
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Return the recorded offers of the server, which were reviewed. Later offers are checked against them."""
+    """Return the reviewed offers of the server. Later offers are checked against them."""
     text = sources.lock("url")
     offers = read_offers(text)
     if offers.get("url") != sources.adopted.url:

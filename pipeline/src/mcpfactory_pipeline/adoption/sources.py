@@ -92,8 +92,8 @@ class AdoptionRequest:
 
 SHRINKWRAP: Final = "npm-shrinkwrap.json"  # npm prefers this file to `package-lock.json`
 _HINT: Final = (
-    "do not edit it: mcpfactory adopt writes it; for a project, remove it, then run npm install --package-lock-only "
-    "in its folder"
+    "do not edit the lock: mcpfactory adopt writes it; for a project, remove the lock, then run "
+    "npm install --package-lock-only in its folder"
 )
 # Accepted versions of the `package-lock.json` format. Version 1 lacks paths, and integrity hashes of some packages.
 _VERSIONS: Final = (2, 3)
@@ -143,7 +143,7 @@ def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool
     if row.get("link"):
         return "is a link to a folder, whose content is not pinned"
     if not _PACKAGE.fullmatch(path):
-        return "is a folder and no package below node_modules, so its content is not pinned"
+        return "is a folder outside node_modules, so its content is not pinned"
     if row.get("hasShrinkwrap"):
         return "brings its own lock file, which npm would use unchecked"
     if not _VERSION.fullmatch(str(row.get("version", ""))):
@@ -200,7 +200,7 @@ def _named(row: Any) -> list[str]:
 
 
 def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lock entries that an entry's dependencies resolve to: the nearest ones above it."""
+    """Yield the lock entries that an entry's dependencies resolve to: the nearest entries above."""
     for kind in ("dependencies", "optionalDependencies"):
         names = rows[path].get(kind)
         for name in names if isinstance(names, dict) else ():
@@ -211,7 +211,7 @@ def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCKS["python"]) -> None:
-    """Check that a `requirements.lock` has only versions with hashes, because uv obeys options in it (for other indexes).
+    """Check that a `requirements.lock` has only versions with hashes: uv would obey options in it, such as an index.
 
     Args:
         lock: its content.

@@ -29,7 +29,7 @@ class ConfigError(PipelineError):
 
 
 class ServerError(PipelineError):
-    """Start failure caused by a server's own code or dependencies: its owner has to correct it."""
+    """Start failure caused by a server's own code or dependencies, which the owner has to correct."""
 
     exit_code = Exit.SERVER_ERROR
 
@@ -61,7 +61,7 @@ class PublishError(PipelineError):
 
 
 class TargetError(PipelineError):
-    """A target was unreachable or failed during an upload; publishing again continues."""
+    """A target was unreachable or failed during an upload; publishing again continues the upload."""
 
 
 class ReleaseError(PipelineError):

@@ -36,7 +36,7 @@ _INSTALL: Final = "install OpenSSH 8.2 or newer"
 
 
 def sign(key: Path, namespace: str, data: bytes) -> str:
-    """Sign data with a private key, or, given a public key, with its private key in the SSH agent.
+    """Sign data with a private key. For a public key, use its private key in the SSH agent.
 
     Raises:
         ConfigError: the key cannot be used.
@@ -52,7 +52,7 @@ def sign(key: Path, namespace: str, data: bytes) -> str:
 
 
 def signature_fault(signers: Path, who: str, namespace: str, data: bytes, signature: str) -> str:
-    """Return why a signature is not a valid one of `who`, according to the file of allowed signers; "" if it is valid.
+    """Return why a signature by `who` is invalid, given the file of allowed signers; "" if it is valid.
 
     Raises:
         ConfigError: ssh-keygen cannot be run.

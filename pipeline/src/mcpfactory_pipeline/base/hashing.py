@@ -111,7 +111,8 @@ class ArchiveEntry:
 def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
     """Return a zip with these files, sorted by path, dated 1980-01-01 and with mode 0644.
 
-    Without `compress`, entries are stored: then the bytes do not depend on the version of a compression library.
+    Without `compress`, entries are uncompressed, so that the bytes do not depend on the version of a compression
+    library.
     """
     method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     buffer = io.BytesIO()
@@ -159,7 +160,7 @@ def canonical_text(value: object) -> str:
 
 
 def _written(value: object, line: str) -> str:
-    """Return a value that starts within a line; its further lines start with `line`."""
+    """Return a value as JSON text that begins within a line; `line` is the start of further lines."""
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, dict):

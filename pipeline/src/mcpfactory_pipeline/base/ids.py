@@ -89,11 +89,11 @@ _ACTING: Final[ContextVar[tuple[str, str | None, str] | None]] = ContextVar("act
 
 @contextmanager
 def acting_as(name: str, confirmed: str | None = None, source: str = "") -> Iterator[None]:
-    """Let `name` act in the block instead of the local user; `confirmed` names the person who confirmed it.
+    """Let `name` act in the block instead of the local user; `confirmed` names the person who confirmed the action.
 
     `source` describes the evidence of the identity, "" if it was not checked.
 
-    The actor applies to the current thread or task, and to those started from it with a copy of its context.
+    The actor applies to the current thread or task, and to threads and tasks started with a copy of its context.
     """
     token = _ACTING.set((name, confirmed, source))
     try:

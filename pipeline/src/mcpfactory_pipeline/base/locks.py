@@ -19,8 +19,8 @@ from mcpfactory_pipeline.base.errors import StateError
 
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
-_HOLDER: Final = ".running"  # suffix of the files that record which run holds a server, and which process is a run
-_WAITS: Final = ".waits"  # suffix of the file that records that a run waits for a server
+_HOLDER: Final = ".running"  # suffix of the files that record the run holding a server, and the process of a run
+_WAITS: Final = ".waits"  # suffix of the file that records a run waiting for a server
 
 Holder = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Text for people: safe for terminals, shortened, and reasons of decisions."""
+"""Text for people: escaping for terminals, shortening, and reasons of decisions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLAIN_COLOR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(?
 _ORDER_TO_CI: Final = re.compile(
     r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*):(?=:[^\n]*::)|#(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE
 )
-# Characters that people cannot see but models read, and that no script needs. Ranges are inclusive.
+# Characters that are invisible to people, readable by models, and not needed by any script. Ranges are inclusive.
 _NEVER: Final = (
     (0x115F, 0x1160),  # Hangul fillers
     (0x17B4, 0x17B5),
@@ -112,7 +112,7 @@ def on_one_line(text: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    r"""Return equivalent JSON in which characters that `printable` escapes are written as `\u001b`, safe to display."""
+    r"""Return equivalent JSON, safe to display: characters that `printable` escapes are written as `\u001b`."""
     text = _CONTROL.sub(
         lambda found: f"\\u{ord(found[0]):04x}" if found[0].isascii() else json.dumps(found[0])[1:-1], text
     )

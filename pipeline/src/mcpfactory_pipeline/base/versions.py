@@ -38,8 +38,8 @@ def tool_version(name: str) -> str:
 def part_version(name: str, below: str = "") -> str:
     """Return the version of one of our distributions, followed by `+` and a hash of its package.
 
-    The same code has the same version wherever it was installed from, so a checkout and an installation agree about
-    which outputs are up to date. `below` limits the hash to one folder of the import package.
+    The same code has the same version in every installation. Therefore a checkout and an installation agree about
+    up-to-date outputs. `below` limits the hash to one folder of the import package.
     """
     version = tool_version(name)
     if version == ABSENT:

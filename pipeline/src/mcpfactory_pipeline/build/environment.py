@@ -188,7 +188,7 @@ def _environment(
     folder = _folder(candidate, purpose)
     if (found := _whole(folder, wanted)) is not None:
         return found
-    for other in candidate.folder.parent.glob("*/environments"):  # earlier candidates no longer need theirs
+    for other in candidate.folder.parent.glob("*/environments"):  # earlier candidates no longer need their environments
         if other != candidate.folder / "environments":
             shutil.rmtree(other, ignore_errors=True)
     packages = [str(wheel), *([str(runtime)] if runtime else []), *options]

@@ -108,7 +108,7 @@ def uv_environ() -> dict[str, str]:
 
 
 def npm_environ() -> dict[str, str]:
-    """Return the environment for npm: that of uv without uv's own variables, plus registry settings."""
+    """Return the environment for npm: uv's environment without uv's own variables, plus registry settings."""
     own = {name: value for name, value in os.environ.items() if _OF_NPM.fullmatch(name)}
     return {name: value for name, value in uv_environ().items() if not name.upper().startswith("UV_")} | own
 

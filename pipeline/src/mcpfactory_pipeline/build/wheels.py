@@ -1,8 +1,8 @@
 """Wheels: build them, make them canonical, and read their version.
 
-The same files always give the same wheel. Files added by installers are left out, entries are stored uncompressed
-(compression differs between the zlib versions of Python builds), and `RECORD` is rewritten in path order
-(PEP 427, PEP 376).
+The same files always give the same wheel. Files added by installers are left out, and `RECORD` is rewritten in path
+order (PEP 427, PEP 376). Entries are stored uncompressed, because compression differs between the zlib versions of
+Python builds.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def dist_info(wheel: Path, name: str) -> Message:
 
 
 def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
-    """Return the wheel entries outside its package and metadata, except scripts named after server or distribution.
+    """Return the wheel entries outside its package and metadata, except scripts named after the server or distribution.
 
     An entry is a path, or an entry point written as `group:name`.
     """
@@ -90,7 +90,7 @@ def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
 
 
 def entry_pattern(entry: str, wheel: str) -> str:
-    """Return an `fnmatch` pattern for a wheel entry in all versions; its data folder is NAME-VERSION.data."""
+    """Return an `fnmatch` pattern that matches a wheel entry in every version; data folders are NAME-VERSION.data."""
     name, version = wheel.split("-")[:2]
     data = f"{name}-{version}.data/"
     return f"{name}-*.data/{escape(entry.removeprefix(data))}" if entry.startswith(data) else escape(entry)
@@ -151,7 +151,7 @@ def canonical_name(files: Mapping[str, bytes]) -> str:
 
 
 def read_wheel(wheel: Path) -> dict[str, bytes]:
-    """Return the files from which `canonical_wheel` rebuilds the wheel."""
+    """Return the files that `canonical_wheel` needs to rebuild the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist() if is_wheel_file(name)}
 

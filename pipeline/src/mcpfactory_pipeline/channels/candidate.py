@@ -1,7 +1,7 @@
 """Build, store, publish and prune candidates: packages that are identified by the hash of their bytes.
 
 Pruning deletes files that are no longer referenced: old candidates, old runtimes, leftovers of killed runs. Each run
-and promotion prunes the servers that it moved, by `[artifacts]` of the workspace.
+and promotion prunes its own servers according to `[artifacts]` of the workspace.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def prune(
 
 
 def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
-    """Prune the named servers by `[artifacts]`; return the deleted folders and their sizes. No names: no servers.
+    """Prune the named servers by `[artifacts]`; return the deleted folders with sizes. No names: nothing is pruned.
 
     Servers with active runs or unreadable files are skipped.
     """

@@ -1,4 +1,4 @@
-"""Channel: a directory with a PEP 503 index from which pip and uv install.
+"""Channel: a directory with a PEP 503 index, which pip and uv can install from.
 
 ```
 pipeline/channels/staging/simple/index.html                  the projects
@@ -6,8 +6,8 @@ pipeline/channels/staging/simple/bookshop-mcp/index.html     a link to each file
 pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that were checked
 ```
 
-A project's page offers only the promoted candidate. A client that requests the newest version gets it, even after
-an older candidate was promoted. Files are stored under their hash. The bytes of a version never change
+A project's page offers only the promoted candidate. A client that requests the newest version gets this candidate, even
+if it is older than an earlier one. Files are stored under their hash. The bytes of a version never change
 (`plan.policy.version_fault`), because installers cache wheels by version.
 """
 
@@ -74,7 +74,7 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
 
 @contextmanager
 def _writing(channels: Path, channel: str) -> Iterator[Path]:
-    """Lock a channel's folder for the block, then rewrite its list of projects: a killed process may not have done so.
+    """Lock a channel's folder for the block, then rewrite its list of projects (it may be stale after a crash).
 
     Raises:
         StateError: the channel cannot be written.
@@ -114,7 +114,7 @@ def is_absent(channels: Path, channel: str, project: str, files: Mapping[str, st
 def offer_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
     """Return the problems with a project in a channel on this machine: its page, and the bytes of each file.
 
-    `files` are those of the promoted candidate, with their hashes. The list is empty if everything is correct.
+    `files` are the promoted candidate's files, with their hashes. The list is empty if everything is correct.
     """
     folder = channels / channel
     page = _page(folder / "simple" / project)

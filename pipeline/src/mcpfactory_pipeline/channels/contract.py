@@ -49,7 +49,7 @@ class ContractComparison:
 
     @property
     def needed(self) -> Step:
-        """The version step that the changes require."""
+        """Return the version step that the changes require."""
         kinds = {change.kind for change in self.changes}
         return "major" if "breaking" in kinds else "minor" if "additive" in kinds else "patch" if kinds else "none"
 
@@ -60,7 +60,7 @@ class ContractComparison:
 
     @property
     def proposed(self) -> str:
-        """The version of `after` if its step is large enough, else the next version that is."""
+        """Return the version of `after` if its step is large enough, else the next sufficient version."""
         if permits(self.before.version, self.after.version, self.needed):
             return self.after.version
         return next_version(self.before.version, self.needed)
@@ -106,7 +106,7 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
-    offer |= {"MCPFACTORY_DEMO": "1"}  # `validate`, which made the other contract, also sets it
+    offer |= {"MCPFACTORY_DEMO": "1"}  # as `validate` does for the other contract
     try:
         async with connect_server(server, offer) as client:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")
@@ -174,7 +174,7 @@ def count_breaking_changes(tools: Sequence[Any], folder: Path, own: str) -> dict
 def find_contract(workspace: Workspace, state: ServerState, against: str = "") -> Contract:
     """Return the contract of a channel, a candidate (an ID prefix is enough) or a file.
 
-    Without `against`, return that of the last channel that offers the server.
+    Without `against`, return the contract of the last channel with the server.
 
     Raises:
         NotFoundError: unknown channel, candidate or file.

@@ -1,4 +1,4 @@
-"""A failing API, and a server's reaction to each failure, for one tool that reads and one that writes."""
+"""A failing API, and a server's reaction to each failure, for one reading and one writing tool."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class FailingApi:
         self._tasks.discard(task)
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Handle one request per connection, so that a failure never affects later requests on the same connection."""
+        """Handle the only request of a connection, so that a failure never affects other requests."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         self.requests.append(head.partition(" ")[0])
         fields = (line.partition(":") for line in head.split("\r\n")[1:])
@@ -287,7 +287,7 @@ async def observe_failures(
     Args:
         evidence: the observations so far.
         target: a server started by command, with cases.
-        plan: the calls of the cases; one that reads and one that writes are made.
+        plan: the calls of the cases; one read call and one write call are made.
         environ: the variables of the server; its base URL is replaced.
         seconds: time limit of all failures together.
     """

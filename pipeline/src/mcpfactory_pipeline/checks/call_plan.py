@@ -26,7 +26,7 @@ from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load
 
 MAX_CALLS: Final = 50  # maximum calls without cases; calls from cases have no limit
 MAX_VARIED: Final = 20  # maximum tools that are also called with varied arguments
-MAX_WRONG: Final = 5  # maximum tools that are called with arguments that break their schema
+MAX_WRONG: Final = 5  # maximum tools that are called with invalid arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class PlannedCall:
 
     @property
     def question(self) -> str:
-        """Return the request if, by its document, it only reads despite its method; "" for any other call."""
+        """Return the request if it only reads according to its document, despite its method; "" for any other call."""
         asks = self.case is not None and self.request is not None and self.case.get("reads") is True
         return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
 
@@ -138,7 +138,8 @@ def _without_cases(
 def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: bool) -> bool:
     """Return True if a tool name may be called with guessed arguments.
 
-    Every tool with this name must be read-only or covered by `allow_calls`: with duplicates, any of them may answer.
+    Every tool with this name must be read-only or covered by `allow_calls`: with duplicates, any of these tools may
+    answer.
     """
     return all(
         hint(tool, "readOnlyHint") is True or (allow_calls and hint(tool, "destructiveHint") is not True)
@@ -236,7 +237,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
 
 
 def read_examples(path: Path) -> list[dict[str, Any]]:
-    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with it in `cases`.
+    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with the list as `cases`.
 
     Raises:
         ValidationTargetError: the file is invalid.
@@ -294,7 +295,7 @@ class ApiVariables:
     def all_at(self, url: str, root: str = "") -> dict[str, str]:
         """Return the variables that point the whole API to one address.
 
-        Each additional server is a folder of its name at `url`. `root` is the address of the root, if it differs.
+        Each additional server gets a folder with its name at `url`. `root` is the address of the root, if it differs.
         """
         return {
             **dict.fromkeys(self._of("BASE_URL"), root or url),
@@ -321,7 +322,7 @@ class ApiVariables:
 
 
 def api_variables(start: Path | None) -> ApiVariables:
-    """Return the variables that a server's report names, by default those that all servers share.
+    """Return the variables in a server's report; by default, the variables that all servers share.
 
     Raises:
         ValidationTargetError: the report cannot be read.

@@ -1,9 +1,9 @@
 """Canary arguments: values that a careless tool treats as a file, a command or an address on this machine.
 
 All canaries are harmless: a file with known words, a listener on loopback that records visits, and commands that
-print the product of two numbers. A tool that reads the canary file also gets a file of the Python installation,
-because some servers are meant to read the temporary folder, but no other file. Only servers started here are tested,
-and only tools that are called anyway.
+print the product of two numbers. A tool that reads the canary file also gets a file of the Python installation: some
+servers are meant to read only the temporary folder. Only servers started here are tested, and only tools that are
+called anyway.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def _said_faults(call: ExpectedCall, result: Mapping[str, Any]) -> Sequence[str]
 
 def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
     if call.person is not None and not asked:
-        return [f"{call.tool} did it without asking a person"]
+        return [f"{call.tool} acted without asking a person"]
     if call.person is None and asked:
         return [f"{call.tool} asked a person {asked[0][:_SHOWN]!r}, but the case defines no answer"]
     return []
@@ -179,7 +179,7 @@ class _EvaluationRun:
         self._lenient: bool | None = None
 
     async def run(self) -> None:
-        """Run the cases, starting with those that cover something new."""
+        """Run the cases, starting with cases that cover something new."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(case: EvaluationCase) -> None:
@@ -230,7 +230,7 @@ class _EvaluationRun:
         person: Person,
         api: ApiModel,
     ) -> list[EvaluatedCall]:
-        """Make the calls of one right way in order; stop at the first fault."""
+        """Make the calls of one accepted sequence in order; stop at the first fault."""
         found: list[EvaluatedCall] = []
         for place, call in enumerate(case.filled(api.values).right[number]):
             outcome = CallOutcome(tuple(call_mismatches(known, call)))
@@ -265,7 +265,7 @@ class _EvaluationRun:
             yield client
 
     async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
-        """Make the calls up to one whose person declines: the tool must not answer as if the person had agreed."""
+        """Make the calls up to the declined one: the tool must not answer as if the person had agreed."""
         person = Person()
         async with self._api() as api, self._client(api, person) as client:
             *before, last = case.filled(api.values).right[number][: place + 1]
@@ -276,10 +276,10 @@ class _EvaluationRun:
         text = result_text(result)
         if result.get("isError") or not all(said in text for said in last.says):
             return ()
-        return (f"{last.tool} answered as if the person had agreed, who declined",)
+        return (f"{last.tool} answered as if the person had agreed, although the person declined",)
 
     async def _why_nothing(self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ApiModel) -> str:
-        """Return why a correct answer does not prove that the tool works; "" if it does, or if that is known."""
+        """Return why a correct answer does not prove that the tool works; "" if it does, or an earlier one did."""
         if call.tool not in self._unshown:
             return ""
         if not call.says:

@@ -77,7 +77,7 @@ async def observe_elicitations(
 ) -> None:
     """Repeat the failed calls of tools that ask a person, with a simulated person, and add the results.
 
-    A call to which the person agrees replaces the failed call. Tools that already passed their case are not called
+    A call with the person's agreement replaces the failed call. Tools that already passed their case are not called
     again.
     """
     refused = _refused(evidence, cases)

@@ -26,7 +26,7 @@ Lifecycle = Literal["legacy", "modern"]
 
 @dataclass(slots=True)
 class ServerMessage:
-    """Notification or request sent by the server. `during` is the client request then served, or None."""
+    """Notification or request sent by the server. `during` is the client request that was being served, or None."""
 
     message: Json
     during: Json | None = None
@@ -181,7 +181,7 @@ class ElicitationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ApiFailure:
-    """One way in which the API fails. `error`: the tool must return an error; `status`: HTTP status in its error text.
+    """One kind of API failure. `error`: the tool must return an error; `status`: HTTP status in its error text.
 
     `answer` sends the response; if `answer` is None, the port is closed. `heavy`: memory is measured.
     """
@@ -274,7 +274,7 @@ class Evidence:
     """Observations of one server; `observe` fills it, and rules only read it.
 
     `handshakes` maps each handshake revision to the exchange of `initialize`; `discover` is the modern counterpart.
-    `tools` are the listed objects as received; use `named_tools` for those with a usable name.
+    `tools` are the listed objects as received; use `named_tools` for tools with a usable name.
     """
 
     transport: Transport = "stdio"
@@ -296,7 +296,9 @@ class Evidence:
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
-    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the agreed calls
+    persons: list[ElicitationOutcome] = field(
+        default_factory=list
+    )  # tools that ask; `calls` has the calls with consent
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace
@@ -353,7 +355,7 @@ class Evidence:
 
     @property
     def untried(self) -> dict[str, str]:
-        """Return tool → why it is not proven to work: it was not called, or its evaluation case proves nothing."""
+        """Return tool → the reason why it is unproven: it was not called, or its evaluation case proves nothing."""
         shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}
         reasons = {one.call.tool: one.shows_nothing or "its evaluation case did not pass" for one in self.evaluated}
         return {tool: reasons.get(tool, why) for tool, why in self.uncalled.items() if tool not in shown}

@@ -35,13 +35,13 @@ class ValidationTarget:
     """One MCP server in any language, by command (stdio) or by URL (Streamable HTTP).
 
     `command` is an argument list, never shell text; `cwd` is its working directory. `environ` is added to the small
-    environment of every validated server; the caller's own environment is not passed on, because the server is not
-    trusted yet.
+    environment of every validated server. The server is not trusted yet, so the caller's own environment is not passed
+    on.
 
-    `cases` is a generated `cases.json`. With it, every tool is called against a stub upstream instead of the real
-    API, and the stub is made to fail; `api_timeout` is the server's API timeout in seconds during the failures.
-    `package` is the folder of the sources, if they may be read; `wheel` was built from them, and a second build is
-    compared with `wheel`. `isolation` are the stage settings that isolate that build.
+    `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream, which is also made
+    to fail. `api_timeout` is the server's API timeout in seconds during these failures. `package` is the folder of the
+    sources, if they may be read. `wheel` was built from the sources, and is compared with a second build. `isolation`
+    are the stage settings that isolate that build.
 
     `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; empty means unlimited. `examples` is
     a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools without
@@ -91,7 +91,7 @@ HANDSHAKES: Final = tuple(sorted(LEGACY))
 MODERNS: Final = tuple(sorted(MODERN))
 LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
 FIRST_MODERN: Final = min(MODERNS)  # first revision with the per-request lifecycle
-LATEST_MODERN: Final = max(MODERNS)  # revision that a server is tried with first
+LATEST_MODERN: Final = max(MODERNS)  # revision of the first attempt
 STRUCTURED: Final = R2025_06_18.name  # first revision with outputSchema and structuredContent
 COMPLETIONS: Final = R2025_03_26.name  # first revision with this capability; the method is older
 STREAMABLE: Final = R2025_03_26.name  # first revision with the streamable HTTP transport
@@ -125,7 +125,7 @@ def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
 
 
 TRIM: Final = 2_000  # maximum characters of a message in a report; tool lists would make reports unreadable
-MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that code that reads evidence can recurse
+MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that code for evidence can recurse
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,7 +296,7 @@ def _suppressed(
 ) -> dict[str, Any]:
     """§3.35 suppression: a waiver of a person.
 
-    It omits the member for acceptance, because the schemas in use disagree on its name (`status` or `state`).
+    The member for acceptance is omitted, because the schemas in use disagree on its name (`status` or `state`).
     """
     waiver = one.waiver
     words = f"{waiver.person}, until {waiver.until}: {waiver.reason}"

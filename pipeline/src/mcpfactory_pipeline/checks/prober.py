@@ -63,8 +63,8 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 _ANSWER: Final = 10.0  # seconds; timeout of one answer
-_SLOWER: Final = 10  # times the duration of the first answer; minimum timeout of every other answer
-_STARTS: Final = 10  # times the duration of the first answer; extension of the total time limit
+_SLOWER: Final = 10  # multiple of the first answer's duration; minimum timeout of every other answer
+_STARTS: Final = 10  # multiple of the first answer's duration; extension of the total time limit
 _TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
 _CANARY: Final = 3.0  # seconds; timeout of the answer to a canary
 _OVER: Final = "the time limit of the validation was reached"

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.workspace.waivers import Waiver
 
 _EVIDENCE_LINES: Final = 12
 _FOLLOWS: Final = 5  # maximum effects of a finding that the report lists
-_NAMED: Final = 12  # maximum rules that the report names as not applicable; if there are more, it gives their number
+_NAMED: Final = 12  # maximum rules that the report names as not applicable; a longer list becomes a number
 _LINE: Final = 400  # maximum characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
@@ -31,8 +31,8 @@ Verdict = Literal["passed", "not shown", "refused"]
 class Finding(JsonRecord):
     """One deviation: the rule, what is wrong and where, the exchange that shows it, and what to do.
 
-    `follows` has one line for each finding that this finding causes, and one with the number of rules that cannot be
-    judged because of it.
+    `follows` describes the effects: one line for each caused finding, and one with the number of rules that cannot be
+    judged.
     """
 
     rule: str
@@ -87,13 +87,14 @@ class Report:
     """Result of `validate`.
 
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked`
-    are the ids of the applied rules, and `not_applicable` maps the others to the reason. `called` are the calls that
-    were made, `uncalled` the tools that were not called, `measured` the resources used (`checks.evidence.measure`),
-    `api_failures` the behavior while the API failed. `listed` are the tools as received, for callers that store them.
+    are the ids of the applied rules, and `not_applicable` maps all other rules to the reason. `called` are the calls
+    that were made, `uncalled` the tools that were not called, `measured` the resources used
+    (`checks.evidence.measure`), `api_failures` the behavior while the API failed. `listed` are the tools as received,
+    for callers that store them.
 
-    `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to that
-    of the server; it is empty for servers outside a workspace. `measured`, `listed` and `locations` are not in
-    `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
+    `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to the
+    definition of the server; the map is empty for servers outside a workspace. `measured`, `listed` and `locations` are
+    not in `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 
     target: str

@@ -91,11 +91,10 @@ class JudgingScope(Protocol[T]):
 class Rule:
     """One requirement, its source, and its check.
 
-    `severity` is its weight (5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model, 1 a
-    recommendation); a failed `gate` makes the server not promotable at any score. The rule applies if the server
-    speaks a revision from `since` to `until` (both included, "" is open). `ceiling` is the maximum score if all
-    subjects of a server break the rule: good descriptions must not raise the score of a server that does not start or
-    work.
+    `severity` is its weight: 5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model, 1 a
+    recommendation. A failed `gate` makes the server not promotable at any score. The rule applies if the server speaks
+    a revision from `since` to `until` (both included, "" is open). `ceiling` is the maximum score if all subjects of a
+    server break the rule. Good descriptions must not raise the score of a useless server.
     """
 
     id: str
@@ -128,7 +127,7 @@ class RuleFields(TypedDict, total=False):
 
 
 class RuleTable(list[Rule]):
-    """Rules in the order of their checks; `since` applies to rules without one."""
+    """Rules in the order of their checks; `since` is the default for rules without `since`."""
 
     def __init__(self, *, since: str = "") -> None:
         self._since = since

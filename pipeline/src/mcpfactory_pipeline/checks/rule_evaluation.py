@@ -1,9 +1,9 @@
 """Evaluate the rules on the evidence. Pure: the same observations always give the same report.
 
 Score: every applicable rule can earn points up to its severity. A rule over several subjects, such as tools, earns the
-share of the subjects that pass, so that one bad tool of a hundred costs little. A rule that could not be checked earns
-nothing. A waived finding costs nothing and closes no gate, and the report lists it. A rule that all subjects break may
-set a ceiling: good descriptions do not give a high score to a server that does not start, or whose tools do nothing.
+share of passing subjects: one bad tool of a hundred costs little. A rule that could not be checked earns nothing. A
+waived finding costs nothing and closes no gate, and the report lists it. A rule that all subjects break may set a
+ceiling: good descriptions must not give a high score to a useless server.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def tool_of(where: str, tools: Collection[str]) -> str:
 def subject_of(where: str, tools: Collection[str]) -> str:
     """Return the subject that a rule counts.
 
-    For places like `search` and `search inputSchema/…`, it is the tool; for an argument, and outside of tools, it is
-    the place.
+    The subject of places like `search` and `search inputSchema/…` is the tool. For an argument, and outside of tools,
+    the place is the subject.
     """
     tool = tool_of(where, tools)
     return tool if tool and where[len(tool) : len(tool) + 1] in ("", " ") else where
@@ -150,7 +150,7 @@ def _root(at: int, parents: Mapping[int, int]) -> int:
     return at
 
 
-_NAMED: Final = 5  # maximum unjudged rules that a finding names; if there are more, it gives only their number
+_NAMED: Final = 5  # maximum unjudged rules that a finding names; a longer list becomes a number
 
 
 def evaluate_rules(

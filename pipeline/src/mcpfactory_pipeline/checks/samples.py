@@ -15,7 +15,7 @@ from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 
 Origin = Literal["example", "no arguments", "guess"]
 
-_MAX_DEPTH: Final = 60  # maximum depth of a schema for which values are generated
+_MAX_DEPTH: Final = 60  # maximum schema depth of generated values
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
 _PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")

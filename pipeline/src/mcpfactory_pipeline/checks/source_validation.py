@@ -136,7 +136,7 @@ async def validate_source(
 ) -> Report:
     """Return the report on a server's sources, with waivers applied and the locations of its tools.
 
-    `limits` are resource limits; they override those of the workspace's channels.
+    `limits` are resource limits, which override the limits of the workspace's channels.
 
     Raises:
         NotFoundError: unknown server.

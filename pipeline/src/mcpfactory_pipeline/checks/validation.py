@@ -34,7 +34,7 @@ from mcpfactory_runtime.upstream.stub import StubUpstream
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # constant, so that equal servers give equal reports
 _SHORTEST_SECRET: Final = 8  # characters; shorter secrets are not masked, because they occur all over a report
 _A_CASE: Final = 2.0  # seconds per evaluation case, including its processes
-_ITS_STARTS: Final = 12  # times the duration of the first answer, per evaluation case; for slow machines
+_ITS_STARTS: Final = 12  # multiple of the first answer's duration, per evaluation case; for slow machines
 _A_CALL: Final = 0.03  # seconds per case, so that a server with 10,000 tools gets enough time
 
 
@@ -49,8 +49,8 @@ async def validate(
 ) -> Report:
     """Examine `target` and return the report: `observe`, then evaluate all rules.
 
-    `waivers` are the waivers of the server; `policy` selects those that count, and `today` (by default the current day
-    in UTC) determines which have expired. `evaluations` are cases with known answers.
+    `waivers` are the waivers of the server; `policy` selects the waivers that count, and `today` (by default the
+    current day in UTC) determines the expired ones. `evaluations` are cases with known answers.
     """
     evidence, secrets = await observe(target, timeout=timeout, evaluations=evaluations)
     today = today or utc_now().date()

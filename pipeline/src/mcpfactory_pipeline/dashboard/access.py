@@ -1,7 +1,7 @@
 """Access control: tokens of people, browser sessions, single-use tickets for actions, and an authenticating proxy.
 
-The only I/O is reading the token file. Secrets are stored and looked up by hash: memory contains nothing usable,
-and the time of a comparison does not reveal how much of a guess was right.
+The only I/O is reading the token file. Secrets are stored and looked up by hash. Memory contains nothing usable, and
+the time of a comparison reveals nothing about a guess.
 
 A proxy in front of the dashboard can log people in and name them in a header. The header counts only in requests that
 contain the proxy's shared secret. The sender's address proves nothing, because on loopback every local program has it.
@@ -30,7 +30,7 @@ TOKEN_VARIABLE: Final = "MCPFACTORY_DASHBOARD_TOKEN"  # noqa: S105 - the name of
 _MIN_TOKEN: Final = 16  # minimum length of a token in characters
 _HINT: Final = "python -c 'import secrets; print(secrets.token_urlsafe())' makes one"
 _SESSION_SECONDS: Final = 8 * 3600.0  # seconds until a session expires
-_TICKET_SECONDS: Final = 600.0  # seconds within which an action must be confirmed
+_TICKET_SECONDS: Final = 600.0  # seconds; time limit for the confirmation of an action
 _MAX_SESSIONS: Final = 200
 _MAX_TICKETS: Final = 256  # maximum per session, oldest dropped first; a decision about a full inbox page needs 60
 _MAX_USED: Final = 1024  # maximum used tickets stored per session to detect their reuse; oldest dropped first

@@ -2,7 +2,7 @@
 
 Requests are refused before the workspace is accessed, in this order: a foreign Host (checked for the whole
 dashboard), a foreign Origin, a missing login, an invalid ticket. Programs send their token with each request instead
-of a cookie; they need a ticket like browsers, because it identifies the checked state.
+of a cookie; like browsers, they need a ticket, which identifies the checked state.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ActionRoutes:
         self._tool_calls = asyncio.Semaphore(_MAX_TOOL_CALLS)
 
     def routes(self) -> list[Route]:
-        """Return the routes, except those of pages."""
+        """Return the routes, except the routes of pages."""
         return [
             Route("/login/", self._login_page, methods=["GET"]),
             Route("/login/", self._login, methods=["POST"]),
@@ -205,7 +205,7 @@ class ActionRoutes:
         explain: bool = True,
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        """Return the page of an action, with a ticket if it can be confirmed; `before` are the facts last seen."""
+        """Return the page of an action, with a ticket if it can be confirmed; `before` are the facts seen before."""
         with acting_as(session.actor, source=session.source):
             detail = self.reader.server(name)
             chosen = any(values.get(one) for one in ABOUT)

@@ -85,7 +85,7 @@ def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 _CHOICES: Final[Mapping[str, ActionChoices]] = {
     "approve.channel": _approving,
     "reject.channel": _approving,
-    # All channels; first those for which another candidate is available.
+    # All channels, beginning with channels that have another candidate available.
     "promote.channel": lambda _, detail: tuple(dict.fromkeys((*decidable(detail), *(c.name for c in detail.channels)))),
     "rollback.channel": lambda _, detail: tuple(
         c.name for c in reversed(detail.channels) if c.name in detail.state.channels
@@ -264,7 +264,7 @@ def action_page(
 ) -> ActionPage:
     """Return the page with these values; check the action if all required values are set.
 
-    With `explain`, report missing values. `possible` are the channels or stages to which the action applies; an empty
+    With `explain`, report missing values. `possible` are the channels or stages that the action applies to; an empty
     form starts with the first one. With the token of an earlier check, the page lists the changes since that check;
     `before` are the facts of that check as text.
     """

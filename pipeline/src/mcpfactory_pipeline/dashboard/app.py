@@ -1,8 +1,8 @@
 """The live dashboard: a Starlette application that reads the workspace at every request; read-only without people.
 
-It is meant for loopback. A request whose Host is not a loopback name is refused first: otherwise a page of another site
-that resolves to 127.0.0.1 (DNS rebinding) could read the dashboard with the user's browser. Errors are returned as JSON
-or as a page.
+It is meant for loopback. A request whose Host is not a loopback name is refused first. Otherwise another site that
+resolves to 127.0.0.1 (DNS rebinding) could read the dashboard with the user's browser. Errors are returned as JSON or
+as a page.
 """
 
 from __future__ import annotations

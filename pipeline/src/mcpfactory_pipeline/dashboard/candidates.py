@@ -40,8 +40,8 @@ class CheckView:
 class DecisionView:
     """A decision about a candidate for a channel: `approved`, `rejected` or `rolled back`.
 
-    `at` is the time of the decision, "" if the history does not have it. An approval given before the candidate was
-    rolled back out of the channel no longer counts (`counts`).
+    `at` is the time of the decision, "" if the history does not have it. An approval no longer counts (`counts`) if the
+    channel rolled back the candidate afterwards.
     """
 
     what: str

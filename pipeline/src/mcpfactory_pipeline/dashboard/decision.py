@@ -27,7 +27,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
-# Function that tries a command, and returns a command that works and the error of the tried command, if any.
+# Function that tries a command. It returns a command that works, and the error of the tried command, if any.
 _Advise = Callable[[str], tuple[str, PipelineError | None]]
 
 _CHANGES: Final = 40  # maximum shown changes of one kind
@@ -146,7 +146,7 @@ class DecisionPage:
 
 
 def decidable(detail: ServerDetail) -> Iterator[str]:
-    """Yield the channels for which another candidate is available; none for a retired server."""
+    """Yield the channels with another available candidate; none for a retired server."""
     for channel in detail.channels if not detail.state.retired else ():
         if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
@@ -248,7 +248,7 @@ def _question(
     """Return the fields of the pending decision about a candidate, or, without one, of the possible actions.
 
     `about` are the earlier decisions about the candidate for the channel; None if the channel already offers the
-    candidate, so that there is nothing to decide.
+    candidate.
     """
     name, since = policy.name, _since(detail.history, policy.source, candidate) if policy.source else ""
     asks, command = _asked(detail, name) if about is not None else ("", "")
@@ -282,7 +282,7 @@ def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise
 def _refusals(
     detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
 ) -> tuple[DecisionView, ...]:
-    """Return the rejections of a candidate for a channel, and its rollback, if no approval followed it."""
+    """Return the rejections of a candidate for a channel, and its rollback unless an approval followed the rollback."""
     back = candidate in withdrawals(detail.history, channel)
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 

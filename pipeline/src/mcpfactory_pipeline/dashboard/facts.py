@@ -56,7 +56,7 @@ class WorkspaceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerDetail:
-    """All known facts of one server, including those that only its own pages show."""
+    """All known facts of one server, including facts for its own pages only."""
 
     facts: ServerFacts
     channels: tuple[ChannelPolicy, ...] = ()
@@ -64,7 +64,7 @@ class ServerDetail:
     state: ServerState = field(default_factory=lambda: ServerState(""))
     history: Sequence[Event] = ()
     report: Mapping[str, Any] = field(default_factory=dict)  # .mcpfactory/report.json: tools, skipped, environment
-    manifest: Mapping[str, Any] = field(default_factory=dict)  # manifest.json, from which `tools/list` is answered
+    manifest: Mapping[str, Any] = field(default_factory=dict)  # manifest.json, the source of `tools/list` answers
     validation: Mapping[str, Any] = field(default_factory=dict)  # the report of the last validation
     contract: Sequence[Mapping[str, Any]] = ()  # tools that the newest candidate listed in its validation
 
@@ -73,10 +73,10 @@ class ServerDetail:
 class RunFacts:
     """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
 
-    Instances are compared by identity. `going` is True if the run's process exists; before its first step, such a run
-    has no events. `now` is the time of reading, in seconds as in `created_at`. `waits` maps each server that the run
-    waits for to the run that holds it ("" if unknown). `kept` are the ids of the events of failed steps whose logs have
-    not been overwritten. `needs` maps the workspace's stages, except approvals, in order, to all stages they require.
+    Instances are compared by identity. `going` is True if the run's process exists; before its first step, a run has no
+    events. `now` is the time of reading, in seconds as in `created_at`. `waits` maps each awaited server to the run
+    that holds this server ("" if unknown). `kept` are the ids of the events of failed steps whose logs have not been
+    overwritten. `needs` maps the workspace's stages, except approvals, in order, to all stages they require.
     """
 
     workspace: str

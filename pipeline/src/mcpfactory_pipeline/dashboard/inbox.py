@@ -202,7 +202,7 @@ def _cause(message: str, server: str) -> str:
 
 
 def _together(items: Sequence[InboxItem]) -> list[InboxItem]:
-    """Return the items in order, but with items of the same cause after the first of them."""
+    """Return the items in order, but move each item behind the first item with the same cause."""
     first: dict[tuple[str, str], int] = {}
     keys = [(item.kind, _cause(item.message, item.server)) for item in items]
     for place, key in enumerate(keys):

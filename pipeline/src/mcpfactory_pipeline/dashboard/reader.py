@@ -81,7 +81,7 @@ class _KnownServer(NamedTuple):
 
 
 class WorkspaceReader:
-    """The workspace around `root`. Every query raises `WorkspaceError` if it does not exist.
+    """The workspace around `root`. Every query raises `WorkspaceError` if the workspace does not exist.
 
     For pages about many servers, data checked less than `age` seconds ago is not checked again. Without `live` (for an
     export), nothing is checked twice, and responses contain no waiting times: equal workspaces give equal responses.
@@ -455,7 +455,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
 def _kept_logs(
     workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
 ) -> Iterator[str]:
-    """Yield the ids of failed steps whose stage has not started again, so that its log is still that of the step."""
+    """Yield the ids of failed steps whose stage has not started again, so that the log still belongs to the step."""
     for server, events in found.items():
         wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
         if wrong:

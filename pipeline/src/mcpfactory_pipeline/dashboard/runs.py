@@ -24,8 +24,8 @@ class RunStep:
     """One attempt at one stage of one server.
 
     `start` is in seconds since the start of the run. `seconds` is the duration (until now for a running step,
-    `working`), None if unknown. `log` is the end of the step's output, if the log is still on this machine; for a
-    finished step, only the page of one server in a run has it. `kept` is True if the step failed and its log exists.
+    `working`), None if unknown. `log` is the end of the step's output, if the log is still on this machine; only the
+    page of one server in a run has the output of finished steps. `kept` is True if the step failed and its log exists.
     """
 
     server: str
@@ -70,7 +70,7 @@ class RunPage:
 
     `going` is True if the run is active on the dashboard's machine; `waits` are the servers that it waits for.
     `cut_short` is "cancelled" if a person canceled the run, "broke off" if its process died, else "". `unreached` are
-    the stages that did not run because a required stage did not pass.
+    the stages that were skipped because a required stage did not pass.
     """
 
     workspace: str

@@ -131,7 +131,7 @@ _HISTORY: Final = 30  # maximum shown events; the history file has all
 _TOOLS: Final = 40  # maximum shown tools; a separate page has all
 _LEFT_OUT: Final = 40  # maximum shown skipped operations
 _TEXT: Final = 240  # maximum characters of one text in a list; longer texts are truncated
-_WHOLE: Final = 4_000  # characters; maximum sum of the full texts to which truncated texts of a page expand
+_WHOLE: Final = 4_000  # characters; maximum sum of the full versions of a page's truncated texts
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",
@@ -160,7 +160,7 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class ChannelView:
-    """The state of one channel: its offer and its time, requirements, hold, pending item and next candidate.
+    """The state of one channel: offer, time of the offer, requirements, hold, pending item and next candidate.
 
     The next candidate is "" if there is none. `earlier` is True if the channel can be rolled back to an earlier
     candidate. `rejected` are the rejections of the next candidate.
@@ -458,7 +458,7 @@ def _verdict(report: Mapping[str, Any]) -> ValidationSummary:
 
 
 def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Coverage | None:
-    """Return the coverage that the stage `generate` recorded; before its first run, that of the server's report."""
+    """Return the coverage that the stage `generate` recorded, else the coverage in the server's report."""
     if not manifest:
         skipped = {operation_name(one): one.get("reason", "") for one in report.get("skipped", ())}
         made = len({str(tool.get("operation")) for tool in report.get("tools", ())})

@@ -93,7 +93,7 @@ def tool_call_page(
     given: Mapping[str, Any] | None,
     tried: ToolCallResult | None = None,
 ) -> ToolCallPage:
-    """Return the form for a tool, filled with the given values or those of its case.
+    """Return the form for a tool, filled with the given values or the values of its case.
 
     Raises:
         NotFoundError: the server does not have the tool.

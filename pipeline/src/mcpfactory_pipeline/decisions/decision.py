@@ -57,7 +57,7 @@ class Decision:
 
     @property
     def events(self) -> list[Event]:
-        """Return all events of the server, including those of this decision."""
+        """Return all events of the server, including the events of this decision."""
         return [*self.transaction.events, *self.recorded]
 
     @property
@@ -363,7 +363,7 @@ def retire(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Remove a server from a channel and hold the channel; without `channel`, from all, and exclude it from runs.
+    """Remove a server from a channel and hold the channel; by default remove it from all, and exclude it from runs.
 
     The server's folder may be missing.
 
@@ -420,7 +420,7 @@ def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -
 def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool = False) -> None:
     """Refuse an actor who has no permission to approve or reject (`verb`).
 
-    `lifts`: the decision reverts a rollback, which every channel except the first allows.
+    With `lifts`, the decision reverts a rollback: every channel except the first permits such a decision.
     """
     policy = decision.policy
     if policy.source is None or not (policy.approvals or lifts):

@@ -127,8 +127,8 @@ def drift_sentence(server: WorkspaceServer, drift: Blocker) -> str:
 def way_to_offer(workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str) -> tuple[str, ...]:
     """Return the commands, in order, that bring the last adopted offer of a URL into a channel with an earlier offer.
 
-    If the URL now offers something else, that is adopted first; if an earlier channel also has an earlier offer, the
-    commands update that channel. Problems that no decision removes, such as a failed check, are reported by `inbox`.
+    If the URL now offers something else, the commands first adopt that offer. They also update an earlier channel that
+    has an earlier offer. Problems that no decision removes, such as a failed check, are reported by `inbox`.
 
     Raises:
         ConfigError: as for `channel_drift`.

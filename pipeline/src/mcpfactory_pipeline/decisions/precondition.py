@@ -1,8 +1,8 @@
 """Facts that a decision depends on, and their hash: the precondition under which it is made.
 
-A decision made with a precondition is refused if any of these facts changed after it was printed: the candidate, the
-offers of the channels, its checks, people's decisions, or the policy. A precondition contains a short hash of each
-part, so it shows which part changed.
+A decision with a precondition is refused if one of these facts has changed since the precondition was printed: the
+candidate, its checks, the offers of the channels, people's decisions, or the policy. A precondition contains a short
+hash of each part, so it shows which part changed.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class StaleDecisionError(PromotionError):
 def channel_facts(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> DecisionFacts:
     """Return the facts that a decision about a channel depends on.
 
-    `candidate` is by default the one that the previous channel offers, or the newest.
+    By default, `candidate` is the previous channel's offer, or the newest candidate.
     """
     chosen = candidate or state.offered(channel.source) or state.candidate or ""
     known = state.candidates.get(chosen)
@@ -138,7 +138,7 @@ def _offer(release: Release | None) -> str:
 
 
 def _checks(candidate: Candidate | None) -> list[str]:
-    """Return each stage's result for the candidate; its fingerprint shows if its inputs changed since."""
+    """Return each stage's result for the candidate; the fingerprint shows if the stage's inputs changed later."""
     found = []
     for name, check in sorted(candidate.checks.items()) if candidate else ():
         summary = ", ".join(f"{key} {_plain(value)}" for key, value in sorted(check.get("summary", {}).items()))

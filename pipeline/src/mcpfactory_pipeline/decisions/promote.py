@@ -42,7 +42,7 @@ def promote(
     none). `stages` replaces the stages of the workspace.
 
     Raises:
-        PromotionError: the policy forbids it, or the bytes on disk are not those that were checked.
+        PromotionError: the policy forbids the promotion, or the bytes on disk differ from the checked bytes.
         RefusedError: `verify` would refuse the server, or its URL does not respond.
         NotFoundError: for an unknown server or channel.
     """
@@ -158,11 +158,11 @@ def rollback(
 ) -> dict[str, Any]:
     """Roll a channel back to an earlier candidate (by default the last older one), and hold the channel.
 
-    That candidate was accepted once, so gates and approvals are not checked again; but candidates that were rejected
-    for the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it returns
-    only with new approvals. Returns the result of `promote` and `skipped` (candidate → reason), `drift` (known
-    differences from the adopted server, for which `install` refuses it), and `unhold`, the command that lifts the
-    hold. `stage` and `store` are for automation: the failed stage, and the store of its run.
+    That candidate was accepted once, so gates and approvals are not checked again. Candidates that were rejected for
+    the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it returns only
+    with new approvals. Returns the result of `promote` and `skipped` (candidate → reason), `drift` (known differences
+    from the adopted server; `install` refuses such a server), and `unhold`, the command that lifts the hold. `stage`
+    and `store` are for automation: the failed stage, and the store of its run.
 
     Raises:
         PromotionError: no such candidate exists, or its bytes are not on this machine.

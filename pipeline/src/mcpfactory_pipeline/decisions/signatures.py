@@ -2,9 +2,9 @@
 
 The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own format: a name, as
 in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only once.
-For a `signed` channel, approvals, rejections, holds and their releases are signed; for a `signed` approval stage,
-approvals and rejections. Rollbacks, and holds set by automation after a failed stage, need no signature, because they
-cannot release anything.
+For a `signed` channel, approvals, rejections, holds and their releases are signed. For a `signed` approval stage,
+approvals and rejections are signed. Rollbacks, and holds set by automation after a failed stage, need no signature,
+because they cannot release anything.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def decision_faults(
 ) -> Iterator[str]:
     """Yield the signature faults of decisions in force about channels and stages that require signatures.
 
-    It checks the approvals of candidates that can enter a channel, and of those that it offers, the rejections, and
-    the last hold or release of each channel.
+    It checks the approvals of candidates that can enter a channel or are in it, the rejections, and each channel's last
+    hold or release.
     """
     for channel in channels:
         if channel.signed:

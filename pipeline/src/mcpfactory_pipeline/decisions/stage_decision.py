@@ -283,7 +283,7 @@ def stage_blockers(
 
 
 def approve_stage_command(state: ServerState, stage: Stage) -> str:
-    """Return the command that approves the content that a stage shows now."""
+    """Return the command that approves a stage's current content."""
     about = f" --candidate {state.candidate}" if "candidate" in stage.reads and state.candidate else ""
     signed = stage.approval is not None and stage.approval.signed
     return f"mcpfactory pipeline approve {state.server} --stage {stage.name}{about}{signing_option(signed=signed)}"

@@ -288,7 +288,7 @@ def make_sandbox(
 ) -> Sandbox:
     """Make a sandbox below a work folder, at the level in a stage's settings (`isolation`, `container`).
 
-    Code in the sandbox can reach nothing else in the work folder, not even the sandbox's rules, except `writable`.
+    In the work folder, code in the sandbox can reach only its own folder and `writable`, not even the sandbox's rules.
 
     Raises:
         StageError: the level that the workspace requires is unavailable here.

@@ -29,7 +29,7 @@ _LOOKS: Final = 3  # required consecutive scans without a process
 
 
 def hide_process() -> None:
-    """Make `/proc/<pid>/environ`, `mem` and `fd` of this process unreadable for other programs, except those of root.
+    """Make `/proc/<pid>/environ`, `mem` and `fd` of this process unreadable for other programs, except root's.
 
     This lasts until the process executes another program. On systems other than Linux, it does nothing.
     """
@@ -58,8 +58,8 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """End every descendant of this process, except those in `spare`; return their number.
 
     Scans repeat until several of them find nothing, so that new processes are also found. A process that forks and
-    exits is gone before its id is read, but its group remains, and a signal to the group reaches all later members. If
-    each fork also leaves the group, this process becomes the parent of each fork, and ends it.
+    exits is gone before its id is read. Its group remains, and a signal to the group reaches all later members. If each
+    fork also leaves the group, this process becomes the parent of each fork, and ends it.
     """
     ended: set[int] = set()
     seen: set[int] = set()
@@ -120,7 +120,7 @@ def descendants(leader: int) -> set[int]:
 
 
 def kill_known_processes(known: AbstractSet[int]) -> None:
-    """Kill those of these processes that still descend from this one; ids may belong to other processes by now."""
+    """Kill the listed processes that still descend from this process; some ids may belong to other processes by now."""
     for pid in known & descendants(os.getpid()) if known else ():
         _kill(pid)
 

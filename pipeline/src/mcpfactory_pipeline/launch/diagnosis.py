@@ -169,7 +169,9 @@ def _missing_module(name: str, frames: list[traceback.FrameSummary], sources: _S
         return f"{top} is installed, but has no such module: correct the import, or require another version of {wanted}"
     if frames and not sources.contains(frames[-1].filename):
         library = sources.display_path(frames[-1].filename).split("/", maxsplit=1)[0]
-        return f'{library} needs it and does not say so: add "{wanted}" to [project] dependencies in {sources.project}'
+        return (
+            f'{library} needs it but does not declare it: add "{wanted}" to [project] dependencies in {sources.project}'
+        )
     which = f'"{wanted}"' if sure else f'the package that has it, perhaps "{wanted}",'
     return (
         f"add {which} to [project] dependencies in {sources.project}"

@@ -108,8 +108,8 @@ def _key(needs: Requirements, wanted: tuple[str, ...]) -> str:
 def _runtime() -> str:
     """Return the identity of this factory's runtime.
 
-    An installed runtime is identified by its files and their hashes, an editable one by the location of its sources
-    and their requirements.
+    An installed runtime is identified by its files and their hashes, an editable runtime by the location and the
+    requirements of its sources.
     """
     spec = find_spec("mcpfactory_runtime")
     assert spec is not None

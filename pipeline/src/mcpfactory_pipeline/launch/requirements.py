@@ -32,8 +32,8 @@ class Requirements:
         file: the `pyproject.toml`; if it does not exist, the runtime is the only requirement.
         dependencies: of `[project]`, as written there.
         python: `requires-python`; "" if not set.
-        special: other inputs of the installation: uv sources, files from which the build backend computes
-            dependencies; "" for most servers.
+        special: other inputs of the installation: uv sources, and files that the build backend computes dependencies
+            from; "" for most servers.
         found: True if the build backend computes the dependencies (`dynamic`).
     """
 
@@ -103,7 +103,7 @@ def _root(folder: Path) -> dict[str, Any]:
 
 
 def _backend_inputs(folder: Path, text: str) -> str:
-    """Return the content of every file in which a build backend may find dependencies."""
+    """Return the content of every file that may contain dependencies for a build backend."""
     beside = sorted([*folder.glob("requirements*.txt"), folder / "setup.cfg", folder / "setup.py"])
     return "\n".join([str(folder), text, *(one.read_text(errors="replace") for one in beside if one.is_file())])
 

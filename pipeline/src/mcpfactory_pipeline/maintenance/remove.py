@@ -157,7 +157,8 @@ def close_history(
     """End the history of a server under this name, if it has one; return the state before.
 
     `gone` is `removed` or `renamed to …`. With `keep_channels`, the channels keep their releases. The end is recorded
-    before the channels are emptied. If that fails, the inbox reports it, and the same command completes it.
+    before the channels are emptied. If emptying fails, the inbox reports the remains, and the same command removes
+    them.
     """
     with store.transaction(server, rehearsal=dry_run) as transaction:
         before = transaction.state
@@ -184,7 +185,7 @@ def uncommitted(root: Path, folder: Path) -> list[str]:
     """Return the files below a folder that git could not restore, except generated files, by path below `root`.
 
     Without git, or outside a repository, return the folder itself. A nested repository counts as such a file, because
-    git restores only its commit. Git does not run inside it, because its configuration could start programs.
+    git restores only its commit. Git does not run inside a nested repository, whose configuration could start programs.
     """
     options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--ignored=traditional", "--no-renames")
     rows, prefix = git_output(folder, "status", *options, "--", "."), git_output(root, "rev-parse", "--show-prefix")

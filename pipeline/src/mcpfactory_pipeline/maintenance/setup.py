@@ -133,7 +133,7 @@ _MEMBERS: Final = "servers/*"
 class WorkspaceSetup:
     """Planned changes to a folder.
 
-    `others` are unrelated files in it, `origin` is the source from which jobs install the factory.
+    `others` are unrelated files in it, `origin` is the installation source of the factory for jobs.
     """
 
     folder: Path
@@ -282,7 +282,7 @@ def _wheels(folder: Path, origin: Origin | None) -> Iterator[SetupChange]:
 
 
 def _conflicts(folder: Path) -> Iterator[SetupChange]:
-    """Yield folders that mcpfactory needs but that contain unrelated files."""
+    """Yield the folders that mcpfactory needs, but that have unrelated files."""
     for path in _OURS:
         place = folder / path
         if place.is_dir() and (held := sorted(entry.name for entry in place.iterdir() if entry.name != ".gitkeep")):

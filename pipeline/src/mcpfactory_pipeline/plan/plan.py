@@ -13,8 +13,8 @@ A stage is up to date if it passed and its inputs have not changed since. The ru
 An approval stage is blocked if the content that it shows was rejected. It waits while approvals are missing, and is
 up to date after the last one. A stage that awaits a channel waits until the channel offers the newest candidate.
 
-A stage that fills a channel is held instead of run while that channel has a hold, and blocked while a gate of the
-channel is closed. It also runs when the channel does not offer the newest candidate.
+A stage that fills a channel is held while the channel has a hold, and blocked while a gate of the channel is closed. It
+also runs when the channel does not offer the newest candidate.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ def required_stages(
     """Return the checks and approvals that a candidate needs for a channel.
 
     Stages that need a channel count only if the candidate passes that channel first. If the channel lists `checks`,
-    only the listed ones of them count.
+    only the listed ones of these stages count.
     """
     allowed, found = source_channels(channels, channel.name), []
     for stage in stages:

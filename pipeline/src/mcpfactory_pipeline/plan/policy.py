@@ -70,7 +70,7 @@ def approved_by(channel: ChannelPolicy, candidate: Candidate, since: Container[s
 def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[str]) -> str:
     """Describe the missing approvals: `1 of 2 approvals missing, from Grace`; return "" if none are missing.
 
-    `given` are the people who approved; `approvers` those who are allowed to, if the policy names them.
+    `given` are the people who approved; `approvers` are the people who can approve, if the policy names any.
     """
     if len(given) >= wanted:
         return ""
@@ -112,8 +112,8 @@ def find_blockers(
     """Return the obstacles between a candidate and a channel.
 
     `checks` names the stages that check candidates. `due` describes the checks that must run again (`stale_checks`).
-    `drift` lists how an adopted server differs from the adopted version (`drift_blockers`). The result is in the order
-    in which a person would remove the blockers.
+    `drift` lists how an adopted server differs from the adopted version (`drift_blockers`). The blockers are in the
+    order of their removal by a person.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []

@@ -61,7 +61,7 @@ class Notifier:
         return self._settings.link(path)
 
     def notify(self, event: Mapping[str, Any], *, but: Collection[str] = ()) -> None:
-        """Send one event to the receivers of its kind, except those in `but`. Return at once, and never raise."""
+        """Send one event to the receivers of its kind, except receivers in `but`. Return at once, and never raise."""
         names = [name for name in self.receivers_of(str(event["event"])) if name not in but]
         if not names:
             return
@@ -129,7 +129,7 @@ class _Receiver:
 
 
 class _LogFile(_Receiver):
-    """A file to which several processes append, each line in one write."""
+    """A file that several processes append to, each line in one write."""
 
     def __init__(self, workspace: Workspace, path: str) -> None:
         super().__init__()

@@ -60,7 +60,8 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
     lines = [f"{pluralize(len(servers), 'server')}: {outcomes}; {stages} in {seconds:.1f} s"]
     if set(servers.values()) & {"failed", "blocked"}:
         lines.append(
-            "hint: mcpfactory pipeline status says where; a failed stage runs again when what it reads changed, or with --force"
+            "hint: mcpfactory pipeline status shows where; "
+            "a failed stage runs again after its inputs change, or with --force"
         )
     return lines
 

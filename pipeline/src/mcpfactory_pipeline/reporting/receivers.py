@@ -208,7 +208,7 @@ class Webhook:
         return {**headers, "X-MCPFactory-Timestamp": timestamp, "X-MCPFactory-Signature": signed}
 
 
-_MOST: Final = 200  # maximum events that one mail lists; it counts the rest
+_MOST: Final = 200  # maximum events that one mail lists; further events are only counted
 _SUBJECT: Final = 150  # characters; maximum length of a subject
 
 

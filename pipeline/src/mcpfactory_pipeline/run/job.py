@@ -66,7 +66,7 @@ def _find(reference: str) -> Callable[[StageInputs], StageOutputs]:
 
 
 def _run_to_file(job_file: Path, result_file: Path) -> NoReturn:
-    """Run the job, end all its processes, because these could change the outputs, and write the outputs."""
+    """Run the job, end all its processes (they could change the outputs), and write the outputs."""
     adopt_orphans()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
     if left := end_descendants():  # a process left behind could change outputs after the verdict

@@ -44,7 +44,7 @@ class RunOutcome:
     """Result of a run: the worst outcome of each server, and the number of stages that ran.
 
     `recorded` are the events that the run wrote, by server. They come from memory, because files could have been
-    changed since. `isolation` is the level at which server code ran here; "" if no server code ran on this machine.
+    changed since. `isolation` is the isolation level of server code here; "" if no server code ran on this machine.
     """
 
     servers: dict[str, str]
@@ -98,7 +98,7 @@ def plan_servers(
 
 
 def _forced(stages: Sequence[Stage], again: str | None, force: bool) -> tuple[str, ...]:
-    """Return the stages to run regardless of their status: all with `force`, else `again` and those that need it."""
+    """Return the stages to run regardless of their status: all with `force`, else `again` and its dependents."""
     if force:
         return tuple(stage.name for stage in stages)
     return stages_from(stages, again) if again else ()
@@ -136,7 +136,7 @@ def run_pipeline(
     `jobs` is the number of parallel servers, by default the executor's capacity. `force` also runs stages that are up
     to date; `again` does so only for one stage and its dependents. SIGINT, SIGTERM, or setting `stop` in another
     thread ends the run cleanly: running stages are recorded as interrupted, finished results are kept.
-    `stages` replaces those of the workspace; `executor` is an executor, or a value for `make_executor`. At the end,
+    `stages` replaces the workspace's stages; `executor` is an executor, or a value for `make_executor`. At the end,
     artifacts beyond the limits in `[artifacts]` are pruned for the servers that ran. `run_id` is from `new_id`, for
     callers that follow the run. Errors of stages or of single servers are outcomes, not exceptions.
 

@@ -143,7 +143,7 @@ def log_file(workspace: Workspace, server: str, stage: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Shared state of the runs of all servers. `slots` limits all jobs, `width` those of one server."""
+    """Shared state of the runs of all servers. `slots` limits all jobs, `width` the jobs of one server."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -218,7 +218,7 @@ class Runner:
         return result
 
     def _due(self, steps: Sequence[PlanStep], ran: Sequence[str]) -> list[PlanStep]:
-        """Return the remaining steps that can run now, because the stages that they need have passed."""
+        """Return the remaining steps that can run now, because their required stages have passed."""
         verdicts = {step.stage: step.verdict for step in steps}
         needs = {stage.name: stage.needs for stage in self.stages}
         due = [
@@ -231,7 +231,7 @@ class Runner:
         return due[: self.width]
 
     def _report_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
-        """Report the steps that did not run, and the worst outcome; a stage that must still run did not pass."""
+        """Report the steps that did not run, and the worst outcome; a stage that must still run has not passed."""
         state = self.store.state(result.server)
         found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
         needs = {stage.name: stage.needs for stage in self.stages}

@@ -175,7 +175,7 @@ async def in_stoppable_thread(function: Callable[[threading.Event], Result]) -> 
 
 
 async def in_own_loop(make: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Run a coroutine that would block this event loop in a separate loop, in a worker thread."""
+    """Run a coroutine in a separate event loop in a worker thread, because it would block this loop."""
 
     async def watched(stop: threading.Event) -> Result:
         work = asyncio.ensure_future(make())

@@ -136,7 +136,7 @@ def secret_variables(place: HttpAddress | None) -> list[str]:
 
 
 def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
-    """Serve on stdio, or at `place`, until the input ends or a signal arrives. `options` are those of `HttpApp`.
+    """Serve on stdio, or at `place`, until the input ends or a signal arrives. `options` are passed to `HttpApp`.
 
     Raises:
         ConfigError: the address is unusable, or the authorization is invalid.

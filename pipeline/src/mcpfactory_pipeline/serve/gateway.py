@@ -192,7 +192,7 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """Forward a server's log message to its call; during several calls, only if one client made all of them."""
+        """Forward a server's log message to its call; during several calls, only if all calls come from one client."""
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 
@@ -344,7 +344,7 @@ def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[st
 
 
 def _manifest(server: WorkspaceServer) -> tuple[list[Json] | None, set[str]]:
-    """Return the generated tools that the server offers, and the names of the tools that its profile leaves out."""
+    """Return the generated tools of the server's offer, and the names of the tools left out by its profile."""
     if server.adopted is not None:
         return None, set()
     folder = server.folder / "src" / Path(*server.package.split(".")) / "_generated"

@@ -1,4 +1,4 @@
-"""Tools of the agents' server that are derived from operations: one for each operation that agents may use.
+"""Tools of the agents' server, one for each operation that agents may use.
 
 The tool of a `ConfirmedOperation` checks the policy, makes a dry run (so that nobody is asked about an impossible
 operation), and asks a person. Then it executes the operation on the candidate in the question, unless the facts have

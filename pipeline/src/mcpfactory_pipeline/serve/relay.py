@@ -2,15 +2,15 @@
 
 The process is started at first use, stopped when idle, and restarted after it ends. For each call, the gateway
 forwards the result and the messages before it: progress, log messages, and questions. A server behind the gateway asks
-a question by ending its request (`input_required`), so the gateway knows to which call a question belongs.
+a question by ending its request (`input_required`), so the gateway knows the call of each question.
 
 A name is `<server>_<name>`. The server part never contains `_`, so the first `_` ends it, and different pairs cannot
 get the same name. A hash of the pair is appended if a character had to be replaced, if the name is too long, or if its
 end looks like such a hash.
 
 All server output passes through here. The rule of `validate` for hidden characters (`security.hidden-text`) applies:
-they are removed from descriptions, results, errors, log messages, progress and questions. Names, and values that a
-caller has to repeat, cannot be changed, so items with hidden characters in these are not offered.
+these characters are removed from descriptions, results, errors, log messages, progress and questions. Names, and values
+that a caller has to repeat, cannot be changed, so items with hidden characters in these are not offered.
 """
 
 from __future__ import annotations

@@ -170,9 +170,9 @@ def name_tests(names: Collection[str]) -> str:
 
 
 def compare_tests(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
-    """Count the missing tests: those that earlier candidates passed and that did not pass now, by candidate.
+    """Count the missing tests: tests that earlier candidates passed and this one did not, by candidate.
 
-    Also describe the missing tests of the last candidate. The candidates are those in the server's artifacts.
+    Also describe the missing tests of the last candidate. Only candidates in the server's artifacts count.
     """
     kept = {file.parent.parent.name: _read_kept(file) for file in folder.glob(f"*/test/{_KEPT}")}
     lost = {name: sorted(set(tests) - set(passed)) for name, (_, tests) in sorted(kept.items())}
@@ -311,7 +311,7 @@ def _combine(judged: StageOutputs | None, observed: ObservedTests, replayed: Seq
 
 
 def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> ObservedTests:
-    """Return the observations of declared tests, each of which is a tool call from another process."""
+    """Return the observations of declared tests; each test is a tool call from another process."""
     names = {f"tests/{one.test.file.name}::{one.test.name}": one for one in replayed}
     passed = tuple(name for name, one in names.items() if not one.faults)
     return ObservedTests(

@@ -26,8 +26,8 @@ CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 def read(file: Path, where: str) -> list[schema.Event]:
     """Return all events sorted by ID, without duplicates: a union merge may repeat and reorder lines.
 
-    A last line that has no end and is not JSON is left out, because it is an interrupted write that was never
-    acknowledged. `half_written` reports it.
+    A last line without an end is left out if it is not JSON: an interrupted write was never acknowledged.
+    `half_written` reports it.
 
     Raises:
         StateError: the file cannot be read, or another line is not a valid event (`schema`).

@@ -129,7 +129,7 @@ def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
 
 
 def _require_past(event: Event, limits: Mapping[str, str]) -> None:
-    """Raise ValueError for a future event: it would falsify soak time, and later IDs might sort before it."""
+    """Raise ValueError for a future event: the event would falsify soak time, and later IDs might sort before it."""
     for member, limit in limits.items():
         if event[member] > limit:
             raise ValueError(f"{member} is {event[member]!r}, ahead of this machine's clock ({format_time(utc_now())})")
@@ -190,7 +190,7 @@ def step_of(event: Event) -> Step:
 def invalid_order(events: Iterable[Event]) -> Iterator[str]:
     """Describe events that no run can have recorded: stages that ended without a start, or twice.
 
-    Two clones may both record a crashed run as interrupted, and one of them may have continued the run. So an end
+    Two clones may both record a crashed run as interrupted, and one clone may have continued the run. So an end
     after an interruption is valid, and so is an interruption after any end.
     """
     ended = dict[Step, str]()  # the last end of each step; "" while it runs

@@ -4,7 +4,7 @@ The rules of the fold (docs/reference/state.md):
 
 - `stage.started` only marks the stage as begun in this run, until `stage.finished` or `stage.interrupted`.
 - `stage.finished` replaces the stage's record. With `built`, it also makes the server's new candidate. With `channel`,
-  it also moves a channel. Otherwise, if it names a candidate, it is a check of that candidate.
+  it also moves a channel. Otherwise, an event with a candidate is a check of that candidate.
 - `stage.interrupted` replaces the stage's record, because the previous record no longer describes the files on disk.
 - `promoted` moves a channel. `rolled-back` moves and holds it. `held` and `released` set and lift a hold.
 - `approved` and `rejected` replace each other: an approval removes the rejections of that candidate for that channel,
@@ -41,7 +41,7 @@ _OFFERED_BEFORE: Final = 5  # maximum earlier candidates of a channel that are k
 class StageRecord:
     """Last run of one stage: its outcome, inputs, candidate, and facts.
 
-    `inputs` maps each input of the stage to a version or to `sha256:…`; `fingerprint` is the hash of all of them;
+    `inputs` maps each input of the stage to a version or to `sha256:…`; `fingerprint` is the hash of all inputs;
     `artifacts` maps logs and reports below `pipeline/artifacts/<server>/` to their `sha256:…`.
     """
 

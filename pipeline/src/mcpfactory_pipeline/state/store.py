@@ -4,12 +4,11 @@
 that history and state file agree: the sizes, times and inodes of both files, and a checksum of the modules that fold.
 If a recorded value differs, the history is folded again, and compared with the state file.
 
-A write has three steps. The new state is written next to the old one (temporary file, fsync), the event is appended,
-and the new state replaces the old one (rename, fsync of the folder). If the disk is too full for state or event,
-neither is recorded. If the process is killed, the state file is the old or the new one. If it is killed between the
-last two steps, the state file is older than the history, and equals the fold of a prefix of the history; the next
-writer updates it. A state that is not the fold of any prefix was written by another program, and is refused with a
-hint.
+A write has three steps. First, the new state is written next to the old one (temporary file, fsync). Then the event is
+appended. Last, the new state replaces the old one (rename, fsync of the folder). If the disk is too full for state or
+event, neither is recorded. If the process is killed, the state file is the old or the new one. After a kill between the
+last two steps, the state file is older than the history, and equals the fold of a prefix. The next writer updates this
+file. A state that is not the fold of any prefix was written by another program, and is refused with a hint.
 """
 
 from __future__ import annotations
@@ -176,8 +175,8 @@ class Store:
     def crashed_stages(self, server: str) -> tuple[Event, ...]:
         """Return `stage.interrupted` events for stages whose process died, with the time of their start.
 
-        The next run records them. A note next to the locks names the process that runs a server, or that died while it
-        ran the server. A run on another machine leaves no note here.
+        The next run records them. A note next to the locks names the process that runs a server, or died during the
+        run. A run on another machine leaves no note here.
 
         Raises:
             StateError: as for `state`.

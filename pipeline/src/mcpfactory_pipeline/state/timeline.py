@@ -45,7 +45,7 @@ def actor_of(event: Event) -> str:
 
 
 def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tuple[datetime, datetime | None]]:
-    """Yield (start, end) of each period in which a channel offered the candidate; end is None while it lasts."""
+    """Yield (start, end) of each period of a candidate in a channel; end is None for the current period."""
     start = None
     for at, name in _moves(events, channel):
         if start is not None:
@@ -56,16 +56,13 @@ def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tu
 
 
 def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
-    """Return the total seconds for which a channel has offered a candidate; negative periods (clock set back) are 0."""
+    """Return the total seconds of a candidate in a channel; negative periods (clock set back) are 0."""
     stays = _stays(events, channel, candidate)
     return sum(max(0.0, ((end or now) - start).total_seconds()) for start, end in stays)
 
 
 def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds: float) -> datetime | None:
-    """Return the past or future time at which the total in the channel reaches `seconds`.
-
-    Return None if the candidate has left the channel earlier.
-    """
+    """Return the (past or future) time when the total in the channel reaches `seconds`; None if the candidate left."""
     left = seconds
     for start, end in _stays(events, channel, candidate):
         stay = max(0.0, (end - start).total_seconds()) if end else left
@@ -82,7 +79,7 @@ def records_about(events: Iterable[Event], candidate: str) -> dict[str, StageRec
 
 
 def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
-    """Return the time since which a channel has offered this candidate without a break; None if it offers another."""
+    """Return the start of the channel's current offer of this candidate; None if the channel offers another one."""
     since = None
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None
@@ -151,7 +148,10 @@ def rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
 
 
 def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> Iterator[Event]:
-    """Yield the decisions about a candidate for a channel, and its rollbacks; only approvals keep earlier approvals."""
+    """Yield the decisions about a candidate for a channel, and its rollbacks.
+
+    Every decision except an approval revokes the earlier approvals.
+    """
     for event, about, offered in _channel_events(events, channel):
         rolled_back = event["event"] == "rolled-back" and offered == candidate != about
         if rolled_back or (event["event"] in _DECISIONS and about == candidate):

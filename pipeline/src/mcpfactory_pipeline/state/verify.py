@@ -60,7 +60,7 @@ def missing(
 ) -> list[Difference]:
     """Return the servers whose histories lack events of a commit, or contain changed events.
 
-    `blobs` is the result of `head_histories`; pass it to read it once if `ref` is HEAD and many servers are checked.
+    `blobs` is the result of `head_histories`; pass it if `ref` is HEAD and many servers are checked.
 
     Raises:
         NotFoundError: the commit does not exist.
@@ -175,7 +175,7 @@ def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Dif
     """Repair the differences that `verify` finds; return them with `mended`, True if the server's files now agree.
 
     An unrepaired difference has a `hint` for a person: files of a newer mcpfactory, unreadable events, or unwritable
-    files. If a history lacks events of a commit, the state is not rewritten, because it would confirm their loss.
+    files. If a history lacks events of a commit, the state is not rewritten: a new state would confirm the loss.
     """
     store, found = Store(workspace), _missing(workspace, names)
     shortened = {wrong["server"] for wrong in found}

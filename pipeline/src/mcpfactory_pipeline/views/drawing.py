@@ -214,7 +214,7 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
 
 
 def _way(start: _Card, end: _Card, below: int | None) -> str:
-    """Return a connection to another column; if it skips columns, it runs below its row, at the height `below`."""
+    """Return a connection to another column; if columns are skipped, it runs below its row, at the height `below`."""
     turn = end.x - (_COLUMN - _WIDTH) // 2
     over = "" if below is None else f"H{start.x + start.width + 8}V{below}"
     return f"M{start.x + start.width} {start.middle}{over}H{max(turn, 2)}V{end.middle}H{end.x}m-5 -4l5 4l-5 4"
@@ -340,7 +340,7 @@ def _sentence(place: GraphPlace) -> str:
 
 
 def read_picture(workspace: Workspace, server: str = "", *, clock: Clock = utc_now) -> str:
-    """Return the graph of one server, or of all of them with "", as the text of an SVG file.
+    """Return the graph of one server ("" for all servers) as the text of an SVG file.
 
     Unreadable servers are omitted; `mcpfactory pipeline status` reports their errors.
 

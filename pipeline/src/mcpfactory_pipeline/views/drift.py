@@ -215,7 +215,7 @@ def _live(case: _DriftInputs) -> Iterator[Drift]:
         elif offers.candidate != live.candidate:
             means = f"installations from {target} do not get the promoted release"
             if offers.version == live.version:
-                means += "; the version is the same, so it must go there under a new one"
+                means += "; the version is the same, so the release needs a new version"
             option = "" if live.channel == "production" else f" --channel {live.channel}"
             message = f"{there}, {live.channel} offers {offers.version} ({offers.candidate})"
             yield Drift("live", message, means, publish + option)

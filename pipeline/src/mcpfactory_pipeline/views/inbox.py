@@ -43,8 +43,8 @@ def ready_since(
 ) -> datetime | None:
     """Return the time since which a candidate is ready for a channel, by its events; None for the first channel.
 
-    This is the latest of these times: its arrival in the previous channel, the last required approval (for the channel
-    and at the approval `stages` before it), the end of its soak time, a lifted hold, and a revival of the server.
+    This is the latest of these times: arrival in the previous channel, last required approval (for the channel and at
+    earlier approval `stages`), end of the soak time, lifted hold, revival of the server.
     """
     if channel.source is None:
         return None
@@ -162,7 +162,7 @@ def in_order(items: Iterable[InboxItem]) -> list[InboxItem]:
 
 
 def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
-    """Return the most likely next commands, ready to type: those of the first items, then the usual ones.
+    """Return the most likely next commands, ready to type: the commands of the first items, then the usual ones.
 
     Runs of several servers are combined into one command. Commands with a gap that a person must fill (`…`), and
     commands of other programs, are left out. A run is suggested only if a server has stages to run.
@@ -212,7 +212,7 @@ class InboxReader:
     def open(
         cls, workspace: Workspace, *, stages: Sequence[Stage] | None = None, clock: Clock = utc_now
     ) -> InboxReader:
-        """Return the reader of a workspace; `stages` replaces those of the workspace.
+        """Return the reader of a workspace; `stages` replaces the workspace's stages.
 
         Raises:
             ConfigError: the workspace cannot be read.
@@ -476,7 +476,7 @@ class InboxReader:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """Return the command to inspect a failed stage; for a server at a URL, `validate` again: its repair is remote."""
+    """Return the command to inspect a failed stage; for a server at a URL, that to run `validate` again."""
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 def add_affected_clients(
     items: Iterable[InboxItem], workspace: Workspace, home: UserPaths, project: Path
 ) -> list[InboxItem]:
-    """Add clients to items about a changed offer at a URL: those that have the server, with uninstall commands.
+    """Extend items about a changed offer at a URL with the affected clients and their uninstall commands.
 
     The clients' files are read only if there is such an item.
     """

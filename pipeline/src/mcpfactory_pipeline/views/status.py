@@ -133,7 +133,7 @@ def read_report(workspace: Workspace, server: str, candidate: str = "") -> tuple
 def status_row(
     workspace: Workspace, store: Store, stages: Sequence[Stage], server: WorkspaceServer, *, refresh: bool = False
 ) -> tuple[dict[str, Any], ServerState]:
-    """Return the row of one server, and its state. If the state cannot be read, it is empty.
+    """Return the row of one server, and its state. If the state cannot be read, the returned state is empty.
 
     The row shows a stage whose process died as interrupted, even before the next run records this in the state.
     """
@@ -142,7 +142,7 @@ def status_row(
     def read() -> tuple[dict[str, Any], ServerState]:
         state, channels = store.state(server.name), read_channels(workspace)
         now = extend(state, store.crashed_stages(server.name))
-        # Refresh before the inputs are read, because known drift is one of them.
+        # Refresh before the inputs are read, because known drift is an input.
         seen = refresh_adopted_drift(server) if refresh and not state.retired else []
         inputs = read_inputs(stages, InputReader(server, now))
         steps = server_plan(workspace, server, stages, now, inputs=inputs)

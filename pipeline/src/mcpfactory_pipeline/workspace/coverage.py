@@ -16,9 +16,9 @@ _REASON: Final = 200  # characters; maximum kept of a reason
 def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
     """Return the API coverage of the server in `folder`; empty without a report.
 
-    `operations` is the number of operations in the document, if known. In the result, `made` counts the operations
-    that are tools, `left_out` maps other operations to the reason, and `missing` counts the operations that the report
-    does not mention. `share` is the percentage of operations that are tools, rounded down.
+    `operations` is the number of operations in the document, if known. In the result, `made` is the number of
+    operations that are tools. `left_out` maps other operations to the reason. `missing` is the number of operations
+    that are not in the report. `share` is the percentage of operations that are tools, rounded down.
 
     Raises:
         StageError: the report cannot be read.

@@ -127,7 +127,7 @@ class ChannelPolicy(Settings):
     )
     checks: Strings | None = Field(
         default=None,
-        description="required stages among those after a previous channel [default: all]; stages before every channel are always required",
+        description="required stages after a previous channel [default: all]; stages before every channel are always required",
         examples=[["smoke"]],
     )
     soak: Duration = Field(
@@ -287,7 +287,7 @@ class JobStage(StageTable):
     timeout: float = Field(default=600.0, gt=0, description="seconds", examples=[600])
     memory: Memory = Field(default=MEMORY, description="bytes, or a text with a unit", examples=["2GB"])
     soak: Duration = Field(
-        default=0.0, description="after a channel: time for which the stage runs again and again", examples=["1h"]
+        default=0.0, description="after a channel: time during which the stage runs repeatedly", examples=["1h"]
     )
     on_failure: Annotated[str, OneOf(("stop", "rollback"))] = Field(
         default="stop", description="after a channel: `rollback` moves the channel back if the stage fails"

@@ -137,7 +137,7 @@ class MailSettings(Settings):
     def problem(self) -> str:
         """The reason why configured mail is not sent; "" if it is sent."""
         unset = self.password_variable and not self.password
-        return f"mail is off, for {self.password_variable} is not set" if unset else ""
+        return f"mail is off, because {self.password_variable} is not set" if unset else ""
 
     @model_validator(mode="after")
     def _login(self) -> Self:
@@ -173,7 +173,7 @@ class EventSettings(Settings):
     wanted: Kinds | None = Field(
         default=None,
         validation_alias="kinds",
-        description='kinds of events; "*" for all [default: results and decisions; for chats, only what waits]',
+        description='kinds of events; "*" for all [default: results and decisions; for chats, only required actions]',
         examples=[["step.finished", "promoted"]],
     )
     timeout: float = Field(default=5.0, gt=0, le=60, description="seconds for one attempt")
@@ -199,11 +199,11 @@ class EventSettings(Settings):
     def problem(self) -> str:
         """The reason why a configured webhook is not called; "" if it is called."""
         if self.webhook_variable and not self.url:
-            return f"the webhook is off, for {self.webhook_variable} is not set"
+            return f"the webhook is off, because {self.webhook_variable} is not set"
         if self.webhook_variable and split_web_url(self.url) is None:
-            return f"the webhook is off, for {self.webhook_variable} is not a valid URL"
+            return f"the webhook is off, because {self.webhook_variable} is not a valid URL"
         if self.url and self.secret_variable and not self.secret:
-            return f"the webhook is off, for {self.secret_variable} is not set and events would go unsigned"
+            return f"the webhook is off, because {self.secret_variable} is not set and events would be unsigned"
         return ""
 
     def link(self, path: str) -> str:

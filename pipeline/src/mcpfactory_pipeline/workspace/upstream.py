@@ -28,7 +28,7 @@ class ApiAddress:
 
     `url` is "" if the API's address is unknown. `set_by` is the variable that sets it; "" if it is from the document.
     `private_kind` describes why it is private; "" if it is public. `is_usable` is False if every call to it fails.
-    `hint` is the remedy, also if a person changed the API's base URL but not this address.
+    `hint` is the remedy. It is also set if a person changed the API's base URL but not this address.
     """
 
     url: str
@@ -76,7 +76,7 @@ def api_addresses(
             found.append(_refused(url, said, what, permit, f"{setting} {settings.variable('ALLOW_PRIVATE')}=1"))
         else:
             said += (f", on {what}" if what else "") + (f"; permitted by {by}" if by else "")
-            said += f"; {addresses.set_by('')} does not move that" if name in unmoved else ""
+            said += f"; {addresses.set_by('')} does not change this address" if name in unmoved else ""
             found.append(ApiAddress(url, said_by, what, True, said, way if name in unmoved else ""))
     return found
 
@@ -97,7 +97,7 @@ def _permitted(settings: Settings, addresses: Addresses, place: str, private: Se
 
 def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddress:
     """Return a private address that is refused because only the document names it; `permit` is the setting for it."""
-    hint = f'if that is meant: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
+    hint = f'if this is intended: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)
 
@@ -156,7 +156,7 @@ def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) 
             return ""
         if has_environment_grant(scheme, environ):
             return ""
-        return "" if has_login(base_url, scheme, environ) else "no access token, and no login to get one with"
+        return "" if has_login(base_url, scheme, environ) else "no access token, and no login to get one"
     except (ToolError, OAuthError) as error:
         return str(error).partition("\nhint: ")[0]
 

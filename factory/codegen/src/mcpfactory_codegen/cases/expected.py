@@ -1,8 +1,8 @@
 """Expected request of a call, computed without the runtime's request builder.
 
 The rules of OpenAPI (3.1 §4.8.12 and §4.8.15) for values without delimiters are implemented here a second time on
-purpose, to test the request builder. Request parts that these rules do not cover are omitted, and tests do not compare
-them. If `strict` is set, `query` is the complete query.
+purpose, to test the request builder. Request parts outside these rules are omitted and not compared. If `strict` is
+set, `query` is the complete query.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _path(template: str, given: Given) -> str | None:
 def _stays(text: str, style: str, reserved: bool) -> bool:
     """Return True if a decoded value appears unchanged in a path.
 
-    Every segment must be non-empty and not only dots, and the value must not need further encoding rules.
+    Empty segments, segments of dots only, and values that need further encoding rules do not qualify.
     """
     return all(one and not set(one) <= {"."} for one in text.split("/")) and not (
         reserved and re.search(r"[?#%\\]" if style == "segments" else r"[/?#%\\]", text)

@@ -41,7 +41,7 @@ class RenamedTools:
 
 @dataclass(frozen=True, slots=True)
 class CuratedTools:
-    """The tools to list. `hidden` has the operation keys of the others."""
+    """The tools to list. `hidden` has the operation keys of the hidden tools."""
 
     tools: tuple[ApiTool, ...]
     hidden: tuple[str, ...] = ()
@@ -138,7 +138,9 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
         if one.default is not None and not usable:
             problems.append(_default(f"{where}.{name}", f"{compact(one.default)} is not a value of {name}"))
         if one.hide and name in required and not usable:
-            problems.append(_default(f"{where}.{name}", f"{name} is required and was not hidden: it needs a default"))
+            problems.append(
+                _default(f"{where}.{name}", f"{name} is required and was not hidden: it has no valid default")
+            )
         elif one.hide:
             del properties[name]
             fixed |= {name: one.default} if usable else {}

@@ -1,7 +1,7 @@
 """Schemas for models: input schemas without documentation-only keywords, and output schemas.
 
 `SharedDefinitions.close` makes an input schema self-contained. Definitions that are tiny or used once replace their
-references; the others move to `$defs`. Definitions above the budget are left open, innermost ones first.
+references; all others move to `$defs`. Definitions above the budget are left open, innermost ones first.
 """
 
 from __future__ import annotations
@@ -216,8 +216,8 @@ def _compiles(pattern: str) -> bool:
 
 # --- output schemas, derived from the documented success responses ---
 #
-# Clients validate results against this schema, and documents are wrong about responses far more often than about
-# requests. Therefore the schema is reduced to a plain form with the possible types of each value:
+# Clients validate results against this schema, but documents often describe responses incorrectly. Therefore the schema
+# is reduced to a plain form with the possible types of each value:
 #
 # kept      `type` (with null if documented), `properties`, `items`, a schema in `additionalProperties`
 # merged    `allOf`, `anyOf` and `oneOf`: the types and properties of all branches; `$ref` is resolved
@@ -433,7 +433,7 @@ def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
 
 
 def _both(first: Shape, second: Shape) -> Shape:
-    """Return a shape that satisfies both, as `allOf` requires; if they conflict, one that satisfies either."""
+    """Return a shape for values that match both shapes, as `allOf` requires; if the shapes conflict, match either."""
     if not first or not second:
         return first or second
     if not common_types(first, second):
@@ -442,7 +442,7 @@ def _both(first: Shape, second: Shape) -> Shape:
 
 
 def _either(first: Shape, second: Shape) -> Shape:
-    """Return a shape that accepts everything that either shape accepts, possibly slightly more."""
+    """Return a shape that accepts every value of both shapes, possibly slightly more."""
     return first if first == second else _kept(either(first, second, _either))
 
 

@@ -1,7 +1,7 @@
 """Workflows: several tools combined into one in `[workflows.<name>]` of `mcpfactory.toml`. Pure.
 
-A string in `arguments` or `result` that starts with `$` is a JSONPath into `inputs` and the results of earlier steps;
-`$$` is a literal `$`. Names, indexes and `[*]` are supported. For filters and slices, write Python in server.py.
+In `arguments` and `result`, a string that starts with `$` is a JSONPath into `inputs` and earlier results; `$$` is a
+literal `$`. Names, indexes and `[*]` are supported. For filters and slices, write Python in server.py.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str
     for key, name in plain.items():
         claims[modules[key], name].append(key)
     for (_, name), keys in claims.items():
-        if len(keys) > 1:  # pinned names that differ only in characters that are not valid in identifiers
+        if len(keys) > 1:  # pinned names that differ only in characters that identifiers cannot contain
             for key in keys:
                 plain[key] = name if tools[key] == name else identifier(f"{name} {key}", prefix="tool")
     return plain
@@ -189,7 +189,7 @@ def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, 
         if stays and plain[key].lower() not in taken:
             names[key] = plain[key]
             taken.add(plain[key].lower())
-    # A name that two documents propose without pinning remains ambiguous, even if one of them has a pinned name now.
+    # A name that two documents propose without pinning remains ambiguous, even if an operation now has a pinned name.
     wanted = Counter(name.lower() for name in _each(operations, lambda some: name_tools(some, {})).values())
     taken |= {name for name, claims in wanted.items() if claims > 1}
     return names | choose_unique_names(

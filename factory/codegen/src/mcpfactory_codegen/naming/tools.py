@@ -1,7 +1,7 @@
 """Tool names: the operationId if it is meaningful, else method, path and summary.
 
-Each operation has candidate names, simplest first. In each round, a free name that only one operation proposes goes to
-that operation; the others continue with their next candidate. If several operations propose a name, one gets it if its
+Each operation has candidate names, simplest first. In each round, a free name with only one proposal goes to that
+operation; all others continue with their next candidate. If several operations propose a name, one gets it if its
 operationId is exactly that name, otherwise if its path has exactly these words. Of several such operations, or without
 one, the name goes to the operation whose path segments all other paths contain: `get_kit` of /kit, `get_kit_by_id` of
 /kit/{id}.
@@ -225,7 +225,7 @@ class WordFrequency:
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))
 
     def everywhere(self, word: str) -> bool:
-        """Return True if at least half of the operations have the word, and there are enough of them."""
+        """Return True if at least half of the operations have the word, and the API has enough operations."""
         return self.total >= _ENOUGH and 2 * self.counts[singular(word)] >= self.total
 
     def rarity(self, word: str) -> int:

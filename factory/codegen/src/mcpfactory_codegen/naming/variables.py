@@ -42,7 +42,7 @@ _EMPTY_WORDS: Final = word_group("scheme-words")
 
 
 def environment_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
-    """Return the parts of a scheme's credential, in the order in which the runtime reads them."""
+    """Return the parts of a scheme's credential, in the order of the runtime."""
     grants = {flow.grant for flow in scheme.flows}
     account = "serviceAccount" in grants
     refresh = ("REFRESH_TOKEN",) if account or grants & LOGIN_GRANTS else ()
@@ -121,7 +121,7 @@ def is_same_server(url: str, root: str) -> bool:
 def name_servers(urls: Collection[str], root: str) -> tuple[ServerAddress, ...]:
     """Return a server for each URL, sorted by name.
 
-    A name consists of short words of the host and path that distinguish the URL from the root and the others.
+    A name consists of short words from host and path, which distinguish the URL from all others.
     """
     names = choose_unique_names({url: _candidates(url, root) for url in sorted(urls)}, set())
     return tuple(sorted((ServerAddress(name, url) for url, name in names.items()), key=lambda one: one.name))

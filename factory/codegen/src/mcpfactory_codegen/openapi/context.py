@@ -84,8 +84,8 @@ class UnusableOperationError(Exception):
 class ReaderContext:
     """State of reading one document. The dictionaries cache definitions that several operations reference.
 
-    `schema` translates the schema of a parameter, body or response. Its arguments are the value, its location, and
-    the direction in which it is used.
+    `schema` translates the schema of a parameter, body or response. Its arguments are the value, the location of the
+    value, and the direction of its use.
     """
 
     document: Document
@@ -193,7 +193,7 @@ class Node(NamedTuple):
         return self.context.schema(self.value, self.location, direction)
 
     def composed(self, *keywords: str) -> Iterator[Node]:
-        """Yield the object schema behind references, then those in its lists of these keywords."""
+        """Yield the object schema behind references, then the schemas in its lists of these keywords."""
         for part in composed(self.context.references, LocatedNode(self.value, self.location), *keywords):
             yield Node(self.context, *part)
 

@@ -309,7 +309,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def _normalize_default(out: Object, report: Report) -> None:
-    """Drop a default that does not match the schema's type: a model would send a value that is rejected."""
+    """Drop a default that does not match the schema's type: a model would send an invalid value."""
     value, kind = out["default"], out["type"]
     if value is None or kind not in _KINDS:
         return
@@ -363,7 +363,7 @@ _PAIRS: Final = (
 
 
 def keep_satisfiable(out: dict[str, Any], report: Report) -> None:
-    """Drop a lower bound that no call reaches, and a pair of bounds that excludes every value."""
+    """Drop a lower bound that no call reaches, and contradictory bounds."""
     for low, high in _PAIRS:
         least, most = out.get(low), out.get(high)
         if least is None:
@@ -377,7 +377,7 @@ def keep_satisfiable(out: dict[str, Any], report: Report) -> None:
 
 
 def spread_enum(out: dict[str, Any], report: Report) -> None:
-    """Move enum values next to `type: array` to its items, because they cannot match the array itself."""
+    """Move enum values next to `type: array` to the items, because these values cannot match an array."""
     values, items = out.get("enum"), out.get("items", {})
     if out.get("type") in ("array", ["array"]) and isinstance(values, list) and isinstance(items, dict):
         if any(isinstance(value, list) or value is None for value in values):

@@ -113,9 +113,9 @@ class Security:
     def _merge(self) -> Mapping[str, str]:
         """Merge schemes that obtain the same token; return the removed names, each with the remaining one.
 
-        Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host are merged if
-        at most one has usable flows, and one of these flows is a login: both send an access token of that provider. A
-        token for an application itself (client credentials) is different and stays separate.
+        Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host send a token
+        of the same provider. They are merged if at most one scheme has usable flows, including a login. A token for an
+        application itself (client credentials) is different and stays separate.
         """
         same: dict[str, str] = {}
         for name, origins in self._origins.items():
@@ -133,7 +133,7 @@ class Security:
         return same
 
     def _alternative(self, requirement: Node) -> tuple[str, ...] | None:
-        """Return the schemes of one alternative; None if one of them is undefined or not supported."""
+        """Return the schemes of one alternative; None if a scheme is undefined or not supported."""
         if isinstance(requirement.value, str):
             message = "a security requirement is a string; read as the name of a scheme"
             requirement.report("security-shape", message, "write `name: []`")

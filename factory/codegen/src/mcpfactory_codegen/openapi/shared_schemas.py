@@ -1,8 +1,8 @@
 """Shared schemas: detection of different forms for requests and responses, and the name of each form.
 
 `readOnly` properties are removed from request schemas, `writeOnly` ones from response schemas (OpenAPI 3.1 section
-4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if it, or a schema that
-it references, hides a property in that direction. This is computed once per schema, in linear time.
+4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema, or one of
+its references, hides a property there. This is computed once per schema, in linear time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _FLAG_LEVELS: Final = 10  # maximum levels of references and `allOf` to search f
 
 
 class Visibility:
-    """Properties of one document that are hidden in a direction."""
+    """Hidden properties of one document, by direction."""
 
     def __init__(self, references: References, raws: Iterator[bytes]) -> None:
-        """Prepare the scan. `raws` are the bytes of all parts; flags that do not occur in them need no search."""
+        """Prepare the scan. `raws` are the bytes of all parts; a flag that does not occur there needs no search."""
         self._references = references
         text = list(raws)
         self._used: frozenset[Direction] = frozenset(
@@ -81,7 +81,7 @@ class Visibility:
             self._collect(*part, direction, names, levels - 1)
 
     def _scan(self, first: LocatedNode) -> None:
-        """Scan all unscanned schemas that `first` reaches, then propagate "differs" to schemas that refer to them."""
+        """Scan all unscanned schemas below `first`, then propagate "differs" to schemas that refer to them."""
         users: dict[Location, list[Location]] = {}
         flowing: list[tuple[Location, Direction]] = []
         waiting = [first]
@@ -196,7 +196,7 @@ def _wanted_name(location: Location) -> str:
 
 
 class SharedSchemas:
-    """Names of all referenced schemas, and the queue of those to translate."""
+    """Names of all referenced schemas, and the queue of schemas to translate."""
 
     def __init__(self, names: SchemaNames, visibility: Visibility) -> None:
         self._names = names
@@ -239,7 +239,7 @@ def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: C
 
 
 class _AppliedReference(NamedTuple):
-    """A reference that applies to the same value: the object that contains it, its target, and how it is applied."""
+    """A reference that applies to the same value: the object with the reference, the target, and the keyword."""
 
     holder: dict[str, Any]
     target: str

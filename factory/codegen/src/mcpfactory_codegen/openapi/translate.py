@@ -4,8 +4,8 @@ The result always satisfies the metaschema, and every `$ref` in it is a name of 
 expanded, so the cost depends only on the size of the written schema.
 
 By the specification, `additionalProperties: false` excludes properties that `allOf` adds to the same object. Authors
-rarely mean that, and many validators do not support `unevaluatedProperties`. Therefore `additionalProperties: false` is
-dropped in such objects.
+rarely intend this effect, and few validators support `unevaluatedProperties`. Therefore `additionalProperties: false`
+is dropped in such objects.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Schemas:
         self._named = SharedSchemas(self._names, visibility)
 
     def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
-        """Return the schema of a parameter, body or response. Do not change it: it is cached by location."""
+        """Return the schema of a parameter, body or response. Do not change the result: it is cached by location."""
         key = (location, direction)
         if key not in self._inline:
             self._inline[key] = self._schema(node, TranslationContext(location, direction))

@@ -1,8 +1,7 @@
 """OpenAPI Overlays 1.0 and 1.1: a user's changes to an API document, stored separately and applied on each read.
 
-An overlay is a list of actions, each with a JSONPath target (RFC 9535). An action that is invalid or matches nothing
-is reported with its location in the overlay, and only that action is skipped. See the specification's section "Action
-Object".
+An overlay is a list of actions, each with a JSONPath target (RFC 9535). An action that is invalid or matches nothing is
+skipped, and reported with its location in the overlay. See the specification's section "Action Object".
 """
 
 from __future__ import annotations

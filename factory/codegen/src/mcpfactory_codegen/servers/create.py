@@ -84,7 +84,7 @@ def create_server(
         overlays: files with OpenAPI overlays; they are stored next to the document and applied on each read. With
             several documents, each overlay starts with the label of its document: `messaging=fixes.yaml`.
         credentials: "shared" to merge equal security schemes of several documents.
-        mode: the mode in which the server offers its tools, "full" or "search"; "" for the runtime's default.
+        mode: the mode of the server's tool list, "full" or "search"; "" for the runtime's default.
         strict: create nothing if the document has any problem.
         permit: allow calls to the API at the private host of `source`, because the user gave that URL.
         dry_run: write nothing.

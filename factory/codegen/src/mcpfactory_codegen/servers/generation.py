@@ -381,7 +381,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
 
 
 def _about(api: Api, tools: Sequence[ApiTool]) -> str:
-    """Return a Markdown description of the API: its description, and those of its tools' tags."""
+    """Return a Markdown description of the API: its own description, and the descriptions of its tools' tags."""
     operations = api.by_key()
     counts = Counter(tag for tool in tools for tag in operations[tool.key].tags[:1])
     texts = {tag: one_line(api.tag_descriptions.get(tag, ""), _ROW) for tag, _ in counts.most_common()}

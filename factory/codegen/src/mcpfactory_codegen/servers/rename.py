@@ -190,7 +190,7 @@ def _machines(lock: Lock, names: _Names, after: CreatedServer) -> tuple[dict[str
 
 @dataclass(frozen=True, slots=True)
 class _UserFiles:
-    """Person-owned files by new path: `texts` of changed files, `kept` of the others."""
+    """Person-owned files by new path: `texts` of changed files, `kept` of unchanged files."""
 
     texts: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)

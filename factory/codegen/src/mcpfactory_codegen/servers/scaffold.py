@@ -88,7 +88,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 
     Args:
         source: as given by the user, or as written by `stored_source`.
-        beside: the server's directory, to which a stored path is relative; None for sources given by the user.
+        beside: the server's directory, the base of a stored path; None for sources given by the user.
 
     Raises:
         UnknownTemplateError: the template does not exist.
@@ -138,7 +138,7 @@ def _fetched(source: TemplateSource) -> FetchedTemplate:
 def template_version(name: str, server: Path) -> str:
     """Return `sha256:…` of the files and paths of a template, by its name in a server's configuration.
 
-    Return "" for fetched templates, and those outside the workspace.
+    Return "" for fetched templates, and for templates outside the workspace.
     """
     if not name or parse_source(name).foreign:
         return ""

@@ -86,7 +86,7 @@ def _choices(value: Any) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> str:
-    """Return a scalar as text. Nested values become their type, because YAML aliases can make them infinite."""
+    """Return a scalar as text. A nested value becomes its type, because YAML aliases can make the value infinite."""
     if value is None:
         return ""
     if isinstance(value, bool):

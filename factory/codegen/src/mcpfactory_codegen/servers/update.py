@@ -114,7 +114,7 @@ def update_server(
         notify: receives a progress line at the start of each step.
 
     Raises:
-        CreateError: nothing was changed. Codes in addition to those of `create_server`: `edited`, the document was
+        CreateError: nothing was changed. Codes in addition to the codes of `create_server`: `edited`, the document was
             edited and would be replaced; `origin`, the API or its tokens would move to another host.
     """
     with as_create_errors():

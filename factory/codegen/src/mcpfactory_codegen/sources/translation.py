@@ -23,7 +23,7 @@ class Translation:
     """An OpenAPI document translated from another source.
 
     `origins` maps JSON pointers of `data` to JSON pointers of the source; values below a pointer are below its origin.
-    `quiet` are codes of problems that the translation itself causes, and that are not reported. `documents` maps paths
+    `quiet` are the codes of problems that the translation itself causes; they are not reported. `documents` maps paths
     to documents of GraphQL requests.
     """
 

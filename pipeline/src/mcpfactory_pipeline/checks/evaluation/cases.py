@@ -3,8 +3,8 @@
 A case that also passes with swapped tool names or descriptions proves little.
 
 Proposals come from tool descriptions, declared workflows, and recorded model behavior. They are in a separate folder
-under another heading, and no model is asked them. A proposed question repeats the document's words, so its tool is
-too easy to find. A person rewords the question, makes the arguments realistic, and moves the case to the others.
+under another heading, and no model gets them. A proposed question repeats the document's words, so its tool is too easy
+to find. A person rewords the question, makes the arguments realistic, and moves the case to the existing cases.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class CaseWorth:
         return {
             "tells": f"tells lists apart: fails with the {' and the '.join(hurt)} one",
             "worthless": "worthless: passes with any tool names and descriptions",
-            "restraint": "shows restraint, and nothing of the list: no tool fits",
+            "restraint": "tests only restraint, not the list: no tool fits",
             "fails": "fails with the current list: correct the case, or the tools",
         }[self.worth]
 
@@ -164,7 +164,7 @@ def propose_cases(
     workflows: Collection[str] = (),
     reports: Iterable[ModelReport] = (),
 ) -> list[ProposedCase]:
-    """Propose a case for each tool that no case expects, and for each other call sequence that a model completed.
+    """Propose a case for each tool without a case, and for each other call sequence that a model completed.
 
     Args:
         tools: the tools of the server.

@@ -15,13 +15,13 @@ from mcpfactory_runtime.server.generated.search_words import identifier_words, s
 
 Tool = Mapping[str, Any]
 
-_SAME: Final = 0.9  # minimum share of common words of two competing tools whose names each have a distinct word
+_SAME: Final = 0.9  # minimum share of common words of competing tools, if each name has a distinct word
 _ALIKE: Final = 0.75  # minimum share of common words of two competing tools otherwise
 _FEWEST: Final = 5  # minimum number of words to compare
 _COMMON: Final = 0.2  # words in a larger share of the tools are ignored, because they distinguish nothing
 _SEVERAL: Final = 2  # words in at most this many tools are never ignored
 _NEAR: Final = 3  # a search with a tool's own description must rank the tool at least here
-_SHARE: Final = 3.0  # times an even share of the list's tokens; a tool with this many tokens is reported
+_SHARE: Final = 3.0  # multiple of an even share of the list's tokens; a tool with this many tokens is reported
 _SMALL: Final = 300  # tools with fewer tokens are never reported
 
 
@@ -63,18 +63,18 @@ def competing_tools(tools: Sequence[Tool]) -> list[CompetingPair]:
         for second in range(first + 1, len(tools)):
             pair = (tools[first], tools[second])
             if names[first] == names[second]:
-                found.append(_pair(pair, "their names are of the same words", "rename one after what only it does"))
+                found.append(_pair(pair, "their names consist of the same words", "rename one after what only it does"))
             elif _tells_apart(*pair):
                 continue
             elif (alike := _overlap(words[first], words[second])) >= _least(names[first], names[second]):
-                common = f"{round(100 * alike)} % of the words that tell them from the rest are the same"
-                found.append(_pair(pair, common, "say in each when to take the other"))
+                common = f"{round(100 * alike)} % of their distinctive words are the same"
+                found.append(_pair(pair, common, "say in each description when to use the other tool"))
     found += _outranked(tools, index, {frozenset(one.tools) for one in found})
     return found
 
 
 def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[str]]) -> list[CompetingPair]:
-    """Return pairs in which a search with one tool's description finds only the other tool."""
+    """Return pairs of tools: a search with the first tool's description finds only the second tool."""
     found = []
     for number, tool in enumerate(tools):
         about = str(tool.get("description", "")).split("\n", 1)[0]
@@ -117,7 +117,7 @@ def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
 
 
 def _least(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the minimum text similarity at which tools with these name words compete."""
+    """Return the minimum text similarity of competing tools with these name words."""
     return _ALIKE if first <= second or second <= first else _SAME
 
 

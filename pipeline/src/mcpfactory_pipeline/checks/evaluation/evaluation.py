@@ -84,7 +84,7 @@ class CaseOutcome(JsonRecord):
     Attributes:
         case: name of the case.
         question: the question as asked.
-        mode: the mode in which tools were offered.
+        mode: the mode of the offered tools.
         ways: results of the accepted call sequences; empty for a case without a fitting tool.
         rank: the search rank that all tools of one sequence reach; None if they were not found.
         called: True if the calls were made, False if only their arguments were checked.

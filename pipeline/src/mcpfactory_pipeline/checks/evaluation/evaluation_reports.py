@@ -155,7 +155,7 @@ def failure_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]
 
 
 def against_rows(report: ModelReport, earlier: ModelReport | None) -> list[tuple[str, ...]]:
-    """Return comparison rows: each setting with the first setting, and with the same one of an earlier report."""
+    """Return comparison rows: each setting against the first one, and against the same one in an earlier report."""
     rows: list[tuple[str, ...]] = []
     first, *others = report.settings
     for one in others:
@@ -205,17 +205,17 @@ def _setting_lines(report: ModelReport, setting: Setting) -> Iterator[str]:
     yield ""
     yield from markdown_table(CASE_HEADER, model_case_rows(report, setting))
     yield ""
-    yield "Which tool was chosen where which was expected:"
+    yield "Tools chosen instead of the expected ones:"
     yield ""
     yield from markdown_table(CONFUSION_HEADER, confusion_rows(report, setting))
     if wrong := wrong_rows(report, setting):
         yield ""
-        yield "Arguments that were wrong:"
+        yield "Wrong arguments:"
         yield ""
         yield from markdown_table(WRONG_HEADER, wrong)
     if failures := failure_rows(report, setting):
         yield ""
-        yield "What did not pass:"
+        yield "Failed attempts:"
         yield ""
         for case, verdict, faults in failures[:_SHOWN]:
             yield f"- {case}: {VERDICTS[verdict]}: {markdown_text(faults)}"
@@ -225,7 +225,7 @@ def _setting_lines(report: ModelReport, setting: Setting) -> Iterator[str]:
 
 REPORTS: Final = Path("evals", "reports")
 PROPOSALS: Final = Path("evals", "proposals", "proposed.yaml")
-"""File of proposed cases, which no model is asked before their review."""
+"""File of proposed cases; no model gets them before their review."""
 
 Tool = Mapping[str, Any]
 
@@ -279,8 +279,8 @@ def judge_recorded(
 ) -> dict[str, Any]:
     """Return the result of a model's recorded report for a tool list and cases.
 
-    The result has `rate`, `lower`, `upper`, `questions` and `asked`. If the report does not apply, it has only `why`:
-    the report is about other tools or cases, or about another `endpoint` than the workspace names.
+    The result has `rate`, `lower`, `upper`, `questions` and `asked`. If the report does not apply, the result has only
+    `why`: the report is about other tools or cases, or about another `endpoint` than the workspace names.
 
     Raises:
         StateError: the report cannot be read.

@@ -185,7 +185,7 @@ class ModelReport:
 
     @cached_property
     def settings(self) -> list[Setting]:
-        """Return the settings in which tools were offered, in the requested order."""
+        """Return the settings of the report, in the requested order."""
         return list(self.lists)
 
     @cached_property

@@ -148,7 +148,7 @@ class ModelRunOptions:
     """Options for asking cases.
 
     Attributes:
-        settings: the settings in which tools are offered.
+        settings: profiles, modes and descriptions of the offered tools.
         repeat: number of attempts per case and setting.
         jobs: number of parallel questions; each has two processes.
         timeout: seconds for one answer of the server.

@@ -1,4 +1,4 @@
-"""Tools that a model is offered, and the tools that a question retrieves."""
+"""Tools that are offered to a model, and tools that a question finds."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def names_found(answer: str) -> list[str]:
 
 
 def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: frozenset[str] = frozenset()) -> int | None:
-    """Return the best rank, from 1, at which all tools of one accepted sequence were found; None if there is none.
+    """Return the best rank, from 1, that includes all tools of an accepted sequence; None if no sequence was found.
 
     Args:
         ways: the tool names of each accepted sequence.

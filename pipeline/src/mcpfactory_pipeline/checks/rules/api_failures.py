@@ -56,7 +56,7 @@ def _fault(
 
 @rule("api-failures.answered", 5, gate=True, over=_rows(),
       statement="Every call is answered in time, even if the API fails.",
-      source="JSON-RPC 2.0 §5; a model waits for the answer, and a client gives the server up",
+      source="JSON-RPC 2.0 §5; a model waits for the answer, and a client gives up on the server",
       hint=("limit the time of the whole exchange with the API, not only of its parts; generated "
             "servers read MCPFACTORY_TIMEOUT"))  # fmt: skip
 def _answers(row: FailureOutcome) -> Iterator[Fault]:

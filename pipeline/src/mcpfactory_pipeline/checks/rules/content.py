@@ -77,7 +77,7 @@ def _list_in(exchange: WireExchange, key: str) -> list[Any]:
 
 
 def _each(choose: Callable[[Evidence], list[_Block]]) -> Scope[_Block]:
-    """Return a scope of chosen blocks, in which each place counts once."""
+    """Return a scope of chosen blocks; each place counts once."""
 
     def scope(evidence: Evidence) -> RuleSubjects[_Block] | RuleOutcome:
         if (reason := lifecycle_or_reason(evidence)) is not None:
@@ -124,7 +124,7 @@ def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOu
 @rule("content.meta-keys", 1, since=STRUCTURED, over=_keys,
       statement="A metadata key is a name, optionally after a prefix: labels with dots between them, and a slash.",
       source=("MCP basic/index, _meta: names and labels begin and end with a letter or digit (no client reads keys "
-              "that it does not know: it weighs 1)"),
+              "that it does not know: severity 1)"),
       hint=("write example.com/name: use letters and digits, hyphens between them, and in names also "
             "dots and underscores"))  # fmt: skip
 def _meta_key(found: tuple[str, WireExchange]) -> Iterator[Fault]:
@@ -214,7 +214,7 @@ def _base64(block: _Block) -> Iterator[Fault]:
 @rule("content.mime-type", 3, over=_each(_encoded),
       statement="Encoded bytes match their declared MIME type.",
       source="MCP schema, mimeType; models and clients decode by it",
-      hint="declare the type of the bytes that are sent, not that of the file that they came from")  # fmt: skip
+      hint="declare the type of the sent bytes, not of the original file")  # fmt: skip
 def _mime(block: _Block) -> Iterator[Fault]:
     kind, data = block.value.get("mimeType"), _decoded(block)
     signature = _SIGNATURES.get(str(kind).partition(";")[0].strip().lower())
@@ -226,7 +226,7 @@ def _mime(block: _Block) -> Iterator[Fault]:
       statement=("Annotations of a block are an object, with a priority from 0 to 1 and an audience of user and "
                  "assistant."),
       source="MCP schema, Annotations",
-      hint="leave them out, or write them as the schema says")  # fmt: skip
+      hint="leave them out, or write them as the schema defines")  # fmt: skip
 def _annotation(block: _Block) -> Iterator[Fault]:
     found = block.value.get("annotations")
     if found is None:

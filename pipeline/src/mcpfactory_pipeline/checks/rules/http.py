@@ -59,9 +59,11 @@ def answers(*names: str) -> HttpScope:
 
 _SETTINGS: Final = (
     "Python: TransportSecuritySettings(allowed_hosts=…, allowed_origins=…) as transport_security of the official SDK, and "
-    "host_origin_protection=True with allowed_hosts=… and allowed_origins=… of FastMCP 4 (run and http_app; it is off unless asked for); TypeScript: enableDnsRebindingProtection with allowedHosts "
-    "and allowedOrigins of StreamableHTTPServerTransport (createMcpExpressApp looks at Host only); Go: http.NewCrossOriginProtection().Handler(…) "
-    "around the handler; Rust: allowed_origins of StreamableHttpServerConfig"
+    "host_origin_protection=True with allowed_hosts=… and allowed_origins=… of FastMCP 4 (run and http_app; off by "
+    "default); TypeScript: enableDnsRebindingProtection with allowedHosts and allowedOrigins of "
+    "StreamableHTTPServerTransport (createMcpExpressApp checks only Host); Go: "
+    "http.NewCrossOriginProtection().Handler(…) around the handler; Rust: allowed_origins of "
+    "StreamableHttpServerConfig"
 )
 _ENCODINGS: Final = ("modern-invalid-base64", "modern-half-base64-marker", "modern-encoded")
 _ORIGINS: Final = answers("origin", "modern-origin")
@@ -137,8 +139,8 @@ row("http.version-header", 3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAK
 
 row("http.no-batches", 1, since=STRUCTURED, until=LATEST_HANDSHAKE, over=answers("array"),
     statement="In revisions without batches, an array is refused.",
-    source=("MCP basic/transports, Sending Messages to the Server: the body must be a single message (the sentence "
-            "binds clients first: it weighs 1)"),
+    source=("MCP basic/transports, Sending Messages to the Server: the body must be a single message (mainly a rule "
+            "for clients: severity 1)"),
     hint="return status 400 for an array")  # fmt: skip
 
 row("http.host", 1, over=answers("host"),
@@ -167,8 +169,8 @@ def _stream_ends(answer: HttpAnswer) -> Iterator[Fault]:
 row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=answers("begin", "begin-older"),
     statement=("A stream with event ids begins with an event that has an id and no data, but only in the revision "
                "that defines this."),
-    source=("MCP basic/transports, Sending Messages to the Server: it primes the client to reconnect; older clients "
-            "cannot read it"),
+    source=("MCP basic/transports, Sending Messages to the Server: this event lets clients reconnect; older "
+            "clients cannot read it"),
     hint="send this event first if the session uses that revision")  # fmt: skip
 
 
@@ -185,7 +187,7 @@ MODERN.row("http.modern-version", 3, gate=True, over=answers("modern-no-version"
 MODERN.row("http.modern-method", 3, gate=True, over=answers("modern-no-method", "modern-other-method"),
     statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Method is missing or "
                "differs from its method."),
-    source="MCP basic/transports/streamable-http, Request Headers: proxies route by them, so they must not lie",
+    source="MCP basic/transports/streamable-http, Request Headers: proxies route by these headers",
     hint="compare the header with the body")  # fmt: skip
 
 MODERN.row("http.modern-name", 3, gate=True, over=answers("modern-other-name"),
@@ -227,7 +229,7 @@ MODERN.row("http.modern-notification-status", 3, gate=True, over=answers("modern
 MODERN.row("http.modern-no-batches", 1, over=answers("modern-array", "modern-response"),
     statement="An array is refused, and a response is also refused.",
     source=("MCP basic/transports/streamable-http, Sending Messages to the Server: the body must be a single request "
-            "or notification (the sentence binds clients first: it weighs 1)"),
+            "or notification (mainly a rule for clients: severity 1)"),
     hint="return status 400 for both")  # fmt: skip
 
 
@@ -255,8 +257,8 @@ MODERN.row("http.modern-header-names", 3, gate=True, over=answers("modern-header
 
 MODERN.row("http.modern-header-whitespace", 1, over=answers("modern-header-whitespace"),
     statement="Whitespace around a header value is ignored.",
-    source=("MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.5 (some HTTP libraries hand them "
-            "on, and clients hardly send any: it weighs 1)"),
+    source=("MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.5 (some HTTP libraries keep "
+            "it, and clients hardly send any: severity 1)"),
     hint="strip the value before you compare it")  # fmt: skip
 
 MODERN.row("http.modern-header-values", 3, gate=True,

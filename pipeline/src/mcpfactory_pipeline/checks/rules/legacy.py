@@ -88,7 +88,7 @@ def _malformed(exchange: WireExchange) -> Iterator[Fault]:
 @rule("legacy.keeps-running", 5, gate=True,
       statement=("The server continues after a message that is not JSON, and after other invalid messages. Over "
                  "stdio, where each client has its own process, a failure closes no gate."),
-      source=("JSON-RPC 2.0 §5.1 has an answer for it; MCP basic/transports, stdio: the client must not write "
+      source=("JSON-RPC 2.0 §5.1 defines the answer; MCP basic/transports, stdio: the client must not write "
               "anything else"),
       hint="catch the parse error when you read the line")  # fmt: skip
 def _survives(evidence: Evidence) -> RuleOutcome:
@@ -274,7 +274,7 @@ _BATCH: Final = probed("batch", given=_batches)
       statement=("In the revision with batches, each request in an array is answered once, and notifications are "
                  "not. On stdio, the answers are one array."),
       source=("MCP basic/index, Batching: implementations must support receiving batches; JSON-RPC 2.0 §6 (clients "
-              "hardly send any, and the next revision dropped them: it weighs 1)"),
+              "hardly send any, and the next revision dropped batches: severity 1)"),
       hint="do not agree to that revision, or answer each request in the array")  # fmt: skip
 def _batch(exchange: WireExchange) -> Iterator[Fault]:
     answers = [answer for answer in (exchange.received, *exchange.more) if answer is not None]

@@ -94,7 +94,7 @@ def _all_lists(evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
 
 @rule("lists.declared", 3, over=_all_lists,
       statement="A server declares a capability for each kind of entry that it lists.",
-      source="MCP basic/lifecycle, Capability Negotiation: clients do not ask for what is not declared",
+      source="MCP basic/lifecycle, Capability Negotiation: clients do not request undeclared lists",
       hint="declare the capability")  # fmt: skip
 def _declared(listing: Listing, evidence: Evidence) -> Iterator[Fault]:
     if listing.items and _capability(listing.method) not in evidence.capabilities:

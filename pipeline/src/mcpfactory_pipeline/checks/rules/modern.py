@@ -222,7 +222,7 @@ _Streams = tuple[NotificationStream, ...]
 
 
 def _streams(evidence: Evidence) -> RuleSubjects[_Streams] | RuleOutcome:
-    """Return all streams as one subject, for servers that do not refuse the first of them."""
+    """Return all streams as one subject, if the server does not refuse the first stream."""
     if (reason := lifecycle_or_reason(evidence, "modern")) is not None:
         return reason
     if not evidence.streams:

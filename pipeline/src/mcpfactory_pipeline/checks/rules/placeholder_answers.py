@@ -188,7 +188,7 @@ def _changes(name: str, tool: Json) -> bool:
 
 @rule("placeholder-answers.empty", 5, gate=True, ceiling=49,
       statement="At least one tool gives an answer that is not empty.",
-      source="MCP schema, CallToolResult.content: a model can do nothing with no content",
+      source="MCP schema, CallToolResult.content: a model cannot use empty content",
       hint="return what the tool found, or a message that it found nothing")  # fmt: skip
 def _answers_something(evidence: Evidence) -> RuleOutcome:
     """Return a fault if all tools (at least two) return an empty answer; an empty list as text is not empty."""
@@ -223,7 +223,7 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
 @rule("placeholder-answers.lost-data", 5, gate=True, ceiling=49, over=_answered_calls,
       statement=("With cases, the whole answer of the API reaches the model, unchanged or converted, after any "
                  "hooks. An answer that never changes with the API closes the gate."),
-      source="the API's answer is what the model called the tool for; the stub upstream knows it",
+      source="the model called the tool for the API's answer, which the stub upstream knows",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     """Compare one answer with the API's. Converted values are fine if the answer follows changes of the API."""

@@ -30,7 +30,7 @@ _STDERR: Final = 1500  # maximum characters of stderr in a finding, taken from t
 
 
 def _started(reason: str = "") -> Scope[Session]:
-    """Return a scope of the sessions in which the server answered. With `reason`, the rule does not apply over HTTP."""
+    """Return a scope of the sessions with an answer. With `reason`, the rule does not apply over HTTP."""
 
     def scope(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
         if reason and evidence.transport != "stdio":
@@ -96,7 +96,7 @@ def _in_time(session: Session) -> Iterator[Fault]:
       source="MCP basic/transports, stdio: the server must not write anything else to stdout",
       hint="log to stderr; a stray print breaks clients")  # fmt: skip
 def _stdout(session: Session) -> Iterator[Fault]:
-    """Check the sessions with an answer; process.starts reports the stdout of the others."""
+    """Check the sessions with an answer; process.starts reports the stdout of all other sessions."""
     if session.pollution:
         lines = (
             f"{pluralize(len(session.pollution), 'line')} on stdout {'is' if len(session.pollution) == 1 else 'are'}"

@@ -169,7 +169,7 @@ def _remote(one: _Schema) -> Iterator[Fault]:
 
 @rule("schemas.required-declared", 2, over=_SCHEMAS,
       statement="Every required property is declared under properties.",
-      source="a model cannot fill an argument of which it only knows the name",
+      source="a model cannot fill an argument if it knows only the name",
       hint="declare the property, or remove it from required")  # fmt: skip
 def _required(one: _Schema) -> Iterator[Fault]:
     where, schema = one
@@ -215,7 +215,7 @@ def tokens(tool: Any) -> int:
 
 @rule("descriptions.tool", 3, over=each_tool,
       statement="Every tool has a description.",
-      source="the description is all that a model has to choose by",
+      source="a model chooses a tool by its description",
       hint="write one sentence: what the tool does and when to use it")  # fmt: skip
 def _described(named: tuple[str, Any]) -> Iterator[Fault]:
     name, tool = named
@@ -230,7 +230,7 @@ def _described_tools(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | Rule
 
 @rule("descriptions.more-than-name", 2, over=_described_tools,
       statement="A tool's description says more than its name.",
-      source="'Get book' for get_book tells a model nothing that it did not know",
+      source="'Get book' for get_book tells a model nothing new",
       hint="describe the result, the purpose and the limits")  # fmt: skip
 def _more_than_name(named: tuple[str, Any]) -> Iterator[Fault]:
     name, tool = named
@@ -277,7 +277,7 @@ def _explained(schema: Any) -> bool:
 
 @rule("descriptions.tool-budget", 2, over=each_tool,
       statement=f"One tool costs at most {TOOL_BUDGET} tokens.",
-      source="every tool is paid for in every conversation, used or not",
+      source="every tool costs tokens in every conversation, even if it is not used",
       hint="shorten descriptions, remove unused definitions, or split the tool")  # fmt: skip
 def _tool_budget(named: tuple[str, Any]) -> Iterator[Fault]:
     name, tool = named
@@ -287,7 +287,7 @@ def _tool_budget(named: tuple[str, Any]) -> Iterator[Fault]:
 
 @rule("descriptions.total-budget", 2,
       statement=f"All tools together cost at most {TOTAL_BUDGET} tokens.",
-      source="a tenth of a context of 200,000 tokens is much for one server",
+      source="a tenth of a context of 200,000 tokens is a lot for one server",
       hint="select fewer operations, or serve the API in search mode")  # fmt: skip
 def _total_budget(evidence: Evidence) -> RuleOutcome:
     count, total = len(evidence.named_tools), sum(tokens(tool) for _, tool in evidence.named_tools)

@@ -33,7 +33,7 @@ def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMes
 
 
 def _messages(*, lifecycle: Lifecycle | str = "", method: str = "") -> Scope[ServerMessage]:
-    """Return a scope of the messages of a lifecycle ("" for both), optionally only those with `method`."""
+    """Return a scope of the messages of a lifecycle ("" for both), optionally only messages with `method`."""
 
     def scope(evidence: Evidence) -> RuleSubjects[ServerMessage] | RuleOutcome:
         sent = _sent(evidence, lifecycle)
@@ -103,7 +103,7 @@ def _known(one: ServerMessage) -> Iterator[Fault]:
 @rule("server-messages.log-declared", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy", method=_LOG),
       statement="A server that sends log messages declares logging.",
       source=("MCP server/utilities/logging, Capabilities: it must declare the capability (clients that do not "
-              "expect the messages drop them, so it weighs 2)"),
+              "expect the messages drop them: severity 2)"),
       hint='declare "logging": {} or log to stderr')  # fmt: skip
 def _log_declared(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
     if "logging" not in evidence.capabilities:

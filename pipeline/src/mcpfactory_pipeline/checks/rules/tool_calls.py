@@ -64,7 +64,7 @@ def _fault(call: RecordedCall, words: str, lesser: Severity | None = None) -> Fa
 
 
 def _calls(choose: Callable[[Evidence], Iterable[RecordedCall]], none: str) -> Scope[RecordedCall]:
-    """Return a scope of chosen calls, in which each tool counts once. `none` is the reason if there are no calls."""
+    """Return a scope of chosen calls; each tool counts once. `none` is the reason if there are no calls."""
 
     def scope(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
         calls = by_tool(choose(evidence))

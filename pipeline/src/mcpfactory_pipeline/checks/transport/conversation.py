@@ -59,8 +59,8 @@ class MessageLog:
 class Conversation(Protocol):
     """One session with one server: a process, or a series of HTTP requests. It fills the record `session`.
 
-    The checks do not use the runtime's client: they must send invalid messages (half a message, a wrong revision) and
-    observe details that a client hides (other text on stdout, the end of the process). Moreover, a bug that the
+    The checks do not use the runtime's client. They must send invalid messages (half a message, a wrong revision). They
+    must observe details that a client hides (other text on stdout, the end of the process). Moreover, a bug that the
     runtime's client and server share would stay hidden.
     """
 

@@ -37,7 +37,7 @@ _MOST: Final = 1_000_000  # bytes; maximum read of a body
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
 _MOST_UNANSWERED: Final = 3  # unanswered probes after which probing stops
 LINGER: Final = 2.0  # seconds; a stream must end within this time after its answer
-_SLOWER: Final = 10  # times the duration of the answer; replaces LINGER if longer
+_SLOWER: Final = 10  # multiple of the answer's duration; replaces LINGER if longer
 _WATCHED: Final = frozenset({"begin", "modern"})  # probes that wait for the end of the stream
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 
@@ -49,10 +49,10 @@ HttpExpectation = Callable[[HttpAnswer], Iterator[Fault]]
 class HttpProbe:
     """One HTTP request that is correct except for one thing, and the expected answer.
 
-    `headers` maps the headers that differ from a correct request to their values (None removes a header); it can be a
-    function of the correct headers. The request body is a per-request message with `method` and `params`, or `body`.
-    With both `method` and `body`, it is an array of two such messages, and `body` is the id of the second message.
-    `meta` replaces members of the per-request metadata; None removes a member. `when` selects the servers to probe.
+    `headers` has the headers that differ from a correct request (None removes a header), or is a function of the
+    correct headers. The request body is a per-request message with `method` and `params`, or `body`. With both `method`
+    and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces members
+    of the per-request metadata; None removes a member. `when` selects the servers to probe.
     """
 
     name: str
@@ -268,7 +268,7 @@ HTTP_PROBES: Final[Mapping[str, HttpProbe]] = {row.name: row for row in _ROWS}
 
 
 def probe_http(url: str, spoken: Collection[Lifecycle], modern: str) -> dict[str, HttpAnswer]:
-    """Send the probes of each lifecycle that the server speaks; those without an answer are left out.
+    """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
 
     Blocks for some seconds at most.
 

@@ -92,7 +92,7 @@ _MOMENT: Final = 0.5  # seconds to wait for a late answer to a raw message
 END_PATIENCE: Final = 4.0  # seconds; a process that has not exited by then is killed
 _KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
 _LOOK: Final = 0.02  # seconds between checks for process exit
-_SLOWER: Final = 5  # times the start-up time; replaces END_PATIENCE if longer
+_SLOWER: Final = 5  # multiple of the start-up time; replaces END_PATIENCE if longer
 _INHERITED: Final = (
     "HOME",
     "LANG",
@@ -181,8 +181,8 @@ class StdioConversation:
     ) -> tuple[WireExchange, WireExchange]:
         """Send a raw text and a message; see `Conversation.send_raw`.
 
-        Both are written at once. An answer to `text` can only arrive before, or shortly after, the answer to `message`,
-        so a server that drops invalid messages causes no long wait.
+        Both are written at once. An answer to `text` arrives before, or shortly after, the answer to `message`.
+        Therefore a server that drops invalid messages causes no long wait.
         """
         problem = await self._write(text)
         after = await self.ask(message, patience)
@@ -285,8 +285,8 @@ class StdioConversation:
     async def _ended(self, patience: float) -> bool:
         """Wait at most `patience` seconds for the end of the process; return True if it ended.
 
-        `Process.wait` alone is not enough: in some Python versions it also waits until the pipes close, and a process
-        in a separate session may keep them open.
+        `Process.wait` alone is not enough: in some Python versions it also waits until the pipes close. A process in a
+        separate session may keep the pipes open.
         """
         deadline = time.monotonic() + patience
         waiting = asyncio.ensure_future(self._process.wait())

@@ -1,8 +1,8 @@
 """Admission of the events that a job submits: events of the assigned run, in a valid order, about built files. Pure.
 
 A job runs server code, so its claims are not trusted. `admit` replays the events by the rules of a run. A stage ends
-only after its start and after the stages that it needs. A candidate comes from the build stage, and a check refers to
-a known candidate. Only the stage that fills a channel moves it, under the conditions of a run.
+only after its own start and the end of all stages that it needs. A candidate comes from the build stage, and a check
+refers to a known candidate. Only the stage that fills a channel moves it, under the conditions of a run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "order": "an event that cannot follow the earlier events",
     "stage": "an unknown stage, an approval stage, or a stage that cannot have this event",
     "candidate": "a candidate that no build made, or with an ID that does not match its files",
-    "channel": "a move of a channel that the stage that fills it cannot have made",
+    "channel": "a move of a channel that its stage cannot have made",
     "files": "files that differ from the events, or are missing",
 }
 RUN_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted", "rolled-back", "held"})
@@ -64,7 +64,7 @@ class AdmissionRules:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def checks(self, channel: ChannelPolicy) -> tuple[str, ...]:
-        """Return the stages that check candidates for the channel that runs fill."""
+        """Return the stages that check candidates for the first channel, which runs fill."""
         return required_checks(tuple(self.stages.values()), channel, (channel,))
 
 

@@ -86,7 +86,7 @@ def assigned_results(folders: Sequence[Path], assigned: str) -> list[ShardResult
 
 
 def named_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
-    """Return the folders as shard results of jobs to which these servers were assigned.
+    """Return the folders as shard results of jobs with these assigned servers.
 
     Raises:
         NotFoundError: a folder is missing.

@@ -37,7 +37,7 @@ def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings, run: st
 
 
 def gitlab_release(settings: CiSettings) -> str:
-    """Return the file that `.gitlab-ci.yml` includes, which publishes a release for a pushed tag."""
+    """Return the file that `.gitlab-ci.yml` includes to publish a release for a pushed tag."""
     return _filled("gitlab/release.yml", settings, PLACE=RELEASE_PLACE.as_posix())
 
 

@@ -67,7 +67,7 @@ def factory_wheels(folder: Path) -> list[Path]:
 
 
 def refresh(folder: Path) -> list[str]:
-    """Replace the factory's wheels in the folder by those of the running version; return the changed file names.
+    """Replace the factory's wheels in the folder by wheels of the running version; return the changed file names.
 
     Raises:
         StageError: a wheel cannot be built or found; the folder is then unchanged.
@@ -254,7 +254,7 @@ def install_line(origin: Origin) -> str:
 def uv_tables(origin: Origin) -> str:
     """Return the tables of the root `pyproject.toml` that let uv find the runtime; empty if the index has it.
 
-    The tables name the wheel, so that uv asks no index, which could have a stranger's package of that name.
+    The tables name the wheel, so that uv asks no index: an index could have a stranger's package of that name.
     """
     if origin.kind == INDEX:
         return ""
@@ -273,8 +273,8 @@ _PATIENCE: Final = 15  # seconds; timeout of a request to a repository
 def choose_origin(text: str) -> Origin:
     """Return the origin for a person's text: a form of `parse_origin`, `git`, `vendored`, or "".
 
-    For "", it is the repository that this factory was installed from, if it is readable without credentials; otherwise
-    it is `vendored`: the factory's own wheels in the workspace.
+    For "", return the repository that this factory was installed from, if the repository is readable without
+    credentials. Otherwise return `vendored`: the factory's own wheels in the workspace.
 
     Raises:
         NotFoundError: the text is not an origin.
@@ -439,7 +439,7 @@ def with_origin(text: str, origin: Origin) -> str:
 
 
 def with_uv_tables(text: str, origin: Origin) -> str:
-    """Return the text of a root `pyproject.toml` in which uv finds the runtime of the origin.
+    """Return the text of a root `pyproject.toml` that lets uv find the runtime of the origin.
 
     Raises:
         ConfigError: it has its own tables for uv.

@@ -4,9 +4,9 @@ A pull request must not add events to a history. The only exception is an approv
 signatures: its key must be listed in the base, and its signature must appear in no other event.
 
 A push to the branch may also add decisions of people, about candidates that the commit before the push contains. A
-candidate and a decision about it must not arrive together, as they do if a pull request was merged without review.
+candidate and its decision must not arrive together. They do so if a pull request was merged without review.
 
-Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree: a line could
+Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree. A line could
 be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked at its
 own time, by the stages and channels of the commit before the push. So a stricter policy in the push revokes no
 promotion. For a channel that is new in the push, the push's own policy applies.

@@ -167,7 +167,7 @@ def _state(found: _EntryTarget, one: _KnownServer) -> tuple[str, str]:
         return "current", ""
     expected = one.published if found.source == INDEX else one.offered.get(found.source, "")
     if not expected and found.source == INDEX:
-        return "broken", f"nothing says that {one.package.name} was published, so it could be a stranger's"
+        return "broken", f"no record shows that {one.package.name} was published, so it could be a stranger's"
     if not expected:
         return "broken", f"channel {found.source} offers it no longer"
     if found.file is not None and not found.file.exists():

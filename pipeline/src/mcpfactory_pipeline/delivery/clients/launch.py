@@ -1,4 +1,4 @@
-"""Commands and URLs with which clients start a server: from a channel, a package index, a URL or sources.
+"""Commands and URLs that clients use to start a server: from a channel, a package index, a URL or sources.
 
 An entry decides whose package a client starts. An entry from a channel contains the paths of the promoted files of
 server and runtime, so that no index is queried. An entry from an index contains a package name. If the name is
@@ -74,7 +74,7 @@ def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
 
 
 def entry_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
-    """Return the variables that an adopted server reads: with `secret` those with secret names, else the others."""
+    """Return the variables that an adopted server reads: with `secret` only secret names, else all other names."""
     return tuple(name for name in server.config.server.environment if is_secret(name) is secret)
 
 
@@ -372,7 +372,7 @@ def uvx(environ: Mapping[str, str]) -> LaunchEntry:
             "uvx, which starts servers from packages, is not installed", hint="install uv, or use --from source"
         )
     todo = [
-        f"{name} is set here, and not for clients that start from a desktop: put it into uv.toml"
+        f"{name} is set here, but not for clients that start from a desktop: put it into uv.toml"
         for name in _INDEXES
         if environ.get(name)
     ]

@@ -156,7 +156,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return problems for which clients would reject the bundle; also ask the official `mcpb`, if it is installed."""
+    """Return the reasons why clients would reject the bundle; also ask the official `mcpb`, if it is installed."""
     problems = [*_problems(release)]
     options = settings.options
     return problems or [*_second_opinion(release, options)]

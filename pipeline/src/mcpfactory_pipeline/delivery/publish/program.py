@@ -89,7 +89,7 @@ def on_runtime(release: CandidateRelease) -> bool:
 
 
 def unusable(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
-    """Yield problems with which no bundle could start: a missing program, or an unavailable runtime."""
+    """Yield problems that would prevent the start of every bundle: a missing program, or an unavailable runtime."""
     if entry_point(release) is None:
         program = release.metadata.program
         yield TargetProblem(

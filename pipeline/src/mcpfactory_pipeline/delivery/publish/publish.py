@@ -145,11 +145,11 @@ def publish(
     Args:
         workspace: workspace of the server.
         server: name of the server.
-        targets: IDs of targets; by default those in the candidate's own `[publish] targets`.
+        targets: IDs of targets; by default the targets in the candidate's own `[publish] targets`.
         channel: channel whose candidate is published.
         candidate: ID of the candidate that the channel must offer; "" for any.
         mode: `send`; `dry-run` reads the state of the targets and sends nothing; `check` uses no network.
-        given: options that override those of the workspace, by target.
+        given: options that override the workspace's options, by target.
         environ: environment with secrets; by default that of this process.
         clock: returns the time of the events.
         table: the known targets.

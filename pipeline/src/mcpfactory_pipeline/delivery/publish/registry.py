@@ -168,7 +168,7 @@ TARGET: Final = PublishTarget(
 _HINTS: Final = {
     "server-json/shape": "set the field in [publish]; its type and length are in the schema that `$schema` names",
     "server-json/repository": '[publish] repository = "https://github.com/OWNER/NAME"',
-    "server-json/bundle": "{bundle} is known once `mcpfactory publish NAME --target mcpb` made it",
+    "server-json/bundle": "{bundle} is known after `mcpfactory publish NAME --target mcpb`",
     "server-json/start": '[publish] targets = ["pypi", "registry"], or [[publish.packages]] or [[publish.remotes]]',
 }
 
@@ -203,7 +203,7 @@ def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
 
 
 def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[TargetProblem]:
-    """Yield problems for which the registry would refuse the document (our rules), or clients would fail."""
+    """Yield the reasons why the registry would refuse the document (our rules), or clients would fail."""
     name = release.config.publish.mcp_name
     if not name:
         yield TargetProblem(

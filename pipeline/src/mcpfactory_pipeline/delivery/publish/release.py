@@ -93,8 +93,8 @@ class CandidateRelease:
     `hashes` are name → `sha256:…`; `files` are name → bytes; `digest` is the hash of both. `config` is the
     `mcpfactory.toml` in the source distribution; `server` is its name in the workspace. `title`, `instructions` and
     `tools` come from the generated manifest, as far as there is one. `companions` are required wheels that a public
-    index may lack, such as the runtime's if it is used from its sources. `adopted` marks an adopted project, whose
-    candidate has no source distribution.
+    index may lack, such as the runtime's wheel if the runtime is used from its sources. `adopted` marks an adopted
+    project, whose candidate has no source distribution.
     """
 
     server: str

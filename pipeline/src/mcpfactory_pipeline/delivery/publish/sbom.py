@@ -103,7 +103,7 @@ def _component(package: LockedPackage, required: str) -> dict[str, Any]:
         "version": package.version,
         "scope": "required",
         "purl": package.purl,
-        # The hash of each file from which the package may be installed.
+        # The hash of each possible installation file of the package.
         "externalReferences": [
             {"type": "distribution", "url": package.purl, "hashes": [_sha256(one) for one in package.hashes]}
         ] if package.hashes else [],

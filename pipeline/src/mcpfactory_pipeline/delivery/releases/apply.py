@@ -2,7 +2,7 @@
 
 All contents are computed before the first file is written. If the commit fails, the tree is restored at once; if the
 process was killed, the next process restores it. The commit names its releases (`Release: <server>-vX.Y.Z`), so that a
-later process, here or in another clone, can create tags that a killed process did not create.
+later process, here or in another clone, can create missing tags of a killed process.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _tag(repository: Repository, one: ReleaseProposal, folder: str) -> None:
     repository.tag(one.tag, f"{one.server} {one.version}\n\n{notes}\n")
 
 
-# --- journal of pending writes, with which the next release can undo those of a killed process ---
+# --- journal of pending writes, which lets the next release undo the writes of a killed process ---
 
 
 _Files = Mapping[str, bytes | None]

@@ -79,7 +79,7 @@ class Repository:
         return [p.removeprefix(self.prefix) if p.startswith(self.prefix) else f"../{p}" for p in paths]
 
     def tags(self, *, merged: bool = False) -> dict[str, Tag]:
-        """Return all release tags by name; with `merged`, only those in HEAD."""
+        """Return all release tags by name; with `merged`, only the tags in HEAD."""
         only = ("--merged=HEAD",) if merged else ()
         form = "--format=%(refname:strip=2) %(objectname) %(*objectname)"
         found = {}
