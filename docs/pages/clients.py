@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.delivery.clients import edits
+from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS, ClientProfile, ConfigFile, ConfigLayout
 from mcpfactory_pipeline.delivery.clients.entry import LaunchEntry, RemoteEntry, build_entry
-from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile, ConfigFile, Form
 
 _HEAD: Final = """\
 # Clients
@@ -72,7 +72,7 @@ def _section(client: ClientProfile) -> list[str]:
     return texts
 
 
-def _example(client: ClientProfile, form: Form) -> str:
+def _example(client: ClientProfile, form: ConfigLayout) -> str:
     arguments = ("run", "bookshop", "--workspace", "/home/me/servers")
     launch = LaunchEntry("mcpfactory", "/home/me/.local/bin/mcpfactory", arguments, ("MCPF_BOOKSHOP_API_KEY",))
     token = "ACME_TOKEN" if client.header or client.id == "codex" else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mcpfactory.commands.init import settings_schema
-from mcpfactory_codegen.settings import any_property, branches
+from mcpfactory_codegen.settings import additional_properties_schema, schema_alternatives
 from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of
 
 _HEAD: Final = """\
@@ -51,11 +51,11 @@ def _tables(schema: Mapping[str, Any], root: Mapping[str, Any], place: str) -> I
     """Yield the tables of keys below a place such as `pipeline.channels`."""
     rows, below = [], []
     for name, field in properties_of(schema).items():
-        key, options = f"{place}.{name}" if place else name, list(branches(field, root))
+        key, options = f"{place}.{name}" if place else name, list(schema_alternatives(field, root))
         lists = _tables_of(map(items_of, options), root)
         headers = [(f"[[{key}]]", key, one) for one in lists]
         headers += [(f"[{key}]", key, one) for one in options if properties_of(one) and not lists]
-        named = _tables_of(map(any_property, options), root)
+        named = _tables_of(map(additional_properties_schema, options), root)
         headers += [(f"[{key}.<name>]", f"{key}.<name>", one) for one in named]
         text = field.get("description", "")
         below += [(*header, text) for header in headers]
@@ -75,7 +75,7 @@ def _tables(schema: Mapping[str, Any], root: Mapping[str, Any], place: str) -> I
 
 def _tables_of(schemas: Iterable[Any], root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the schemas of tables among these schemas and their alternatives."""
-    found = (one for schema in schemas if isinstance(schema, Mapping) for one in branches(schema, root))
+    found = (one for schema in schemas if isinstance(schema, Mapping) for one in schema_alternatives(schema, root))
     return [one for one in found if properties_of(one)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mcpfactory_pipeline.delivery.publish.publish import TARGETS
-from mcpfactory_pipeline.delivery.publish.server_rules import RULES
+from mcpfactory_pipeline.delivery.publish.server_json_rules import RULES
 
 _HEAD: Final = """\
 # Targets of `mcpfactory publish`, and the rules of `server.json`

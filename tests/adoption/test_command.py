@@ -104,9 +104,11 @@ def test_a_newer_runtime_makes_no_adopted_server_stale(space, monkeypatch):
     put(space.folder / "tools/greeter", node_files())
     adopted(space, "--yes")
     done(space, "pipeline", "run", "greeter", "--until", "test")
-    known = fingerprint.part_version
+    known = fingerprint.distribution_version
     monkeypatch.setattr(
-        fingerprint, "part_version", lambda name, *parts: "9" if name == "mcpfactory-runtime" else known(name, *parts)
+        fingerprint,
+        "distribution_version",
+        lambda name, *parts: "9" if name == "mcpfactory-runtime" else known(name, *parts),
     )
     assert "nothing to do" in done(space, "pipeline", "run", "greeter", "--until", "test")
 

@@ -13,8 +13,8 @@ from mcpfactory import output
 from mcpfactory_pipeline.base.text import printable
 from mcpfactory_pipeline.checks.formats import FORMATS
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report
+from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci
 from mcpfactory_pipeline.delivery.ci.github import workflow
-from mcpfactory_pipeline.delivery.ci.origin import read_ci
 from tests.attacks.http_target import HarmError
 from tests.pipeline.staged_workspace import settings_of
 
@@ -90,7 +90,7 @@ def _stopped(_: Path) -> str:
 ROWS = {
     **{f"a report as {name}": ("only read", _format(name)) for name in FORMATS},
     "a line of an answer": ("only read", _printed(lambda: output.line(HOSTILE))),
-    "a log in a pipe": ("only read", _printed(lambda: output.raw(HOSTILE))),
+    "a log in a pipe": ("only read", _printed(lambda: output.print_untrusted_text(HOSTILE))),
     "an error and its hint": ("only read", _printed(lambda: output.error(HOSTILE, HOSTILE))),
     "a table": ("only read", _printed(lambda: output.table((HOSTILE, "B"), [(HOSTILE, HOSTILE)]))),
     "a JSON document": ("only read, and the same data", _json),

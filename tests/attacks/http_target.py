@@ -14,7 +14,7 @@ import uvicorn
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.transports.http.app import HttpApp
-from mcpfactory_runtime.transports.http.serve import listen, web_config
+from mcpfactory_runtime.transports.http.serve import listen, make_uvicorn_config
 from tests.timeouts import TIMEOUT, wait_until
 
 
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
 def serving(server: Server, **options: Any) -> Iterator[int]:
     """The server behind a port of its own, in a thread; the port."""
     listener = listen("127.0.0.1", 0)
-    web = uvicorn.Server(web_config(HttpApp(server, **options)))
+    web = uvicorn.Server(make_uvicorn_config(HttpApp(server, **options)))
     thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

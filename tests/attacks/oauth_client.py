@@ -9,14 +9,14 @@ from unittest.mock import patch
 
 from mcpfactory_runtime.client import http
 from mcpfactory_runtime.client.http import HttpChannel
-from mcpfactory_runtime.oauth.grants import Identity, register
+from mcpfactory_runtime.oauth.grants import OAuthClientSettings, register
 from mcpfactory_runtime.oauth.model import AuthorizationServer, Fetch, OAuthError, check_url
 from mcpfactory_runtime.oauth.store import FileStore
 from tests.attacks.http_target import HarmError
 
 
 def _secret(_: Path) -> str:
-    identity = Identity("n", "http://127.0.0.1:1/callback", "me", "s3cret")
+    identity = OAuthClientSettings("n", "http://127.0.0.1:1/callback", "me", "s3cret")
     try:
         next(register(identity, AuthorizationServer("https://evil.example", "", "https://evil.example/token")))
     except StopIteration as end:

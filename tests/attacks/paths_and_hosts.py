@@ -9,10 +9,10 @@ from typing import Any
 from unittest.mock import patch
 
 from mcpfactory_codegen.servers import scaffold
-from mcpfactory_codegen.servers.server_files import TreeError, locate
+from mcpfactory_codegen.servers.server_files import UnsafePathError, resolve_server_path
 from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.delivery.ci.fold import assigned_results, changed, read_run
+from mcpfactory_pipeline.delivery.ci.fold import assigned_results, changed, validate_run_id
 from mcpfactory_pipeline.plan.plan import BROKEN, PlanStep
 from mcpfactory_pipeline.serve import access
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -115,7 +115,7 @@ _MATRICES = (
 )  # fmt: skip
 SETTINGS: Rows = {
     **each_refused("[ci]", _SETTINGS, lambda _, table: settings_of(ci=table), SettingsError),
-    **each_refused("the run", _RUNS, lambda _, text: read_run(text), ConfigError),
+    **each_refused("the run", _RUNS, lambda _, text: validate_run_id(text), ConfigError),
     **each_refused("the matrix", _MATRICES, lambda folder, text: assigned_results([folder], text), ConfigError),
 }
 
@@ -128,10 +128,10 @@ _PATHS = ("../x", "/etc/x", "a/../../x", "a/..", "..", "", ".", "a\\..\\..\\x", 
 def _located(folder: Path, path: str) -> object:
     (folder / "server").mkdir()
     (folder / "server/link").symlink_to(folder)
-    return locate(folder / "server", path)
+    return resolve_server_path(folder / "server", path)
 
 
 TEMPLATES: Rows = {
     **each_refused("a part named", _GIT, lambda _, name: "git's own" if scaffold._is_repository(name) else ""),
-    **each_refused("a file at", _PATHS, _located, TreeError),
+    **each_refused("a file at", _PATHS, _located, UnsafePathError),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcpfactory_codegen.servers.server_files import locate
+from mcpfactory_codegen.servers.server_files import resolve_server_path
 from mcpfactory_pipeline.delivery.ci import fold
 from mcpfactory_pipeline.plan.plan import RUN, PlanStep
 from mcpfactory_pipeline.serve.access import WorkspaceAccess
@@ -24,7 +24,7 @@ def test_the_table_has_what_was_promised_and_what_is_honest_is_taken(tmp_path: P
     assert fold.changed([PlanStep("books-2.x_y", "x", RUN)]) == (["books-2.x_y"], [])
     assert check_origin({"host": "localhost:8000", "origin": "http://localhost:3000"}, LOOPBACK, ()) is None
     assert is_json({"content-type": "Application/JSON; charset=utf-8"})
-    assert locate(tmp_path, "src/a.py") == tmp_path / "src/a.py"
+    assert resolve_server_path(tmp_path, "src/a.py") == tmp_path / "src/a.py"
     assert network_messages._opened(tmp_path, {})
 
 

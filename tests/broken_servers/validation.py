@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from mcpfactory_pipeline.channels.candidate import build_candidate
-from mcpfactory_pipeline.checks.declared_calls import Evaluations
+from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES, MODERNS, ValidationTarget
 from mcpfactory_pipeline.checks.report import Report
@@ -84,7 +84,7 @@ def examine(name: str, *, own_process: bool = False, at_url: bool = False) -> Ex
         stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # a stream of a server ends at once, or never
         stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so does its process
         cases = [EvaluationCase.model_validate(one) for one in kind.evaluations]
-        evaluations = Evaluations(cases, None, dict) if cases else None
+        evaluations = EvaluationSetup(cases, None, dict) if cases else None
         evidence, secrets = asyncio.run(observe(target, connect=connect, evaluations=evaluations))
     for session in evidence.sessions:
         session.milliseconds *= kind.haste

@@ -85,7 +85,7 @@ def test_each_kind_of_name_is_known(
 
 
 def test_names_that_are_written_down_for_completion_are_those_that_exist() -> None:
-    from mcpfactory_pipeline.delivery.clients.table import CLIENTS
+    from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS
 
     assert completion.clients("") == [client.id for client in CLIENTS]
     names = [stage.name for stage in STAGES]

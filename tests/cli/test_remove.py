@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from mcpfactory_pipeline.delivery.clients.files import this_machine
+from mcpfactory_pipeline.delivery.clients.files import read_user_paths
 from mcpfactory_pipeline.maintenance.remove import remove
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli import terminal_capture
@@ -88,7 +88,7 @@ def test_a_removed_server_is_in_no_channel_and_its_history_says_who_removed_it(s
 def test_a_removal_that_is_interrupted_changed_nothing(shell):
     before = contents(shell.folder / "servers") | contents(shell.folder / "pipeline")
     with pytest.raises(KeyboardInterrupt):
-        remove(Workspace.find(shell.folder), "shop", this_machine({"HOME": "/nowhere"}), clock=interrupt)
+        remove(Workspace.find(shell.folder), "shop", read_user_paths({"HOME": "/nowhere"}), clock=interrupt)
     assert contents(shell.folder / "servers") | contents(shell.folder / "pipeline") == before
     assert shell("remove", "shop", "--yes").code == 0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.decisions.decision import hold
-from mcpfactory_pipeline.delivery.clients.files import this_machine
+from mcpfactory_pipeline.delivery.clients.files import read_user_paths
 from mcpfactory_pipeline.maintenance.rename import rename
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.recorded_workspaces import contents, interrupt, make, stage
@@ -106,7 +106,7 @@ def test_the_old_history_is_closed_and_the_new_one_says_where_it_comes_from(stag
 def test_a_rename_that_is_interrupted_changed_nothing(staged):
     before = contents(staged.folder)
     with pytest.raises(KeyboardInterrupt):
-        rename(Workspace.find(staged.folder), "shop", "store", this_machine({"HOME": "/nowhere"}), clock=interrupt)
+        rename(Workspace.find(staged.folder), "shop", "store", read_user_paths({"HOME": "/nowhere"}), clock=interrupt)
     assert contents(staged.folder) == before
     assert staged("rename", "shop", "store").code == 0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile, ConfigFile, ConfigLayout
 from mcpfactory_pipeline.delivery.clients.files import UserPaths, path_of
-from mcpfactory_pipeline.delivery.clients.table import ClientProfile, ConfigFile, Form
 
 _JSON = """\
 // mine, and nobody else's
@@ -80,7 +80,7 @@ UNREADABLE = {
 }
 
 
-def config(place: ConfigFile, form: Form) -> str:
+def config(place: ConfigFile, form: ConfigLayout) -> str:
     """A configuration of a client that has two other servers."""
     container = form.container
     if place.format == "json":

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_pipeline.delivery.clients import edits, jsonc
+from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS, ClientProfile
 from mcpfactory_pipeline.delivery.clients.files import UnreadableError
-from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile
 from tests.fuzzing import examples
 from tests.subtest_table import parametrize_subtests
 

@@ -7,10 +7,10 @@ import shutil
 import pytest
 
 from mcpfactory_pipeline.delivery.clients import edits
+from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS, ClientProfile
 from mcpfactory_pipeline.delivery.clients.entry import PROJECT, LaunchEntry
 from mcpfactory_pipeline.delivery.clients.files import ClientError, backups, path_of
 from mcpfactory_pipeline.delivery.clients.install import InstallTarget, install, remote_target, uninstall
-from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile
 from tests.clients.configs import UNREADABLE, config, give, home_in, is_only_more
 from tests.subtest_table import parametrize_subtests
 
@@ -28,7 +28,7 @@ def target(version: str = "1.2.3") -> InstallTarget:
 
 def servers(client: ClientProfile, text: str) -> dict:
     data = edits.read(text, client.user)
-    return edits.entries(data, edits.form_of(data, client.forms), client.user)
+    return edits.entries(data, edits.detect_layout(data, client.forms), client.user)
 
 
 def line(entry: dict) -> list[str]:

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run, run_lock
 from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.files import plain_text
-from mcpfactory_pipeline.dashboard.live import Followers, LogTail, Position, Snapshot, events_since, read_tail
+from mcpfactory_pipeline.dashboard.live import LogTail, PageSubscriptions, Position, Snapshot, events_since, read_tail
 from tests.dashboard.conftest import WorkspaceBuilder
 from tests.timeouts import TIMEOUT
 
@@ -185,7 +185,7 @@ async def test_fifty_who_follow_one_thing_cost_one_look_at_a_time_and_all_are_to
         looks += 1
         return Snapshot(str(min(looks, 3)), over=looks >= 3)
 
-    followers = Followers()
+    followers = PageSubscriptions()
 
     async def follow() -> bytes:
         return b"".join([sent async for sent in await followers.join("run", lambda: look, "")])

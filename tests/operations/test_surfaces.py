@@ -26,7 +26,7 @@ from mcpfactory_pipeline.operations.operation import (
 from mcpfactory_pipeline.operations.publish import Publish
 from mcpfactory_pipeline.operations.table import OPERATIONS, read_command
 from mcpfactory_pipeline.serve import resources
-from mcpfactory_pipeline.serve.factory import make_factory
+from mcpfactory_pipeline.serve.factory import make_factory_server
 from mcpfactory_pipeline.workspace.policy import AGENT_ACTIONS
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.testing import connect
@@ -93,7 +93,7 @@ def test_the_dashboard_has_a_form_with_each_field(operation):
 
 @pytest.mark.anyio
 async def test_agents_have_a_tool_with_each_field(tmp_path):
-    async with connect(make_factory(apply_setup(read_setup(tmp_path), git=False).root)) as client:
+    async with connect(make_factory_server(apply_setup(read_setup(tmp_path), git=False).root)) as client:
         listed = await client.list_tools()
     tools = {tool["name"]: tool["inputSchema"] for tool in listed}
     hints = {tool["name"]: tool["annotations"] for tool in listed}
@@ -198,7 +198,7 @@ def test_a_policy_can_leave_each_decision_to_agents():
 
 
 def test_prompts_name_tools_that_there_are(tmp_path):
-    factory = make_factory(apply_setup(read_setup(tmp_path), git=False).root)
+    factory = make_factory_server(apply_setup(read_setup(tmp_path), git=False).root)
     text = Path(resources.__file__).read_text("utf-8")
     prompts = text[text.index("def bring_to_production") :]
     called = set(re.findall(r"`([a-z_]+)`(?= (?:with|of|without))", prompts))

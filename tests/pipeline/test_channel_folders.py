@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from mcpfactory_pipeline.decisions.integrity import name_clashes, served_faults, unreferenced_pages
+from mcpfactory_pipeline.decisions.integrity import channel_folder_faults, name_clashes, unreferenced_pages
 from mcpfactory_pipeline.decisions.restore import restore
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.views.inbox import read_inbox
@@ -54,22 +54,22 @@ def unnamed(books):
     ],
 )
 def test_what_is_served_and_was_not_promoted_is_found_and_restored(books, spoil, words):
-    assert served_faults(books.workspace) == []
+    assert channel_folder_faults(books.workspace) == []
     spoil(books)
-    (fault,) = served_faults(books.workspace)
+    (fault,) = channel_folder_faults(books.workspace)
     assert fault["server"] == "books"
     assert words in "; ".join(fault["changes"])
     drift = [entry for entry in status(books.workspace)[0]["drift"] if entry["kind"] == "channel"]
     assert words in drift[0]["message"]
     restore(books.workspace)
-    assert served_faults(books.workspace) == []
+    assert channel_folder_faults(books.workspace) == []
     assert not wheel_of(books).is_symlink()
 
 
 def test_a_page_that_no_state_names_is_told_and_withdrawn(books):
     simple = books.workspace.pipeline / "channels/staging/simple"
     shutil.copytree(simple / "books", simple / "ghost")
-    assert [fault["server"] for fault in served_faults(books.workspace)] == ["ghost"]
+    assert [fault["server"] for fault in channel_folder_faults(books.workspace)] == ["ghost"]
     assert ("drift", "ghost", "gone") in [
         (item.kind, item.server, item.about) for item in read_inbox(books.workspace, stages=STAGES)
     ]

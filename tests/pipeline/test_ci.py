@@ -14,6 +14,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateErr
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.decisions.restore import restore
 from mcpfactory_pipeline.delivery.ci.bundle import pack_run
+from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci
 from mcpfactory_pipeline.delivery.ci.fold import (
     ShardResult,
     assigned_results,
@@ -21,13 +22,12 @@ from mcpfactory_pipeline.delivery.ci.fold import (
     fold_results,
     matrix,
     named_results,
-    read_run,
     shards,
     summary,
+    validate_run_id,
 )
 from mcpfactory_pipeline.delivery.ci.github import PLACE, release_workflow, workflow
 from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
-from mcpfactory_pipeline.delivery.ci.origin import read_ci
 from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
@@ -190,7 +190,7 @@ def test_a_folder_that_is_not_there_and_a_matrix_that_is_none_are_refused(tmp_pa
     with pytest.raises(ConfigError, match="not a valid matrix"):
         assigned_results([tmp_path], "[]")
     with pytest.raises(ConfigError, match="'run-1' is not a valid run id"):
-        read_run("run-1")
+        validate_run_id("run-1")
 
 
 def test_nothing_that_a_server_says_is_markup_in_the_summary(origin):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
-from mcpfactory_pipeline.base.versions import next_version, permits, step_between
+from mcpfactory_pipeline.base.versions import is_sufficient_step, next_version, step_between
 from mcpfactory_pipeline.channels.contract import (
     Contract,
     compare,
@@ -19,7 +19,7 @@ from mcpfactory_pipeline.channels.contract import (
     count_breaking_changes,
     find_contract,
 )
-from mcpfactory_pipeline.decisions.precondition import callers_line
+from mcpfactory_pipeline.decisions.precondition import breaking_changes_line
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 from tests.subtest_table import parametrize_subtests
@@ -67,13 +67,13 @@ def test_changes_ask_for_a_step_and_only_a_major_one_may_break(before, after, ve
 )
 def test_below_one_a_minor_step_may_break(before, after, step, may_break) -> None:
     assert step_between(before, after) == step
-    assert permits(before, after, "major") is may_break
+    assert is_sufficient_step(before, after, "major") is may_break
 
 
 @parametrize_subtests("version, needed", product(["0.0.0", "0.3.7", "1.0.0", "12.4.9"], ["patch", "minor", "major"]))
 def test_the_version_that_is_proposed_is_large_enough_and_no_larger(version, needed) -> None:
     proposed = next_version(version, needed)
-    assert permits(version, proposed, needed)
+    assert is_sufficient_step(version, proposed, needed)
     assert step_between(version, proposed) in {"patch", "minor", "major"}
     if needed == "patch":
         assert step_between(version, proposed) == "patch"
@@ -135,7 +135,7 @@ def test_the_gate_opens_for_what_breaks_nobody_or_says_so(known, offered, words)
     ],
 )
 def test_who_decides_is_told_what_breaks_callers_although_the_version_says_so(known, offered, words) -> None:
-    told = callers_line(known, offered, "production", "books")
+    told = breaking_changes_line(known, offered, "production", "books")
     assert (words in told) is True
     assert bool(words) is bool(told)
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.stages.test import (
-    compare_tests,
+    count_missing_tests,
     defined_tests,
     judge_tests,
-    keep_tests,
     prepare_evidence,
     read_evidence,
+    store_passed_tests,
 )
 
 HONEST = """
@@ -144,18 +144,18 @@ def test_tests_are_looked_at_in_one_process(tmp_path):
 
 
 def test_tests_that_are_gone_are_named_and_counted_for_each_candidate(tmp_path):
-    assert compare_tests(["a", "b"], tmp_path, "first") == ({}, "")
-    keep_tests(["t::a", "t::b"], tmp_path, "first")
-    keep_tests(["t::a", "t::b", "t::c"], tmp_path, "second")
-    lost, words = compare_tests(["t::a", "t::d"], tmp_path, "third")
+    assert count_missing_tests(["a", "b"], tmp_path, "first") == ({}, "")
+    store_passed_tests(["t::a", "t::b"], tmp_path, "first")
+    store_passed_tests(["t::a", "t::b", "t::c"], tmp_path, "second")
+    lost, words = count_missing_tests(["t::a", "t::d"], tmp_path, "third")
     assert lost == {"first": 1, "second": 2}
     assert words == "2 tests that candidate second passed are gone: b, c"
 
 
 def test_tests_that_are_deleted_without_another_candidate_are_gone_too(tmp_path):
-    keep_tests(["t::a", "t::b"], tmp_path, "first")
-    keep_tests(["t::a"], tmp_path, "first")
-    assert compare_tests(["t::a"], tmp_path, "first") == (
+    store_passed_tests(["t::a", "t::b"], tmp_path, "first")
+    store_passed_tests(["t::a"], tmp_path, "first")
+    assert count_missing_tests(["t::a"], tmp_path, "first") == (
         {"first": 1},
         "1 test that candidate first passed are gone: b",
     )

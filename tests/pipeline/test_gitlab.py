@@ -10,9 +10,9 @@ import subprocess
 import pytest
 import yaml
 
+from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci
 from mcpfactory_pipeline.delivery.ci.fold import matrix
 from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
-from mcpfactory_pipeline.delivery.ci.origin import read_ci
 from tests.pipeline.staged_workspace import settings_of
 
 SETTINGS = read_ci(

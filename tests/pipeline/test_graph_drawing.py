@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.stages import STAGES
-from mcpfactory_pipeline.views.drawing import DARK, LIGHT, draw, to_svg
 from mcpfactory_pipeline.views.graph import (
     GraphNode,
     GraphPlace,
     PlaceChip,
     graph_of,
     positions_of,
-    server_places,
-    workspace_places,
+    server_graph,
+    workspace_graph,
 )
+from mcpfactory_pipeline.views.graph_svg import DARK, LIGHT, draw, to_svg
 from mcpfactory_pipeline.views.inbox import InboxItem
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from tests.subtest_table import parametrize_subtests
@@ -110,7 +110,7 @@ def test_what_is_not_done_stands_at_the_first_stage_that_is_due(
 def test_what_runs_now_stands_where_it_runs_and_is_marked() -> None:
     known = row({}, at_work=["validate"], test=cell("run"), validate=cell("run"))
     assert where(known) == [("validate", "2.0", "running", f"{ATLAS}#candidate-new")]
-    places = {place.node.name: place for place in server_places(known, (), STAGED, CHANNELS)}
+    places = {place.node.name: place for place in server_graph(known, (), STAGED, CHANNELS)}
     assert (places["validate"].node.status, places["test"].node.status) == ("running", "run")
     root = ET.fromstring(draw_of(list(places.values())))
     busy = [group for group in root.iter("g") if "busy" in group.get("class", "").split()]
@@ -144,7 +144,7 @@ def crowd(number: int) -> list[Any]:
 
 
 def test_few_servers_are_chips_and_a_place_with_too_many_counts_the_rest() -> None:
-    places = {place.node.name: place for place in workspace_places(graph_of(STAGED, None, CHANNELS), crowd(20), 20)}
+    places = {place.node.name: place for place in workspace_graph(graph_of(STAGED, None, CHANNELS), crowd(20), 20)}
     assert [chip.label for chip in places["test"].chips] == ["s0000 2.0", "s0001 2.0", "s0002 2.0"]
     assert places["test"].number == 3
     staging = places["staging"]
@@ -153,7 +153,7 @@ def test_few_servers_are_chips_and_a_place_with_too_many_counts_the_rest() -> No
 
 
 def test_a_thousand_servers_are_numbers_that_lead_to_them() -> None:
-    places = workspace_places(graph_of(STAGED, None, CHANNELS), crowd(1000), 1000)
+    places = workspace_graph(graph_of(STAGED, None, CHANNELS), crowd(1000), 1000)
     chips = {place.node.name: [(chip.label, chip.status, chip.path) for chip in place.chips] for place in places}
     assert chips["test"] == [("3", "failed", "/board/?status=failed")]
     assert chips["approval for production"] == [("997", "approval", "/?kind=approval")]
@@ -178,7 +178,7 @@ def test_texts_are_texts_and_every_chip_is_a_link_with_a_word_for_its_sign() -> 
 
 
 def test_a_picture_alone_is_one_image_in_both_themes_and_loads_nothing() -> None:
-    places = server_places(row(), [item("approval")], STAGED, CHANNELS)
+    places = server_graph(row(), [item("approval")], STAGED, CHANNELS)
     text = to_svg(places, "Pipeline of atlas")
     root = ET.fromstring(text)
     assert (root.tag, root.get("role")) == (f"{SVG}svg", "img")

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcpfactory.commands.pipeline import warn_of_isolation
+from mcpfactory.commands.pipeline import warn_missing_isolation
 from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.build.programs import job_environ, uv_environ
 from mcpfactory_pipeline.isolation import levels
@@ -269,7 +269,7 @@ def test_what_a_run_is_kept_apart_by_is_told_in_its_first_event_and_its_outcome(
 
 def test_nothing_that_keeps_code_apart_is_warned_of_where_nobody_chose_it(workspace, bare, capsys):
     for ran, text in ((0, ""), (1, ""), (1, 'isolation = "none"')):
-        warn_of_isolation(configured(workspace, text), SimpleNamespace(ran=ran, isolation="none"))
+        warn_missing_isolation(configured(workspace, text), SimpleNamespace(ran=ran, isolation="none"))
         told = capsys.readouterr().err
         assert ("ran without isolation (landlock: it is gone" in told) == (ran == 1 and not text)
 

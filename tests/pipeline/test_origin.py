@@ -9,7 +9,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS
-from mcpfactory_pipeline.delivery.ci.origin import (
+from mcpfactory_pipeline.delivery.ci.factory_origin import (
     SUBFOLDERS,
     VENDORED,
     choose_origin,

@@ -6,7 +6,7 @@ import pytest
 
 from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, ReasonError
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage, reject_stage
-from mcpfactory_pipeline.delivery.clients.files import this_machine
+from mcpfactory_pipeline.delivery.clients.files import read_user_paths
 from mcpfactory_pipeline.maintenance.remove import remove
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime.errors import Exit
@@ -14,7 +14,7 @@ from tests.pipeline.staged_workspace import two_in_production
 
 CHANNEL = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\napprovals = 1\n'
 SEEN = '[[pipeline.stages]]\nname = "seen"\nkind = "approval"\nneeds = []\nshows = ["file:README.md"]\n'
-HOME = this_machine({"HOME": "/nowhere"})
+HOME = read_user_paths({"HOME": "/nowhere"})
 DECISIONS = {
     "approve": lambda books, reason: books.decide("approve", reason=reason),
     "reject": lambda books, reason: books.decide("reject", reason=reason),

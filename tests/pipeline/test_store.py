@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.ids import last_id, utc_now
+from mcpfactory_pipeline.base.ids import max_id_at, utc_now
 from mcpfactory_pipeline.decisions.decision import hold, unhold
 from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.run.run import run_pipeline
@@ -218,7 +218,7 @@ def test_unhold_fails_if_the_history_still_shows_the_hold(store, workspace):
 
     def another_hold() -> datetime:
         """Another program adds a later hold while the command runs."""
-        event = {**store.history("books")[-1], "id": last_id(utc_now() + timedelta(minutes=1))}
+        event = {**store.history("books")[-1], "id": max_id_at(utc_now() + timedelta(minutes=1))}
         with store.history_file("books").open("a") as file:
             file.write(f"{event_line(event)}\n")
         return utc_now()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from mcpfactory_pipeline.delivery.publish.server_rules import find_violations
+from mcpfactory_pipeline.delivery.publish.server_json_rules import find_violations
 from tests import loopback_server
 
 GITHUB_TOKEN, REQUEST_TOKEN, IDENTITY = "gh-secret-token", "actions-secret-token", "job-identity"

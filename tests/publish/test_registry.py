@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.delivery.publish.publish import publish
-from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, SCHEMA
+from mcpfactory_pipeline.delivery.publish.server_json_rules import PUBLISHER, SCHEMA
 from tests.publish.mcp_registry import IDENTITY, REQUEST_TOKEN
 from tests.publish.promoted_workspace import CONFIG, NAME
 

@@ -6,7 +6,7 @@ import copy
 import json
 from typing import Any
 
-from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, RULES, SCHEMA, find_violations
+from mcpfactory_pipeline.delivery.publish.server_json_rules import PUBLISHER, RULES, SCHEMA, find_violations
 from tests.subtest_table import parametrize_subtests
 
 RIGHT: dict[str, Any] = {

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
+from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci
 from mcpfactory_pipeline.delivery.ci.github import release_workflow
-from mcpfactory_pipeline.delivery.ci.origin import read_ci
 from mcpfactory_pipeline.delivery.releases.packages import check_tag
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.staged_workspace import settings_of

@@ -78,7 +78,16 @@ def test_every_keyword_and_method_of_a_server_and_its_context_is_documented(root
 
     page = (root / "docs/reference/server-api.md").read_text(encoding="utf-8")
     between_parts = {  # of transports, the dispatcher and the sessions, not of whoever writes a server
-        *("capabilities", "direct", "forward", "handle", "rates", "refuse_unknown_offer", "running", "sealer"),
+        *(
+            "capabilities",
+            "fast_path_runner",
+            "forward",
+            "handle",
+            "rates",
+            "refuse_unknown_offer",
+            "running",
+            "sealer",
+        ),
         *("end", "input_required"),
     }
     names = [*signature(Server).parameters, *vars(Server), *vars(Context)]

@@ -159,7 +159,7 @@ SERVED = "from mcpfactory_pipeline.serve import factory, gateway"
 
 
 def test_what_mcpfactory_serves_on_stdio_loads_no_web_server_http_client_template_or_rule():
-    names = loaded(f"{SERVED}; import pathlib; factory.make_factory(pathlib.Path('.'))")
+    names = loaded(f"{SERVED}; import pathlib; factory.make_factory_server(pathlib.Path('.'))")
     assert "pydantic" in names
     heavy = {
         "httpx",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks import call_plan
-from mcpfactory_pipeline.serve.factory import make_factory
+from mcpfactory_pipeline.serve.factory import make_factory_server
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from tests.publish.promoted_workspace import PromotedWorkspace
@@ -40,7 +40,7 @@ def shelf(tmp_path, monkeypatch) -> PromotedWorkspace:
 
 
 async def ask(shelf: PromotedWorkspace, tool: str, person: Any, revision: str = "", **arguments: Any) -> dict[str, Any]:
-    async with connect(make_factory(shelf.workspace.root), revision, elicitation=person, info=AGENT) as client:
+    async with connect(make_factory_server(shelf.workspace.root), revision, elicitation=person, info=AGENT) as client:
         return await client.call_tool(tool, {"server": "books", **arguments})
 
 
@@ -94,5 +94,5 @@ async def test_a_server_is_installed_after_a_yes_and_only_one_of_the_workspace(s
     assert "books" in json.loads(file.read_text())["mcpServers"]
     strange = await ask(shelf, "install", person, server="https://a.test/mcp", clients=["cursor"])
     assert "agents install servers of the workspace only" in text(strange)
-    async with connect(make_factory(shelf.workspace.root, local=False)) as client:
+    async with connect(make_factory_server(shelf.workspace.root, local=False)) as client:
         assert "install" not in {tool["name"] for tool in await client.list_tools()}

@@ -11,7 +11,7 @@ import pytest
 from mcpfactory_pipeline.checks.evaluation.evaluation_reports import write_report
 from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, Setting, ToolChoice
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
-from mcpfactory_pipeline.serve.factory import make_factory
+from mcpfactory_pipeline.serve.factory import make_factory_server
 from mcpfactory_runtime.testing import connect
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ async def test_tools_that_models_confuse_come_with_both_texts_the_questions_and_
         "bookshop", "openai:x", "", date(2026, 11, 1), "t", "c", 1, {"tea": "What do people read most?"}, {Setting(): (11, 9)}, [attempt]
     )  # fmt: skip
     write_report(folder, report)
-    async with connect(make_factory(tmp_path)) as client:
+    async with connect(make_factory_server(tmp_path)) as client:
         found = (await client.call_tool("confused_tools", {"server": "bookshop"}))["structuredContent"]
     assert (found["server"], found["reports"]) == ("bookshop", ["openai:x"])
     first = found["pairs"][0]

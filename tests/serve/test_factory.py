@@ -18,7 +18,7 @@ from mcpfactory_pipeline.decisions.stage_decision import approve_stage
 from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.operations.run import StepRun
 from mcpfactory_pipeline.serve import access
-from mcpfactory_pipeline.serve.factory import make_factory
+from mcpfactory_pipeline.serve.factory import make_factory_server
 from mcpfactory_pipeline.serve.operation_tools import add_log
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -63,7 +63,7 @@ class Person:
 
 
 async def ask(space: Workspace, tool: str, person: Any = None, revision: str = "", **arguments: Any) -> dict[str, Any]:
-    async with connect(make_factory(space.root), revision, elicitation=person, info=AGENT) as client:
+    async with connect(make_factory_server(space.root), revision, elicitation=person, info=AGENT) as client:
         return await client.call_tool(tool, {"server": "notes", "reason": "the score is 97", **arguments})
 
 
@@ -139,7 +139,7 @@ async def test_a_yes_to_another_candidate_or_channel_is_no_answer(space):
     policy(space, "true")
     space = Workspace.find(space.root)
     params = {"name": "approve", "arguments": {"server": "notes", "reason": "r"}}
-    async with connect(make_factory(space.root), elicitation=Person(), info=AGENT) as client:
+    async with connect(make_factory_server(space.root), elicitation=Person(), info=AGENT) as client:
         token = decision.approve(space, "notes", "production", dry_run=True)["precondition"]
         asked = f"approve-notes-production-{token}"
         others = (asked.replace(token, "0" * len(token)), asked.replace("production", "staging"))
@@ -171,7 +171,7 @@ async def test_what_changes_while_a_person_is_asked_is_shown_and_asked_about_aga
 
 async def test_an_agent_decides_about_what_it_read(space):
     policy(space, "true")
-    async with connect(make_factory(space.root), elicitation=Person(), info=AGENT) as client:
+    async with connect(make_factory_server(space.root), elicitation=Person(), info=AGENT) as client:
         (item,) = (await client.call_tool("inbox", {}))["structuredContent"]["items"]
         decision.reject(Workspace.find(space.root), "notes", "production", reason="no")
         call = {"server": "notes", "reason": "r", "precondition": item["precondition"]}
@@ -210,7 +210,7 @@ async def test_a_person_counts_once_whether_she_approves_herself_or_says_yes_to_
 async def test_an_agent_makes_one_server_of_several_documents_and_reads_one_anew(tmp_path):
     space = apply_setup(read_setup(tmp_path / "space"), git=False)
     documents = [f"{label}={DOCUMENT}" for label in ("old", "new")]
-    async with connect(make_factory(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
+    async with connect(make_factory_server(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
         made = await client.call_tool("new", {"sources": documents, "name": "books"})
         assert made["structuredContent"]["tools"] == 22, text(made)
         refused = await client.call_tool("update", {"server": "books", "sources": [str(DOCUMENT)]})
@@ -221,7 +221,7 @@ async def test_an_agent_makes_one_server_of_several_documents_and_reads_one_anew
 
 async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_path):
     space, heard = apply_setup(read_setup(tmp_path / "space"), git=False), []
-    async with connect(make_factory(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
+    async with connect(make_factory_server(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
         refused = await client.call_tool("new", {"name": "books"})
         assert "exactly one" in text(refused)
         made = await client.call_tool("new", {"sources": [str(DOCUMENT)], "name": "books"})
@@ -273,7 +273,7 @@ async def test_a_cancelled_run_ends_in_order(tmp_path, as_task):
             paused.set()
 
     arguments = {"servers": ["notes"], "until": "pause"}
-    async with connect(make_factory(space.root), capabilities=extensions, info=AGENT) as client:
+    async with connect(make_factory_server(space.root), capabilities=extensions, info=AGENT) as client:
         if as_task:
             task = await client.request("tools/call", {"name": "run", "arguments": arguments})
             assert task["resultType"] == "task"
@@ -298,7 +298,7 @@ async def test_a_cancelled_run_ends_in_order(tmp_path, as_task):
 
 
 async def test_resources_are_there_for_programs(space):
-    async with connect(make_factory(space.root)) as client:
+    async with connect(make_factory_server(space.root)) as client:
         (inbox,) = await client.read_resource("factory://inbox")
         assert json.loads(inbox["text"])[0]["server"] == "notes"
         (kept,) = await client.read_resource("factory://servers/notes/history.json")
@@ -322,14 +322,14 @@ async def test_findings_come_with_their_proof_and_gates_first(space):
     ]
     report = {"score": 80, "passed": False, "findings": rows, "not_checked": []}
     (kept / "report.json").write_text(json.dumps(report))
-    async with connect(make_factory(space.root)) as client:
+    async with connect(make_factory_server(space.root)) as client:
         found = (await client.call_tool("findings", {"server": "notes", "limit": 1}))["structuredContent"]
     assert (found["total"], [one["rule"] for one in found["findings"]]) == (2, ["b.gate"])
     assert (found["findings"][0]["evidence"], found["findings"][0]["follows"]) == ({"sent": 1}, ["c.rule: m"])
 
 
 async def test_no_file_elsewhere_on_the_machine_is_read(space):
-    async with connect(make_factory(space.root)) as client:
+    async with connect(make_factory_server(space.root)) as client:
         for arguments in ({"sources": [str(DOCUMENT)]}, {"template": "../elsewhere"}, {"sources": ["../../x.yaml"]}):
             result = await client.call_tool("new", {**arguments, "name": "books"})
             assert "is not in the workspace" in text(result)

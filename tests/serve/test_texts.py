@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.serve.relay import ServerListing, plain_answer, plain_listing
+from mcpfactory_pipeline.serve.child_server import ServerListing, sanitize_answer, sanitize_listing
 from tests.subtest_table import parametrize_subtests
 
 _HIDDEN = "\x1b[8mpay\u202eeno\u200b\U000e0041\x9b"
@@ -24,7 +24,7 @@ def test_texts_are_cleaned_and_what_cannot_be_is_not_offered() -> None:
         prompts=({"name": "p", "title": _HIDDEN},),
         instructions=_HIDDEN,
     )
-    shown, notes = plain_listing(listing)
+    shown, notes = sanitize_listing(listing)
     assert shown.tools[0] == listing.tools[0]
     assert [tool["name"] for tool in shown.tools] == ["good", "hidden", "named"]
     assert shown.tools[1] == _tool(
@@ -44,11 +44,11 @@ def test_texts_are_cleaned_and_what_cannot_be_is_not_offered() -> None:
 
 @parametrize_subtests("text", ["\U0001f469\u200d\u2764\ufe0f\u200d\U0001f468 \u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3", "\u0645\u06cc\u200c\u062e API\u200c\u0647", "\u0915\u094d\u200d\u0937", "Daten\xadschutz", "\u05e9\u200f\u200e 5"])  # fmt: skip
 def test_what_scripts_and_emoji_need_stays(text: str) -> None:
-    assert plain_answer(text) is text
+    assert sanitize_answer(text) is text
 
 
 def test_every_hidden_character_is_found_in_an_answer_that_has_nothing_else() -> None:
     for sign in map(chr, range(0x80)):
         expected = sign if sign.isprintable() or sign in "\n\r\t" else ""
-        assert plain_answer({"text": f"a{sign}b"}) == {"text": f"a{expected}b"}, hex(ord(sign))
-        assert plain_answer({f"a{sign}b": 1}) == {f"a{expected}b": 1}, hex(ord(sign))
+        assert sanitize_answer({"text": f"a{sign}b"}) == {"text": f"a{expected}b"}, hex(ord(sign))
+        assert sanitize_answer({f"a{sign}b": 1}) == {f"a{expected}b": 1}, hex(ord(sign))

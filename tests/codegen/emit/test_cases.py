@@ -9,7 +9,7 @@ import pytest
 
 from mcpfactory_codegen.cases.cases import cases, untested
 from mcpfactory_codegen.describe.tools import describe_all
-from mcpfactory_codegen.emit import accepted
+from mcpfactory_codegen.emit import accept_header
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, Response
 from mcpfactory_codegen.naming import name_api
 from tests.codegen.emit.apis import BOOKSHOP
@@ -235,4 +235,4 @@ def test_what_every_call_sends_is_expected_without_being_given() -> None:
         ((), "application/json"),
     ])  # fmt: skip
 def test_what_is_asked_for_is_what_the_first_success_has(responses: tuple[Response, ...], sent: str) -> None:
-    assert accepted(ApiOperation("GET", "/a", "", responses=responses)) == sent
+    assert accept_header(ApiOperation("GET", "/a", "", responses=responses)) == sent

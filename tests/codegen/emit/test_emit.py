@@ -24,7 +24,7 @@ from mcpfactory_codegen.ir import (
     Response,
 )
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.servers.server_files import formatted
+from mcpfactory_codegen.servers.server_files import format_python_files
 from mcpfactory_runtime.upstream.operation import OAuthFlow
 from tests.codegen.emit.apis import BOOKSHOP, files_of
 from tests.codegen.server_checks import check_types
@@ -48,7 +48,7 @@ def test_the_files_are_those_of_the_layout() -> None:
 
 
 def test_an_operation_is_a_record_and_a_typed_function() -> None:
-    text = formatted(files_of(BOOKSHOP))[TOOLS]
+    text = format_python_files(files_of(BOOKSHOP))[TOOLS]
     assert (
         """GET_BOOK = Operation(
     "GET",
@@ -106,7 +106,7 @@ def test_the_order_of_the_document_only_reorders() -> None:
 
 
 def test_generated_code_passes_type_checker_and_linter(tmp_path: Path) -> None:
-    for path, text in formatted(files_of(BOOKSHOP)).items():
+    for path, text in format_python_files(files_of(BOOKSHOP)).items():
         place = tmp_path / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, "utf-8")
@@ -225,7 +225,7 @@ def hostile_api(text: str) -> Api:
 @pytest.fixture(scope="module")
 def hostile() -> dict[str, dict[str, str]]:
     """The files of each hostile API, formatted in one run."""
-    found = formatted(
+    found = format_python_files(
         {
             f"{number}/{path}": content
             for number, text in enumerate(HOSTILE)

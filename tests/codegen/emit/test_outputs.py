@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mcpfactory_codegen.curation import OutputMode
-from mcpfactory_codegen.describe.schemas import Output, Outputs
+from mcpfactory_codegen.describe.schemas import OutputSchema, OutputSchemas
 from mcpfactory_codegen.ir import Api, ApiOperation, Response
 from mcpfactory_codegen.text import count_tokens
 from tests.subtest_table import parametrize_subtests
@@ -24,14 +24,14 @@ def obj(*required: str, **properties: Any) -> dict[str, Any]:
 
 def output(
     *schemas: Any, mode: OutputMode = "loose", tokens: int = 500, kind: str = "application/json", **shared: Any
-) -> Output:
+) -> OutputSchema:
     """The output of an operation with one success for each schema; None is one without content."""
     responses = tuple(
         Response(str(200 + at), content_type="" if schema is None else kind, schema=schema)
         for at, schema in enumerate(schemas)
     )
     api = Api("Shop", operations=(ApiOperation("GET", "/x", "", responses=responses),), schemas=shared)
-    made = Outputs(api.schemas, mode, tokens).of(api.operations[0])
+    made = OutputSchemas(api.schemas, mode, tokens).of(api.operations[0])
     if made.schema is not None:
         Draft202012Validator.check_schema(made.schema)
         assert made.schema["type"] == "object"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_codegen.describe.tools import Description, describe_all
+from mcpfactory_codegen.describe.tools import DescribedTools, describe_all
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Response
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_runtime.upstream import Paging
@@ -20,7 +20,7 @@ def obj(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-def described(parameters: dict[str, Any], answer: Any, *headers: str, method: str = "GET") -> Description:
+def described(parameters: dict[str, Any], answer: Any, *headers: str, method: str = "GET") -> DescribedTools:
     operation = ApiOperation(
         method,
         "/things",

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_codegen.openapi import read_api
-from mcpfactory_codegen.read.document import Document, Part
+from mcpfactory_codegen.read.document import Document, DocumentFile
 from tests.codegen.reading.support import FRONT, Reader, checked, codes
 from tests.timeouts import TIMEOUT
 
@@ -25,7 +25,7 @@ def uses(schema: Any) -> dict[str, Any]:
 
 def test_references_into_each_other_are_cut_off_at_a_budget(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of many references names another level of one deep schema, so that the deepest parts are reached by all."""
-    monkeypatch.setattr("mcpfactory_codegen.openapi.translate._BUDGET", 3_000)
+    monkeypatch.setattr("mcpfactory_codegen.openapi.schema_translation._BUDGET", 3_000)
     deep: dict[str, Any] = {"type": "string"}
     for _ in range(90):
         deep = {"items": deep}
@@ -108,5 +108,9 @@ def test_no_document_makes_reading_fail(data: st.DataObject) -> None:
         holder[spot[-1]] = copy.deepcopy(data.draw(JUNK))
     raw = json.dumps(document).encode()
     checked(
-        read_api(Document(document, raw, "json", "openapi.json", "openapi.json", {"openapi.json": Part(document, raw)}))
+        read_api(
+            Document(
+                document, raw, "json", "openapi.json", "openapi.json", {"openapi.json": DocumentFile(document, raw)}
+            )
+        )
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.credentials import bind_credentials
+from mcpfactory_codegen.credentials import convert_credential_parameters
 from mcpfactory_codegen.curation import CredentialOptions
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import name_api
@@ -45,7 +45,7 @@ def bound(
     operation |= {} if security is None else {"security": security}
     more = {f"/other{number}": {"get": operation if everywhere else {"responses": {}}} for number in range(others)}
     api = reader.parts(paths={path: {"get": operation}, **more}, components={"securitySchemes": SCHEMES}, security=[])
-    return checked(bind_credentials(api, options or CredentialOptions()))
+    return checked(convert_credential_parameters(api, options or CredentialOptions()))
 
 
 GOOGLE = "API key. Your API key identifies your project. Required unless you provide an OAuth 2.0 token."
@@ -77,7 +77,7 @@ def test_a_parameter_that_is_a_credential_is_no_argument(reader: Reader, where: 
     assert [one.name for one in api.operations[0].parameters] == ["limit"]
     (first, nothing) = api.operations[0].security
     scheme = {one.name: one for one in api.security_schemes}[first[0]]
-    assert (scheme.sends, nothing) == ((where, name.lower() if where == "header" else name), ())
+    assert (scheme.credential_location, nothing) == ((where, name.lower() if where == "header" else name), ())
     assert [one.code for one in api.problems] == ["parameter-credential"]
 
 
@@ -152,8 +152,8 @@ def test_credentials_of_parameters_join_the_security(
 )
 def test_an_authorization_header_without_a_scheme_becomes_one(reader: Reader, said: str, kind: str) -> None:
     api = reader.parts(paths={"/a": {"get": {"parameters": [parameter("header", "Authorization", said)]}}})
-    (scheme,) = bind_credentials(api).security_schemes
-    assert (scheme.kind, scheme.sends) == (kind, ("header", "authorization"))
+    (scheme,) = convert_credential_parameters(api).security_schemes
+    assert (scheme.kind, scheme.credential_location) == (kind, ("header", "authorization"))
 
 
 def test_a_person_decides_before_all_rules(reader: Reader) -> None:
@@ -173,7 +173,7 @@ def test_the_parts_of_an_aws_signature_are_no_arguments(reader: Reader) -> None:
         components={"securitySchemes": {"hmac": hmac}},
         security=[{"hmac": []}],
     )
-    bound = bind_credentials(api)
+    bound = convert_credential_parameters(api)
     (operation,), (scheme,) = bound.operations, bound.security_schemes
     assert [one.name for one in operation.parameters] == ["X-Amz-Target"]
     assert (scheme.kind, scheme.service, operation.security) == ("awsSigV4", "ses", (("hmac",),))
@@ -192,9 +192,9 @@ def test_schemes_of_google_accept_the_key_of_a_service_account(reader: Reader) -
         paths={"/a": {"get": {"security": [{"Oauth2": ["s"], "Oauth2c": ["s"]}]}}},
         components={"securitySchemes": schemes},
     )
-    bound = bind_credentials(api)
+    bound = convert_credential_parameters(api)
     (scheme,) = bound.security_schemes
     assert [flow.grant for flow in scheme.flows] == ["authorizationCode", "serviceAccount"]
-    assert bind_credentials(bound).security_schemes == bound.security_schemes
+    assert convert_credential_parameters(bound).security_schemes == bound.security_schemes
     parts = ("TOKEN", "CLIENT_ID", "CLIENT_SECRET", "REFRESH_TOKEN", "SERVICE_ACCOUNT")
     assert name_api(bound, server="cal").variables == {"Oauth2": tuple(f"MCPF_CAL_{part}" for part in parts)}

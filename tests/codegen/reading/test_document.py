@@ -15,7 +15,7 @@ import pytest
 
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read import document as fetching
-from mcpfactory_codegen.read.document import DocumentError, FetchError, load, public_only, redirected
+from mcpfactory_codegen.read.document import DocumentError, FetchError, load, redirected, restrict_to_public_hosts
 from mcpfactory_runtime.urls import is_public, redirect_of
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
 from tests.loopback_server import LoopbackHandler, serving
@@ -301,12 +301,12 @@ def test_a_name_that_leads_elsewhere_once_it_was_looked_at_gives_no_document(lis
     url = listener.url("/openapi.json", "name.example")
     assert is_public(str(socket.getaddrinfo("name.example", 80)[0][4][0]))
     with (
-        public_only(),
+        restrict_to_public_hosts(),
         pytest.raises(DocumentError, match=r"name\.example:\d+/openapi\.json resolves to a private address"),
     ):
         load(url)
     assert listener.hosts == []
-    with public_only([f"name.example:{listener.port}"]):
+    with restrict_to_public_hosts([f"name.example:{listener.port}"]):
         assert load(url).data["info"]["title"] == "Inside"
     assert load(url).data["info"]["title"] == "Inside"
     assert listener.hosts == [f"name.example:{listener.port}"] * 2
@@ -317,7 +317,7 @@ def test_a_document_is_read_from_the_address_that_was_looked_at(
 ) -> None:
     monkeypatch.setattr(fetching, "is_public", lambda address: address != "93.184.216.34")
     socket.getaddrinfo("name.example", 80)  # what is said first
-    with public_only():
+    with restrict_to_public_hosts():
         assert load(listener.url("/openapi.json", "name.example")).data["info"]["title"] == "Inside"
     assert listener.hosts == [f"name.example:{listener.port}"], "the name stays in the request"
 

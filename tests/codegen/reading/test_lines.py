@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_codegen.ir import ProblemCollector
-from mcpfactory_codegen.read.document import Part
+from mcpfactory_codegen.read.document import DocumentFile
 from mcpfactory_codegen.read.line_numbers import find_line_numbers
 from mcpfactory_codegen.read.parse import parse
 
@@ -38,8 +38,8 @@ def places(value: Any, pointer: str, line: int) -> Iterator[tuple[str, int]]:
         line += dumped(below).count("\n")
 
 
-def part(text: str) -> Part:
-    return Part(data=None, raw=text.encode())
+def part(text: str) -> DocumentFile:
+    return DocumentFile(data=None, raw=text.encode())
 
 
 @given(st.lists(VALUES, min_size=1, max_size=4) | st.dictionaries(NAMES, VALUES, min_size=1, max_size=4), st.data())
@@ -62,5 +62,5 @@ def test_every_pointer_has_the_line_of_its_key_or_item(value: Any, data: st.Data
 )
 def test_a_text_that_was_mended_when_it_was_read_has_lines_too(text: str) -> None:
     data, form = parse(text.encode(), ProblemCollector())
-    repaired = Part(data, text.encode(), form)
+    repaired = DocumentFile(data, text.encode(), form)
     assert find_line_numbers(repaired, ["/a", "/a/0", "/b"]) == {"/a": 2, "/a/0": 3, "/b": 5}

@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.servers.config import ApiConfig, parse_config, read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
-from mcpfactory_codegen.servers.documents import ApiSource, choose_labels, with_apis
+from mcpfactory_codegen.servers.documents import ApiSource, choose_labels, replace_api_tables
 from mcpfactory_codegen.servers.generation import CreateError
 from mcpfactory_codegen.servers.update import UpdatedServer, update_server
 from mcpfactory_codegen.settings import CONFIG, SettingsError
@@ -275,11 +275,11 @@ def test_a_table_is_brought_up_to_date_where_it_stands(tmp_path: Path) -> None:
         ApiConfig(document="b", label="y", allow_private=("h:1",)),
         ApiConfig(document="d", label="z"),
     )
-    done = with_apis(text, apis)
+    done = replace_api_tables(text, apis)
     found = parse_config(done, tmp_path / CONFIG)
     assert [(api.label, api.document, api.source, api.allow_private) for api in found.apis] == [
         ("x", "c", "https://c.test/", ()), ("y", "b", "", ("h:1",)), ("z", "d", "", ()),
     ]  # fmt: skip
     assert found.names == {"GET /": "root"}
     assert "[[api]] # first\n" in done
-    assert with_apis(done, apis) == done
+    assert replace_api_tables(done, apis) == done

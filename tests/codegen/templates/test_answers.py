@@ -13,13 +13,13 @@ from mcpfactory_codegen.servers.scaffold import find_template
 from mcpfactory_codegen.servers.template_answers import (
     TemplateQuestion,
     checked_answers,
-    questions,
+    parse_answer_options,
+    read_template_questions,
     render_answers,
-    typed_answers,
+    replace_answers_table,
+    replace_template_setting,
     unsafe_settings,
     variants,
-    with_answers,
-    with_template,
 )
 from mcpfactory_codegen.servers.templates import TemplateSourceError
 from mcpfactory_codegen.servers.update import update_server
@@ -43,7 +43,7 @@ def own(folder: Path, settings: str, words: str = "{{ name }}") -> str:
 
 
 def test_answers_become_what_the_question_wants() -> None:
-    given = typed_answers(["words=a=b", "kind=b", "many=3", "share=.25", "loud=no"])
+    given = parse_answer_options(["words=a=b", "kind=b", "many=3", "share=.25", "loud=no"])
     found = checked_answers(given, ASKED, {})
     assert found == {"words": "a=b", "kind": "b", "many": 3, "share": 0.25, "loud": False}
 
@@ -69,12 +69,15 @@ def test_kept_answers_can_be_read_again_and_replaced() -> None:
     answers = {"words": 'a "b"\n[x]', "many": 3, "loud": False, "tags": ["a", "b"]}
     text = '[server]\nname = "a"\ntemplate = "t"\n' + render_answers(answers)
     assert tomllib.loads(text)["answers"] == answers
-    changed = with_answers(text + '\n[publish]\ntargets = ["pypi"]\n', {"many": 4})
+    changed = replace_answers_table(text + '\n[publish]\ntargets = ["pypi"]\n', {"many": 4})
     assert tomllib.loads(changed)["answers"] == {"many": 4}
     assert tomllib.loads(changed)["publish"] == {"targets": ["pypi"]}
-    assert tomllib.loads(with_answers('[server]\nname = "a"\n', {"many": 4}))["answers"] == {"many": 4}
-    assert tomllib.loads(with_template(text, "package:x==1"))["server"]["template"] == "package:x==1"
-    assert tomllib.loads(with_template('[server]\nname = "a"\n', "b"))["server"] == {"name": "a", "template": "b"}
+    assert tomllib.loads(replace_answers_table('[server]\nname = "a"\n', {"many": 4}))["answers"] == {"many": 4}
+    assert tomllib.loads(replace_template_setting(text, "package:x==1"))["server"]["template"] == "package:x==1"
+    assert tomllib.loads(replace_template_setting('[server]\nname = "a"\n', "b"))["server"] == {
+        "name": "a",
+        "template": "b",
+    }
 
 
 def test_answers_are_used_again_by_update(tmp_path: Path) -> None:
@@ -107,7 +110,7 @@ def test_questions_are_read_as_data(tmp_path: Path) -> None:
             "loud:\n  default: true\n  help: |\n    Whether it\n    is loud\nq:\n  default: '{{ name }}'\n  when: false\n",
         )
     )
-    name, kind, loud, hidden = questions(template)
+    name, kind, loud, hidden = read_template_questions(template)
     assert (name.default, kind.choices, loud.type, loud.help) == ("x", ("a", "b"), "yaml", "Whether it is loud")
     assert hidden.hidden
     assert unsafe_settings(template) == ("_tasks",)
@@ -120,7 +123,7 @@ def test_questions_are_read_as_data(tmp_path: Path) -> None:
 def test_settings_that_are_no_table_are_refused(tmp_path: Path, settings: str, says: str) -> None:
     template = find_template(own(tmp_path / "own", settings))
     with pytest.raises(TemplateSourceError, match=says) as raised:
-        questions(template)
+        read_template_questions(template)
     assert raised.value.hint
 
 

@@ -32,7 +32,7 @@ def test_a_server_of_the_template_passes_its_tests_type_checker_and_linter(name:
     assert name in known, f"templates/{name} is no template; add templates/{name}/copier.yml"
     template = known[name]
     assert template.about.endswith("."), f"templates/{name}/copier.yml begins with a comment: one sentence about it"
-    source = written(tmp_path) if template.of_document else None
+    source = written(tmp_path) if template.requires_api_document else None
     created = create_server(tmp_path, name="plain-words", source=source, template=name)
     assert "src/plain_words_mcp/server.py" in created.files
     said = assert_passes(created.path)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_codegen.text import markdown_text
+from mcpfactory_codegen.text import escape_markdown
 from tests.subtest_table import parametrize_subtests
 
 
@@ -20,7 +20,7 @@ from tests.subtest_table import parametrize_subtests
     ],
 )
 def test_text_of_a_document_stays_text_in_markdown_text(text: str, expected: str) -> None:
-    assert markdown_text(text) == expected
+    assert escape_markdown(text) == expected
 
 
 def test_the_readme_says_what_the_tags_of_the_tools_are_about(tmp_path: Path) -> None:

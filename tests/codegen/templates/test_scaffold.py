@@ -143,7 +143,7 @@ def test_a_template_that_is_no_folder_of_small_plain_files_is_refused_soon(
 def test_no_part_of_what_a_template_makes_is_gits_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(scaffold, "render_in_subprocess", scaffold.render_here)
+    monkeypatch.setattr(scaffold, "render_in_subprocess", scaffold.render_in_process)
     own = template(tmp_path / "own", "name:\n  type: str\n")
     place = own / f"{{{{ {name!r} }}}}"
     place.mkdir()
@@ -154,7 +154,7 @@ def test_no_part_of_what_a_template_makes_is_gits_own(
 
 def test_a_template_makes_no_repository_without_gits_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """git takes a folder with HEAD, objects and refs for a repository, and runs what its configuration says."""
-    monkeypatch.setattr(scaffold, "render_in_subprocess", scaffold.render_here)
+    monkeypatch.setattr(scaffold, "render_in_subprocess", scaffold.render_in_process)
     own = template(tmp_path / "own", "name:\n  type: str\n")
     for file in ("HEAD", "config", "objects/keep", "refs/keep"):
         (own / file).parent.mkdir(exist_ok=True)

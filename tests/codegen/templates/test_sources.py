@@ -84,7 +84,7 @@ def source_of(folder: Path, ref: str = "", sub: str = "web/greeter") -> str:
 def test_sources_in_their_parts(text: str, parts: tuple[str, ...]) -> None:
     found = parse_source(text)
     assert (found.kind, found.place, found.ref, found.subfolder) == parts
-    assert found.foreign is (parts[0] != "name")
+    assert found.is_remote is (parts[0] != "name")
 
 
 @pytest.mark.parametrize(

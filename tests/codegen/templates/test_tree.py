@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.servers.server_files import LOCK, FilePlan, FileStep, Lock, LockError, Owner, TreeError
+from mcpfactory_codegen.servers.server_files import (
+    LOCK,
+    FilePlan,
+    FileStep,
+    Lockfile,
+    LockfileError,
+    Owner,
+    UnsafePathError,
+)
 from tests.subtest_table import parametrize_subtests
 
 
@@ -40,7 +48,7 @@ def texts(folder: Path) -> dict[str, str]:
     "path", ["../a", "/a", "a/../../b", "", ".", "a//b", "a/../b", "a\\b", "C:/a", "a\0b", "./a", "a/./b", "a/"]
 )
 def test_a_path_that_is_not_plainly_below_the_folder_is_refused(tmp_path: Path, path: str) -> None:
-    with pytest.raises(TreeError):
+    with pytest.raises(UnsafePathError):
         write(tmp_path / "server", {"fine": "x", path: "x"}, owner="machine")
     assert not (tmp_path / "server").exists()
 
@@ -50,7 +58,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     server = tmp_path / "server"
     server.mkdir()
     (server / "src").symlink_to(tmp_path / "outside")
-    with pytest.raises(TreeError):
+    with pytest.raises(UnsafePathError):
         write(server, {"src/a.py": "x"}, owner="machine")
     assert list((tmp_path / "outside").iterdir()) == []
 
@@ -129,14 +137,14 @@ def test_the_lock_is_canonical_and_keeps_the_pristine_text_of_what_is_merged(tmp
     write(other, {"c": "1"}, owner="machine")
     write(other, {"a": b"\xff", "b": "é"}, owner="person")
     assert (other / LOCK).read_bytes() == first
-    assert Lock.read(other).files["b"].pristine == "é"
+    assert Lockfile.read(other).files["b"].pristine == "é"
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"lock": 2, "files": {}}', '{"lock": 1, "files": {"a": {"x": 1}}}'])
 def test_a_damaged_lock_is_named_with_what_mends_it(tmp_path: Path, text: str) -> None:
     (tmp_path / LOCK).parent.mkdir()
     (tmp_path / LOCK).write_text(text)
-    with pytest.raises(LockError) as raised:
+    with pytest.raises(LockfileError) as raised:
         plan(tmp_path, {}, owner="machine")
     assert str(tmp_path / LOCK) in str(raised.value)
     assert raised.value.hint
@@ -144,7 +152,7 @@ def test_a_damaged_lock_is_named_with_what_mends_it(tmp_path: Path, text: str) -
 
 def test_a_folder_in_the_place_of_a_file_stops_everything_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
-    with pytest.raises(TreeError):
+    with pytest.raises(UnsafePathError):
         write(tmp_path, {"a": "1", "b": "1"}, owner="machine")
     assert texts(tmp_path) == {}
 

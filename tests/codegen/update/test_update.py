@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.servers.generation import CreateError
 from mcpfactory_codegen.servers.scaffold import template_version
-from mcpfactory_codegen.servers.server_files import Lock
+from mcpfactory_codegen.servers.server_files import Lockfile
 from mcpfactory_codegen.servers.update import UpdatedServer, update_server
 from tests.codegen.execution.documents import written
 from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PAIRS, PERSON, UNSEEN
@@ -256,18 +256,18 @@ def test_the_lock_says_which_template_the_persons_files_have_until_an_update_too
     template, source = thing.parent / "template/template", "../template"
     first = template_version(source, thing)
     assert first.startswith("sha256:")
-    assert Lock.read(thing).template == first
+    assert Lockfile.read(thing).template == first
     (template / "two.txt").write_text("zwei\n", "utf-8")
     (thing / "two.txt").write_text("deux\n", "utf-8")
     assert template_version(source, thing) != first
     update_server(thing, dry_run=True)
-    assert Lock.read(thing).template == first
+    assert Lockfile.read(thing).template == first
     assert update_server(thing).conflicts == ("two.txt",)
-    second = Lock.read(thing).template
+    second = Lockfile.read(thing).template
     assert second == template_version(source, thing), "what is new is in the file, between marks"
     (template / "two.txt").write_text("dos\n", "utf-8")
     assert update_server(thing).conflicts == ("two.txt",)
-    assert Lock.read(thing).template == second, "the file was left alone"
+    assert Lockfile.read(thing).template == second, "the file was left alone"
 
 
 def test_a_conflict_shows_both_texts_and_the_one_before(server: Path, tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks import declared_calls
-from mcpfactory_pipeline.checks.declared_calls import Evaluations
+from mcpfactory_pipeline.checks import evaluation_calls
+from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES, ValidationTarget
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.validation import validate
-from mcpfactory_pipeline.launch.connection import run_api_model
+from mcpfactory_pipeline.launch.connection import run_simulated_api
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.pipeline.conftest import ROOT
 from tests.skip_conditions import needs
@@ -100,7 +100,7 @@ def examined(
     call = {"tool": "copies_left", "arguments": {"isbn": "1"}, "says": says, **more}
     case = EvaluationCase.model_validate({"name": "left", "question": "How many are left?", "right": [[call]]})
     command = (sys.executable, program.name)
-    evaluations = Evaluations([case], lambda: run_api_model(command, cwd=folder, environ={}), dict)
+    evaluations = EvaluationSetup([case], lambda: run_simulated_api(command, cwd=folder, environ={}), dict)
     started = (sys.executable, "-S", "server.py", ",".join(HANDSHAKES))
     target = ValidationTarget(command=started, cwd=folder, environ={"PYTHONPATH": str(ROOT)})
     return asyncio.run(validate(target, evaluations=evaluations))
@@ -148,7 +148,7 @@ def test_a_model_that_does_not_start_closes_no_gate_and_is_told(tmp_path):
     ids=["silent", "ended"],
 )
 def test_what_is_not_answered_in_time_closes_no_gate_and_a_server_that_ends_does(tmp_path, monkeypatch, body, closed):
-    monkeypatch.setattr(declared_calls, "_ANSWER", 20.0)
+    monkeypatch.setattr(evaluation_calls, "_ANSWER", 20.0)
     lives = "if 'STOCK_BASE_URL' not in os.environ: raise ToolError('not set')\n"
     report = examined(tmp_path, body=lives + body, reads=False)
     (message,) = found(report, "tool-calls.evaluation-cases")
@@ -189,7 +189,7 @@ def test_no_process_of_a_model_is_left_when_the_wait_for_its_end_is_cancelled(tm
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         async def use() -> None:
-            async with run_api_model([sys.executable, "-c", STAYS], cwd=tmp_path, environ={}) as api:
+            async with run_simulated_api([sys.executable, "-c", STAYS], cwd=tmp_path, environ={}) as api:
                 ready.set_result(api.environment["PID"])
 
         using = asyncio.create_task(use())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.samples import guess, sample_arguments
+from mcpfactory_pipeline.checks.samples import sample_arguments, sample_value
 from tests.subtest_table import parametrize_subtests
 
 
@@ -40,7 +40,7 @@ def test_only_what_is_required_is_given_and_where_it_comes_from_is_known(
         {"$ref": "#/properties/a/items", "properties": {"a": {"items": {"type": "integer"}}}},
     ])  # fmt: skip
 def test_a_sample_matches_its_schema(schema: dict[str, Any]) -> None:
-    assert instance_error(guess(schema, schema), schema) == ""
+    assert instance_error(sample_value(schema, schema), schema) == ""
 
 
 @parametrize_subtests("schema", [
@@ -53,4 +53,4 @@ def test_a_sample_matches_its_schema(schema: dict[str, Any]) -> None:
         {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}},
     ])  # fmt: skip
 def test_an_invalid_schema_has_a_sample_too(schema: Any) -> None:
-    guess(schema, schema)
+    sample_value(schema, schema)

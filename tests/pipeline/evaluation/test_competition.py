@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.checks.evaluation.competition import competing_tools, expensive_tools
+from mcpfactory_pipeline.checks.evaluation.confusable_tools import competing_tools, expensive_tools
 
 
 def tool(name: str, description: str = "", **more: object) -> dict[str, object]:

@@ -10,7 +10,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.checks.evaluation.evaluation_reports import (
-    against_rows,
+    comparison_rows,
     load_report,
     model_case_rows,
     model_page,
@@ -128,7 +128,7 @@ def test_the_difference_is_over_the_questions_that_both_answered():
     assert after.against(FULL, before).change == 1.0
     asked_otherwise = replace(before, questions={"tea": "Tea?", "milk": "Any milk?"})
     assert after.against(FULL, asked_otherwise).questions == 1
-    rows = against_rows(report(*PASSED, *[attempt(case, "wrong-tool", SEARCH) for case in ("tea", "milk")]), before)
+    rows = comparison_rows(report(*PASSED, *[attempt(case, "wrong-tool", SEARCH) for case in ("tea", "milk")]), before)
     assert [row[0] for row in rows] == ["full, search against full, full", "full, full against openai:x of 2026-11-01"]
     assert rows[0][1].startswith("-100 points")
 

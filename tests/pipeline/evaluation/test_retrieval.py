@@ -5,8 +5,8 @@ from __future__ import annotations
 from mcpfactory_pipeline.checks.evaluation.offered_tools import (
     SearchTools,
     case_rank,
-    chance_within,
-    names_found,
+    parse_found_tools,
+    random_hit_probability,
     rank_tools,
 )
 from tests.subtest_table import parametrize_subtests
@@ -39,8 +39,8 @@ def test_a_question_finds_the_tool_whose_words_it_has():
 
 def test_answers_of_the_searching_tool_are_read():
     answer = "2 of 9 tools, best first:\n- get_a(id): Read - and write\n- list_a(): x\nPerhaps: b_c, d\ndescribe_tools says …"
-    assert names_found(answer) == ["get_a", "list_a", "b_c", "d"]
-    assert names_found("Found none of 9 tools.") == []
+    assert parse_found_tools(answer) == ["get_a", "list_a", "b_c", "d"]
+    assert parse_found_tools("Found none of 9 tools.") == []
 
 
 def test_the_three_tools_are_known_by_what_calls_others():
@@ -57,4 +57,4 @@ def test_the_three_tools_are_known_by_what_calls_others():
 
 
 def test_chance_is_what_a_random_order_finds():
-    assert [chance_within(4, within) for within in (1, 2, 10)] == [0.25, 0.5, 1.0]
+    assert [random_hit_probability(4, within) for within in (1, 2, 10)] == [0.25, 0.5, 1.0]

@@ -7,8 +7,14 @@ from datetime import date
 
 import pytest
 
-from mcpfactory_pipeline.checks.evaluation.cases import DISTORTIONS, LISTS, distort_tool_list, found_worth, model_worth
-from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs
+from mcpfactory_pipeline.checks.evaluation.cases import (
+    DISTORTIONS,
+    LISTS,
+    distort_tool_list,
+    rate_cases_by_search,
+    rate_cases_from_report,
+)
+from mcpfactory_pipeline.checks.evaluation.confusable_tools import confused_pairs
 from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, Setting, ToolChoice
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
@@ -58,7 +64,7 @@ def test_without_a_model_the_search_index_tells_which_cases_hang_on_the_words():
         case("sing", "Sing.", "get_tide"),
         case("none", "What is love?"),
     ]
-    found = {one.case: one for one in found_worth(cases, TOOLS)}
+    found = {one.case: one for one in rate_cases_by_search(cases, TOOLS)}
     assert {name: one.worth for name, one in found.items()} == {
         "rain": "tells",
         "by-arguments": "worthless",
@@ -93,7 +99,7 @@ def test_with_a_model_its_answers_tell():
             "swapped": {**always, "a": "wrong-tool", "c": "wrong-tool"},
         }
     )
-    found = {one.case: one.worth for one in model_worth(cases, made)}
+    found = {one.case: one.worth for one in rate_cases_from_report(cases, made)}
     assert found == {"a": "tells", "b": "worthless", "c": "fails", "d": "restraint"}
     assert set(LISTS) == {"own", *DISTORTIONS}
 

@@ -34,7 +34,7 @@ def test_what_is_remembered_is_bounded() -> None:
     limit = FailureLimit("1/m", clock=lambda: 0.0)
     for number in range(10_050):
         limit.attempt(f"a{number}", b"t")
-        limit.good("x", b"%d" % number)
+        limit.record_success("x", b"%d" % number)
     assert limit._addresses is not None
     assert len(limit._addresses) <= 10_000
     assert len(limit._good) <= 10_000

@@ -15,8 +15,8 @@ from mcpfactory_runtime.auth.tokens import (
     ClaimRules,
     TokenError,
     check_claims,
-    read_header,
     read_token,
+    read_token_header,
 )
 from tests.runtime.auth.issuer import b64
 
@@ -42,7 +42,7 @@ def test_any_token_is_read_or_refused(parts: Any) -> None:
         b64(part if isinstance(part, bytes) else json.dumps(part).encode("utf-8", "surrogatepass")) for part in parts
     )  # fmt: skip
     with suppress(TokenError):
-        assert read_header(token, FAMILIES).algorithm in FAMILIES
+        assert read_token_header(token, FAMILIES).algorithm in FAMILIES
 
 
 GOOD = {"iss": "https://a", "aud": "https://b", "sub": "s", "exp": 100}

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_runtime.client.http_messages import encode_value, header_parameters, modern_headers
-from mcpfactory_runtime.protocol.http import annotation_fault
+from mcpfactory_runtime.client.http_messages import encode_value, header_parameters, mcp_request_headers
+from mcpfactory_runtime.protocol.http import header_annotation_error
 from mcpfactory_runtime.revisions import LATEST
 from tests.subtest_table import parametrize_subtests
 
@@ -31,7 +31,7 @@ def test_annotated_arguments_are_found_through_properties_alone_and_sent_when_gi
     parameters = {"t": header_parameters(tool)}
     assert parameters == {"t": {("a",): "Region", ("b", "n"): "N"}}
     call = {"method": "tools/call", "params": {"name": "t", "arguments": {"a": None, "b": {"n": 3}}}}
-    assert modern_headers(call, LATEST.name, LATEST, parameters) == {
+    assert mcp_request_headers(call, LATEST.name, LATEST, parameters) == {
         "MCP-Protocol-Version": LATEST.name,
         "Mcp-Method": "tools/call",
         "Mcp-Name": "t",
@@ -64,4 +64,4 @@ MARKED = {"type": "string", "x-mcp-header": "Region"}
     ],
 )
 def test_an_annotation_at_the_wrong_place_or_with_the_wrong_name_is_a_fault(schema: Any, match: str) -> None:
-    assert match in annotation_fault(schema)
+    assert match in header_annotation_error(schema)

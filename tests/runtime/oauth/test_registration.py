@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.oauth.grants import Identity, Registration, register
+from mcpfactory_runtime.oauth.grants import OAuthClientSettings, Registration, register
 from mcpfactory_runtime.oauth.model import AuthorizationServer, Fetch, HttpAnswer, OAuthError, Steps, read_metadata
 
 ISSUER = "https://as.example"
@@ -70,7 +70,9 @@ def test_metadata_that_cannot_be_trusted_is_refused(changes: dict[str, Any], cod
 def test_what_is_known_beforehand_is_not_registered_anew(
     identity: dict[str, str], changes: dict[str, Any], expected: Registration
 ) -> None:
-    found, asked = run(register(Identity("test", "http://127.0.0.1:1/callback", **identity), server(**changes)))
+    found, asked = run(
+        register(OAuthClientSettings("test", "http://127.0.0.1:1/callback", **identity), server(**changes))
+    )
     assert (found, asked) == (expected, [])
 
 
@@ -91,5 +93,5 @@ def test_a_client_that_cannot_be_known_there_is_refused(
     identity: dict[str, str], changes: dict[str, Any], code: str
 ) -> None:
     with pytest.raises(OAuthError) as failed:
-        run(register(Identity("test", "http://127.0.0.1:1/callback", **identity), server(**changes)))
+        run(register(OAuthClientSettings("test", "http://127.0.0.1:1/callback", **identity), server(**changes)))
     assert failed.value.code == code

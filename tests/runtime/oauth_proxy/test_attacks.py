@@ -15,9 +15,9 @@ from mcpfactory_runtime.client.http import fetch_public
 from mcpfactory_runtime.oauth_proxy import OAuthProxy, google
 from mcpfactory_runtime.oauth_proxy.clients import (
     ClientRefusedError,
-    is_document_url,
-    permits,
-    read_document,
+    is_client_metadata_url,
+    is_registered_redirect,
+    read_client_metadata,
     read_registration,
 )
 from mcpfactory_runtime.oauth_proxy.grants import TokenKeys
@@ -140,7 +140,7 @@ async def test_a_request_that_is_wrong_goes_nowhere_it_should_not() -> None:
     ],
 )
 def test_addresses_are_compared_exactly_but_for_ports_of_this_machine(registered: str, uri: str, same: bool) -> None:
-    assert permits([registered], uri) is same
+    assert is_registered_redirect([registered], uri) is same
 
 
 @parametrize_subtests(
@@ -308,9 +308,9 @@ async def test_a_client_may_be_described_by_the_document_at_its_id() -> None:
     ],
 )
 def test_a_document_that_does_not_fit_describes_nobody(changes: dict[str, Any]) -> None:
-    assert read_document(APP, ABOUT) == ("an app", (BACK,))
+    assert read_client_metadata(APP, ABOUT) == ("an app", (BACK,))
     with pytest.raises(ClientRefusedError):
-        read_document(APP, {**ABOUT, **changes})
+        read_client_metadata(APP, {**ABOUT, **changes})
 
 
 @parametrize_subtests(
@@ -331,7 +331,7 @@ def test_a_document_that_does_not_fit_describes_nobody(changes: dict[str, Any]) 
     ],
 )
 def test_the_url_of_a_document_has_one_spelling(client_id: str, fits: bool) -> None:
-    assert is_document_url(client_id) is fits
+    assert is_client_metadata_url(client_id) is fits
 
 
 async def test_strangers_cannot_make_the_server_fetch_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

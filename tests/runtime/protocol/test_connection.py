@@ -161,9 +161,9 @@ def test_only_requests_in_flight_can_be_cancelled_and_never_the_handshake() -> N
 @requirement("message.error-without-id")
 def test_undecodable_bytes_are_answered_with_a_null_id_until_the_revision_leaves_ids_out() -> None:
     error = McpError(PARSE_ERROR, "no")
-    assert Connection().undecodable(error).message == {"jsonrpc": "2.0", "id": None, "error": error.to_dict()}
-    assert opened(R2025_06_18).undecodable(error).message is not None
-    newest = opened(LATEST_LEGACY).undecodable(error).message
+    assert Connection().decode_error_reply(error).message == {"jsonrpc": "2.0", "id": None, "error": error.to_dict()}
+    assert opened(R2025_06_18).decode_error_reply(error).message is not None
+    newest = opened(LATEST_LEGACY).decode_error_reply(error).message
     assert newest is not None
     assert "id" not in newest
 

@@ -42,7 +42,7 @@ WRONG: list[tuple[Any, int]] = [
 @pytest.mark.parametrize(("message", "code"), WRONG, ids=json.dumps)
 def test_what_is_no_message_is_refused_with_its_code(message: Any, code: int) -> None:
     with pytest.raises(McpError) as refused:
-        jsonrpc.check(message)
+        jsonrpc.check_message(message)
     assert refused.value.code == code
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, McpError
-from mcpfactory_runtime.protocol.http import check_mirrored, find_mirrored
+from mcpfactory_runtime.protocol.http import check_mirrored_headers, find_header_arguments
 from tests.runtime.requirements import requirement
 
 
@@ -24,7 +24,7 @@ def test_annotations_are_found_through_properties_only() -> None:
         },
         "anyOf": [{"properties": {"y": annotated("string", "Any")}}],
     }
-    assert find_mirrored(schema) == (("mcp-param-region", ("region",)), ("mcp-param-zone", ("where", "zone")))
+    assert find_header_arguments(schema) == (("mcp-param-region", ("region",)), ("mcp-param-zone", ("where", "zone")))
 
 
 @requirement("param-header.types", "param-header.names")
@@ -40,7 +40,7 @@ def test_annotations_are_found_through_properties_only() -> None:
     ],
 )
 def test_invalid_annotations_mean_nothing(properties: dict[str, Any]) -> None:
-    assert find_mirrored({"properties": properties}) == ()
+    assert find_header_arguments({"properties": properties}) == ()
 
 
 MIRRORED = (("mcp-param-a", ("a",)),)
@@ -64,5 +64,5 @@ MIRRORED = (("mcp-param-a", ("a",)),)
 )
 def test_headers_that_are_missing_or_say_something_else_are_refused(arguments: Any, header: str | None) -> None:
     with pytest.raises(McpError) as refused:
-        check_mirrored(MIRRORED, arguments, {} if header is None else {"mcp-param-a": header})
+        check_mirrored_headers(MIRRORED, arguments, {} if header is None else {"mcp-param-a": header})
     assert refused.value.code == HEADER_MISMATCH

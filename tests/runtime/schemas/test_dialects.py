@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.schemas.dialects import DIALECTS, adapt_tool, shorten_names
+from mcpfactory_runtime.schemas.client_dialects import DIALECTS, adapt_tool, shorten_names
 from tests.runtime.server.generated_package import package, row, use
 
 COMBINING = {"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas"}

@@ -8,7 +8,7 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.schemas.patterns import MAX_TEXT_LENGTH, texts
+from mcpfactory_runtime.schemas.patterns import MAX_TEXT_LENGTH, matching_texts
 from tests.subtest_table import parametrize_subtests
 
 FUNCTION = r"(arn:(aws[a-zA-Z-]*)?:lambda:)?([a-z]{2}(-gov)?-[a-z]+-\d{1}:)?(\d{12}:)?(function:)?([a-zA-Z0-9-_]+)(:(\$LATEST|[a-zA-Z0-9-_]+))?"
@@ -33,7 +33,7 @@ FUNCTION = r"(arn:(aws[a-zA-Z-]*)?:lambda:)?([a-z]{2}(-gov)?-[a-z]+-\d{1}:)?(\d{
     ],
 )
 def test_the_shortest_text_of_a_pattern(pattern: str, first: str) -> None:
-    assert next(texts(pattern)) == first
+    assert next(matching_texts(pattern)) == first
 
 
 @parametrize_subtests(
@@ -41,7 +41,7 @@ def test_the_shortest_text_of_a_pattern(pattern: str, first: str) -> None:
     ["(?!a)a", "(?<=a)b", "(?i)b", r"(a)\1", "(", "[", "*", "a{99999}", "(" * 99 + ")" * 99, r"\p{L}", "^[^\\s\\S]$"],
 )
 def test_what_is_not_understood_has_no_text(pattern: str) -> None:
-    assert list(texts(pattern)) == []
+    assert list(matching_texts(pattern)) == []
 
 
 PIECES = st.sampled_from(["a", "[b-d]", r"\d", ".", "(x|yz)", "(?:q)", "-", r"\."])
@@ -51,6 +51,6 @@ COUNTS = st.sampled_from(["", "*", "+", "?", "{2}", "{0,3}", "{1,}", "+?"])
 @given(st.lists(st.tuples(PIECES, COUNTS), max_size=6))
 def test_every_text_matches_by_another_engine_too(parts: list[tuple[str, str]]) -> None:
     pattern = f"^{''.join(piece + count for piece, count in parts)}$"
-    found = list(islice(texts(pattern), 9))
+    found = list(islice(matching_texts(pattern), 9))
     assert found
     assert all(re.search(pattern, text) and len(text) <= MAX_TEXT_LENGTH for text in found)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_runtime.schemas.merge import all_of, both, either
+from mcpfactory_runtime.schemas.merge import intersect_schemas, merge_all_of, unite_schemas
 from mcpfactory_runtime.schemas.values import value_from_text
 from mcpfactory_runtime.schemas.walk import (
     APPLICATORS,
     children,
     items_of,
+    keyword_subschemas,
     map_schema,
-    parts_of,
     pointer,
     properties_of,
-    reached,
+    reachable_definitions,
     references,
     required_of,
     resolve,
@@ -63,7 +63,7 @@ def test_each_keyword_of_the_table_is_walked_and_mapped():
 @parametrize_subtests("schema", [None, 5, "text", [], {"type": 5, "properties": [], "required": "a", "allOf": {}}])
 def test_readers_accept_anything(schema: Any):
     assert (types_of(schema), properties_of(schema), required_of(schema)) == ([], {}, [])
-    assert (items_of(schema), parts_of(schema, "allOf", "anyOf")) == (True, [])
+    assert (items_of(schema), keyword_subschemas(schema, "allOf", "anyOf")) == (True, [])
     assert list(children(schema)) == []
 
 
@@ -91,7 +91,7 @@ def test_references_in_a_circle_end():
 def test_definitions_are_reached_by_way_of_others():
     definitions: Any = {"A": {"items": {"$ref": "#/$defs/B"}}, "B": {"$ref": "#/$defs/A"}, "C": {}}
     assert list(references(definitions["A"])) == ["B"]
-    assert reached([{"not": {"$ref": "#/$defs/A"}}, {"$ref": "#/$defs/X"}], definitions) == {"A", "B"}
+    assert reachable_definitions([{"not": {"$ref": "#/$defs/A"}}, {"$ref": "#/$defs/X"}], definitions) == {"A", "B"}
 
 
 @parametrize_subtests(
@@ -111,7 +111,7 @@ def test_definitions_are_reached_by_way_of_others():
     ],
 )
 def test_both_demands_what_each_does(first: Any, second: Any, expected: Any):
-    assert both(first, second) == expected
+    assert intersect_schemas(first, second) == expected
 
 
 @parametrize_subtests(
@@ -131,7 +131,7 @@ def test_both_demands_what_each_does(first: Any, second: Any, expected: Any):
     ],
 )
 def test_either_permits_what_each_does(first: Any, second: Any, expected: Any):
-    assert either(first, second, all_of) == expected
+    assert unite_schemas(first, second, merge_all_of) == expected
 
 
 @parametrize_subtests(

@@ -231,10 +231,10 @@ async def test_ready_checks_and_pages_of_parts_are_the_wholes_too() -> None:
     tea.app("ui://tea/cup", html="<p>tea</p>")
     tea.tool(app="ui://tea/cup")(cup)
     made.mount(tea, "tea")
-    assert await made.readiness.look() == {"tea_kettle": True}
+    assert await made.readiness.run_checks() == {"tea_kettle": True}
     works = False
     made.readiness.stop()  # what was kept of the first look
-    assert await made.readiness.look() == {"tea_kettle": False}
+    assert await made.readiness.run_checks() == {"tea_kettle": False}
     async with connect(made) as client:
         assert client.capabilities["extensions"] == {"io.modelcontextprotocol/ui": {}}
         tools = {tool["name"]: tool for tool in await client.list_tools()}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from mcpfactory_runtime.server.generated.manifest import conforming
+from mcpfactory_runtime.server.generated.manifest import make_result_converter
 from mcpfactory_runtime.server.results import Text, ToolResult
 from tests.subtest_table import parametrize_subtests
 
@@ -49,7 +49,7 @@ def answer(value: Any) -> ToolResult:
 def test_structured_content_satisfies_what_was_listed_or_the_result_is_an_error(schema: Any, value: Any) -> None:
     listed = {"type": "object", "properties": {"result": schema}}
     check = Draft202012Validator(listed)
-    result = conforming(listed)(answer({"result": value}))
+    result = make_result_converter(listed)(answer({"result": value}))
     assert json.loads(result["content"][0]["text"]) == {"result": value}
     if check.is_valid({"result": value}):
         assert result == answer({"result": value}).to_dict()
@@ -85,7 +85,7 @@ LISTED = {
 def test_what_differs_is_left_out_of_the_structured_content_and_named(
     value: Any, structured: Any, missing: str
 ) -> None:
-    result = conforming(LISTED)(answer(value))
+    result = make_result_converter(LISTED)(answer(value))
     assert result["structuredContent"] == structured
     assert not result.get("isError")
     notes = [block["text"] for block in result["content"][1:]]
@@ -97,12 +97,12 @@ def test_what_differs_is_left_out_of_the_structured_content_and_named(
 
 
 def test_a_required_member_that_is_missing_is_an_error_that_says_the_call_was_made() -> None:
-    result = conforming({**LISTED, "required": ["id"]})(answer({"id": "one"}))
+    result = make_result_converter({**LISTED, "required": ["id"]})(answer({"id": "one"}))
     assert result["isError"]
     assert "structuredContent" not in result
     assert "id is missing. The call itself was carried out" in result["content"][-1]["text"]
 
 
 def test_an_answer_without_structure_is_the_empty_object() -> None:
-    assert conforming(LISTED)(ToolResult("204 No Content, no content."))["structuredContent"] == {}
-    assert "structuredContent" not in conforming(LISTED)(ToolResult("no", is_error=True))
+    assert make_result_converter(LISTED)(ToolResult("204 No Content, no content."))["structuredContent"] == {}
+    assert "structuredContent" not in make_result_converter(LISTED)(ToolResult("no", is_error=True))

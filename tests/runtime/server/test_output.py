@@ -12,7 +12,7 @@ from pydantic_core import ValidationError as CoreError
 from typing_extensions import TypedDict
 
 from mcpfactory_runtime import Image, Text, ToolResult
-from mcpfactory_runtime.server.output import read_output
+from mcpfactory_runtime.server.output import make_output_converter
 from tests.runtime.requirements import requirement
 from tests.subtest_table import parametrize_subtests
 
@@ -49,7 +49,7 @@ class Size(TypedDict):
 def test_values_match_the_schema_of_their_annotation(
     annotation: Any, value: Any, structured: Any, text: str | None
 ) -> None:
-    convert, schema = read_output(annotation, None)
+    convert, schema = make_output_converter(annotation, None)
     assert schema is not None
     assert schema["type"] == "object"
     result = convert(value)
@@ -61,7 +61,7 @@ def test_values_match_the_schema_of_their_annotation(
 @requirement("tools.output-schema")
 @pytest.mark.parametrize(("annotation", "value"), [(int, "three"), (dict[str, int], {"a": "b"}), (Book, {"no": 1})])
 def test_values_of_another_type_are_errors_of_the_handler(annotation: Any, value: Any) -> None:
-    convert, _ = read_output(annotation, None)
+    convert, _ = make_output_converter(annotation, None)
     with pytest.raises((ValidationError, CoreError)):
         convert(value)
 
@@ -71,11 +71,11 @@ def test_values_of_another_type_are_errors_of_the_handler(annotation: Any, value
     [inspect.Signature.empty, None, Any, Text, Image, ToolResult, list[Text], Text | Image, list[str | Image]],
 )
 def test_content_has_no_schema(annotation: Any) -> None:
-    convert, schema = read_output(annotation, None)
+    convert, schema = make_output_converter(annotation, None)
     assert schema is None
     assert convert("x") == {"content": [{"type": "text", "text": "x"}]}
     with pytest.raises(TypeError, match="structured"):
-        read_output(annotation, True)
+        make_output_converter(annotation, True)
 
 
 @parametrize_subtests(
@@ -93,13 +93,13 @@ def test_content_has_no_schema(annotation: Any) -> None:
     ],
 )
 def test_values_without_annotation_become_content_by_what_they_are(value: Any, result: dict[str, Any]) -> None:
-    convert, _ = read_output(inspect.Signature.empty, None)
+    convert, _ = make_output_converter(inspect.Signature.empty, None)
     assert convert(value) == result
 
 
 @parametrize_subtests("annotation", [list, list[Any], tuple, tuple[Any, ...], Sequence, Sequence[Any]])
 def test_a_list_of_anything_may_hold_content_which_is_content_and_its_data_is_data(annotation: Any) -> None:
-    convert, schema = read_output(annotation, None)
+    convert, schema = make_output_converter(annotation, None)
     assert schema is not None
     image = Image(b"x").to_dict()
     mixed = convert([Image(b"x"), "a", {"n": 1}])

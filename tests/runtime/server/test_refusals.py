@@ -66,10 +66,10 @@ REFUSED: dict[str, tuple[Callable[[Server], Any], type[Exception], str]] = {
     "a part that is no server": (lambda server: server.mount(5), TypeError, r"5 is not a server\nhint: mount\(Server"),
     "a prefix that no tool can have": (lambda _: mounted("bad prefix"), ValueError, "'bad prefix_' is not a valid tool name\nhint:"),
     "a change of a tool that is not there": (lambda server: server.transform_tool("nope"), KeyError, "unknown tool 'nope'; tools: none registered yet"),
-    "text that is no base64": (lambda _: Image(data="not base64!!"), ValueError, "text is not valid base64: .*\nhint: pass bytes"),
-    "text with something else among its base64": (lambda _: Image(data="YWJj!!"), ValueError, "text is not valid base64: .*\nhint: pass bytes"),
-    "text with something behind its base64": (lambda _: Image(data="YQ==YQ=="), ValueError, "text is not valid base64: .*\nhint: pass bytes"),
-    "text that is not even ASCII": (lambda _: Image(data="é"), ValueError, "text is not valid base64: .*\nhint: pass bytes"),
+    "text that is no base64": (lambda _: Image(data="not base64!!"), ValueError, "text is not valid base64: .*\nhint: pass unencoded bytes"),
+    "text with something else among its base64": (lambda _: Image(data="YWJj!!"), ValueError, "text is not valid base64: .*\nhint: pass unencoded bytes"),
+    "text with something behind its base64": (lambda _: Image(data="YQ==YQ=="), ValueError, "text is not valid base64: .*\nhint: pass unencoded bytes"),
+    "text that is not even ASCII": (lambda _: Image(data="é"), ValueError, "text is not valid base64: .*\nhint: pass unencoded bytes"),
 }  # fmt: skip
 
 

@@ -63,9 +63,9 @@ def test_processes_with_the_same_key_in_their_environment_open_each_others_state
 def test_a_state_is_used_once() -> None:
     first = RequestStateSealer(b"key", "shop")
     state = first.open(first.seal(ANSWERS, ["name"], now=0, **BOUND), now=0, **BOUND)
-    asyncio.run(first.use(state, now=LIFETIME))
+    asyncio.run(first.mark_used(state, now=LIFETIME))
     with pytest.raises(McpError, match="requestState was already used"):
-        asyncio.run(first.use(state, now=LIFETIME))
+        asyncio.run(first.mark_used(state, now=LIFETIME))
 
 
 @pytest.mark.anyio
@@ -79,10 +79,10 @@ async def test_processes_that_share_a_store_share_the_key_and_what_was_used(monk
     state = other.open(text, now=0, **BOUND)
     with pytest.raises(McpError, match="another process"):
         stranger.open(text, now=0, **BOUND)
-    await other.use(state, now=LIFETIME)
+    await other.mark_used(state, now=LIFETIME)
     for one in (first, other):
         with pytest.raises(McpError, match="requestState was already used"):
-            await one.use(state, now=LIFETIME)
+            await one.mark_used(state, now=LIFETIME)
     monkeypatch.setenv("MCPFACTORY_STATE_KEY", "given")
     given = RequestStateSealer.from_environment("shop")
     await given.share(store)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from mcpfactory_runtime import Context
-from mcpfactory_runtime.schemas.annotations import builtin_schema
+from mcpfactory_runtime.schemas.builtin_types import builtin_schema
 from mcpfactory_runtime.server.signature import ArgumentsError, read_docstring, read_signature
 from tests.subtest_table import parametrize_subtests
 

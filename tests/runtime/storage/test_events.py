@@ -39,7 +39,7 @@ async def test_what_was_recorded_is_there_for_the_next_process(store: SharedStor
         one.append("1", number, b"%d" % number)
     one.append("2", 1, b"answer")
     one.finish("2")
-    await one.written()
+    await one.wait_until_written()
     second = await joined(store)
     two = Journal(second, "k")
     assert await two.claim() == first.processes.id
@@ -50,7 +50,7 @@ async def test_what_was_recorded_is_there_for_the_next_process(store: SharedStor
     assert await two.events("2") == [(1, b"answer")]
     assert await two.events("3") is None
     two.forget()
-    await two.written()
+    await two.wait_until_written()
     assert (await two.exists(), await two.load(), await two.claim()) == (False, None, None)
     await second.processes.leave()
 
@@ -61,26 +61,26 @@ async def test_a_process_that_was_taken_for_dead_records_and_sends_nothing_more(
     journal = Journal(slow, "id")
     journal.on_lost = lambda: lost.append("id")
     journal.save(STATE)
-    await journal.written()
+    await journal.wait_until_written()
     await store.drop(f"process/{slow.processes.id}")  # its lease is over
     taken = Journal(other, "id")
     assert await taken.claim() is None
     assert await taken.load() is not None
     taken.begin("1", [1])
-    await taken.written()
+    await taken.wait_until_written()
     journal.append("1", 1, b"late")
     with pytest.raises(SessionLostError):
-        await journal.written()
+        await journal.wait_until_written()
     assert lost == ["id"]
     assert await taken.events("1") == []
     journal.forget()  # nor does it take away what is no longer its own
     journal.append("1", 2, b"later")
-    await slow.written()
+    await slow.wait_until_written()
     assert await taken.exists()
     taken.forget()
-    await taken.written()
+    await taken.wait_until_written()
     journal.append("1", 3, b"later still")  # nor brings it back what has ended
-    await slow.written()
+    await slow.wait_until_written()
     assert await store.scan(journal._space) == []
     for one in (slow, other):
         await one.processes.leave()
@@ -94,7 +94,7 @@ async def test_after_a_lapse_a_process_finds_out_what_it_lost() -> None:
         journal = Journal(slow, name)
         journal.on_lost = partial(lost.append, name)
         journal.save(STATE)
-    await slow.written()
+    await slow.wait_until_written()
     await store.drop(f"process/{slow.processes.id}")
     await Journal(other, "a").claim()
     assert slow.processes.on_lapse is not None

@@ -13,7 +13,7 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.server.observability.request import JsonFormatter, RequestLines
+from mcpfactory_runtime.server.observability.request import JsonFormatter, RequestLogger
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, Upstream
 from tests import loopback_server
 from tests.runtime.transports.blocking_http_server import calling, serving
@@ -91,7 +91,7 @@ async def test_on_stdio_the_log_goes_to_stderr_and_the_protocol_is_not_disturbed
 
 async def test_lines_have_the_ids_of_the_spans(log: Any) -> None:
     traced = Traced()
-    traced.server._observe(RequestLines())
+    traced.server._observe(RequestLogger())
 
     @traced.server.tool
     def speak() -> None:
@@ -109,7 +109,7 @@ async def test_lines_have_the_ids_of_the_spans(log: Any) -> None:
 
 async def test_what_a_client_chose_is_cut_and_sessions_are_named_by_a_digest(log: Any) -> None:
     server = Server("logged")
-    server._observe(RequestLines())
+    server._observe(RequestLogger())
     greeting = hello()
     greeting["params"]["clientInfo"]["name"] = "n" * 5000
     async with Probed(server.http_app()) as probed:

@@ -129,15 +129,15 @@ async def test_checks_are_called_once_for_all_who_ask_and_once_a_second() -> Non
 
     readiness = Readiness(clock=lambda: now)
     readiness.add(slow)
-    asked = [asyncio.create_task(readiness.look()) for _ in range(3)]
+    asked = [asyncio.create_task(readiness.run_checks()) for _ in range(3)]
     await asyncio.sleep(0)
     opened.set()
     assert await asyncio.gather(*asked) == [{"slow": True}] * 3
     now = 0.9
-    await readiness.look()
+    await readiness.run_checks()
     assert calls == 1
     now = 1.0
-    await readiness.look()
+    await readiness.run_checks()
     assert calls == 2
 
 
@@ -166,10 +166,10 @@ async def test_a_check_that_hangs_has_failed_and_is_not_called_again_until_it_re
 
     readiness = Readiness(patience=0, keep=0)
     readiness.add(hanging)
-    assert [await readiness.look(), await readiness.look(), calls] == [{"hanging": False}] * 2 + [1]
+    assert [await readiness.run_checks(), await readiness.run_checks(), calls] == [{"hanging": False}] * 2 + [1]
     assert caplog.text.count("has not returned") == 1
     readiness.stop()
     opened.set()
     readiness = Readiness(keep=0)
     readiness.add(hanging)
-    assert [await readiness.look(), calls] == [{"hanging": True}, 2]
+    assert [await readiness.run_checks(), calls] == [{"hanging": True}, 2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from mcpfactory_runtime.upstream.stub import RecordedRequest, credential_faults, differences
+from mcpfactory_runtime.upstream.stub import RecordedRequest, credential_faults, request_differences
 from tests.subtest_table import parametrize_subtests
 
 PARTS = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name="o"\r\n\r\n{"x": 1}\r\n--b--\r\n'
@@ -51,12 +51,15 @@ def sent(*headers: tuple[str, str], query: str = "", body: bytes = b"") -> Recor
 )
 def test_each_part_of_a_request_is_compared(wanted: Any, right: Any, wrong: Any, said: str) -> None:
     case = {"method": "POST", "path": "/a b", **wanted}
-    assert differences(case, right) == []
-    assert wrong is None or said in differences(case, wrong)[0]
+    assert request_differences(case, right) == []
+    assert wrong is None or said in request_differences(case, wrong)[0]
 
 
 def test_method_and_path_are_compared() -> None:
-    assert differences({"method": "PUT", "path": "/b"}, sent()) == ["method is POST, not PUT", "path is /a b, not /b"]
+    assert request_differences({"method": "PUT", "path": "/b"}, sent()) == [
+        "method is POST, not PUT",
+        "path is /a b, not /b",
+    ]
 
 
 KEY = {"kind": "apiKey", "in": "header", "name": "X-Key", "variables": ["KEY"]}

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote
 import pytest
 
 from mcpfactory_runtime.upstream import Body, Field, Operation, Parameter, SecurityScheme, Upstream
-from mcpfactory_runtime.upstream.auth import region_of, service_of
+from mcpfactory_runtime.upstream.auth import aws_region, aws_service
 from tests.loopback_server import LoopbackHandler, serving
 from tests.subtest_table import parametrize_subtests
 
@@ -142,4 +142,4 @@ async def test_a_request_is_signed_as_it_is_sent(service: str) -> None:
     ],
 )
 def test_the_address_names_service_and_region(host: str, service: str, region: str) -> None:
-    assert (service_of(host), region_of(host)) == (service, region)
+    assert (aws_service(host), aws_region(host)) == (service, region)

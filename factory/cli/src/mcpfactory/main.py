@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mcpfactory import output, version
-from mcpfactory.groups import CONTEXT, CommandEntry, lazy_group
+from mcpfactory.command_groups import CONTEXT, CommandEntry, lazy_group
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 _UNBROKEN: Final = 10_000  # columns of help in a pipe; wide, so that grep finds whole lines
@@ -88,11 +88,11 @@ def _options(
         from mcpfactory.output import log_to_stderr
 
         log_to_stderr(level)
-    from mcpfactory.commands.inbox import greet
+    from mcpfactory.commands.inbox import print_inbox_summary
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # Many commands start server code, which must not read our environment.
-    if context.invoked_subcommand is None and not greet():  # greet() prints pending items in a workspace
+    if context.invoked_subcommand is None and not print_inbox_summary():  # greet() prints pending items in a workspace
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
 
@@ -143,7 +143,7 @@ def _report(error: Exception) -> Exit:
         hint = _meant_command(format_message(), sys.argv[1:]) or f"{path} --help"
         output.error(f"{path}: {format_message()}", hint)
         return Exit.USAGE
-    error = as_system_error(error) or error
+    error = convert_os_error(error) or error
     code = error.exit_code if isinstance(error, McpfactoryError) else None
     if code is not None:
         output.error(str(error), getattr(error, "hint", ""))
@@ -176,7 +176,7 @@ _MACHINE: Final = {
 }
 
 
-def as_system_error(error: BaseException) -> McpfactoryError | None:
+def convert_os_error(error: BaseException) -> McpfactoryError | None:
     """Return an operating system error about a file as an error for people; None for other errors."""
     if not isinstance(error, OSError) or error.filename is None or error.errno not in _MACHINE:
         return None

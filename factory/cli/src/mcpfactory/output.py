@@ -61,14 +61,14 @@ def note(text: str) -> None:
     _write(sys.stderr, text)
 
 
-def raw(text: str) -> None:
+def print_untrusted_text(text: str) -> None:
     """Print third-party text (a log): keep colors on a terminal, escape other terminal and CI commands."""
     from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, color=is_interactive(sys.stdout)))
 
 
-def document(text: str) -> None:
+def print_document(text: str) -> None:
     """Print a machine-readable document unchanged; it is already escaped."""
     sys.stdout.write(text)
 

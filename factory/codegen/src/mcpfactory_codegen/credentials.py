@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 
 from mcpfactory_codegen.curation import CredentialOptions
 from mcpfactory_codegen.ir import PROBLEM_CODES, Api, ApiOperation, ApiParameter, ApiSecurityScheme, Problem
-from mcpfactory_runtime.schemas.walk import lookup
+from mcpfactory_runtime.schemas.walk import resolve_definition
 from mcpfactory_runtime.upstream.operation import OAuthFlow
 
 
@@ -165,14 +165,14 @@ class _Binding:
         self.first.setdefault(slot, operation)
 
 
-def bind_credentials(api: Api, options: CredentialOptions = NO_OPTIONS) -> Api:
+def convert_credential_parameters(api: Api, options: CredentialOptions = NO_OPTIONS) -> Api:
     """Return the API with credentials as security schemes instead of parameters."""
     binding = _Binding(
         api,
         options,
         _shares(api.operations),
         {one.name: _with_service_account(one) for one in api.security_schemes},
-        {one.sends: one.name for one in reversed(api.security_schemes)},
+        {one.credential_location: one.name for one in reversed(api.security_schemes)},
     )
     operations = tuple(_bound(one, binding) for one in api.operations)
     problems = [_problem(slot, counts, binding) for slot, counts in binding.bound.items()]
@@ -262,7 +262,7 @@ def _rule(
 
 def _plain(parameter: ApiParameter, api: Api) -> bool:
     """Return True for an unrestricted string. Credentials have no enumerated values."""
-    schema = lookup(parameter.schema, api.schemas)
+    schema = resolve_definition(parameter.schema, api.schemas)
     if not isinstance(schema, dict):
         return True
     kind = schema.get("type", "string")
@@ -287,7 +287,7 @@ def _sent_already(parameter: ApiParameter, rule: NameRule, operation: ApiOperati
     kinds = {binding.schemes[name].kind for one in operation.security for name in one if name in binding.schemes}
     if _slot(parameter) == _AUTHORIZATION:
         writing = [
-            any(binding.schemes[name].sends == _AUTHORIZATION for name in one if name in binding.schemes)
+            any(binding.schemes[name].credential_location == _AUTHORIZATION for name in one if name in binding.schemes)
             for one in operation.security
         ]
         return any(writing)
@@ -353,7 +353,7 @@ def _together(names: Iterable[str], binding: _Binding) -> tuple[str, ...]:
     """Return the names without schemes that write to the same place as an earlier scheme."""
     kept: dict[object, str] = {}
     for name in names:
-        kept.setdefault(binding.schemes[name].sends if name in binding.schemes else name, name)
+        kept.setdefault(binding.schemes[name].credential_location if name in binding.schemes else name, name)
     return tuple(kept.values())
 
 

@@ -77,7 +77,7 @@ class ArgumentCuration(Settings):
     fix: FiniteJson = Field(default=None, description="value that is always sent; hides the argument")
 
 
-class MergeCuration(Settings):
+class ArgumentMergeCuration(Settings):
     """Several arguments that become one."""
 
     arguments: Strings = Field(min_length=2, max_length=10, description="the two to ten arguments to replace")
@@ -101,7 +101,9 @@ class ToolCuration(Settings):
     arguments: Mapping[str, ArgumentCuration] = Field(
         default={}, description="decisions about arguments, by original name"
     )
-    merge: Mapping[str, MergeCuration] = Field(default={}, description="new arguments, by name; each replaces several")
+    merge: Mapping[str, ArgumentMergeCuration] = Field(
+        default={}, description="new arguments, by name; each replaces several"
+    )
 
 
 class ResponseOptions(Settings):

@@ -13,14 +13,14 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.ir import ApiOperation, ApiParameter
-from mcpfactory_codegen.text import plain, plural, word_group, words
+from mcpfactory_codegen.text import is_plural, markup_to_plain_text, word_group, words
 
 _ENDINGS: Final = (
     ("ies", "y"), ("es", ""), ("s", ""), ("ing", "e"), ("ting", "t"), ("ting", ""), ("ning", "n"), ("ing", ""),
 )  # fmt: skip
 
 
-def base_of(word: str, known: frozenset[str]) -> str:
+def verb_infinitive(word: str, known: frozenset[str]) -> str:
     """Return the infinitive of a word in -s or -ing if the infinitive is a known verb, else the word."""
     if word in known:
         return word
@@ -186,7 +186,7 @@ def effect_of(operation: ApiOperation) -> Effect:
     return _effect(method, path, name, (operation.summary, operation.description))
 
 
-def is_question(method: str, path: str) -> bool:
+def is_read_request(method: str, path: str) -> bool:
     """Return True if method or path show that a request reads (`POST /books/search`). The path may contain values."""
     return _effect(method, path, "", ()).kind == "reads"
 
@@ -257,7 +257,7 @@ def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
     if reading:
         return ""
     doubtful = UNAMBIGUOUS_WRITE_VERBS if reads else _CHANGES
-    spoken = (base_of(word, UNAMBIGUOUS_WRITE_VERBS) for word in words(found.first))
+    spoken = (verb_infinitive(word, UNAMBIGUOUS_WRITE_VERBS) for word in words(found.first))
     changing = (
         *(word for word in found.every if word in doubtful),
         *(word for word in spoken if word in UNAMBIGUOUS_WRITE_VERBS - _LEADS),
@@ -274,7 +274,7 @@ def _asks(found: _OperationWords, *, reading: bool) -> bool:
     spoken = (*found.every, *words(found.text))
     lists = "list" in {found.name.verb, *(said.verb for said in found.texts)}
     issued = found.name.verb not in _ENUMERATES and not ISSUED_OBJECTS.isdisjoint(spoken)
-    if not reading and (issued or (lists and not any(map(plural, words(found.text) or found.every)))):
+    if not reading and (issued or (lists and not any(map(is_plural, words(found.text) or found.every)))):
         return False
     returned = any(said.reads for said in found.texts)
     asked = returned if reading else any(said.verb in QUERY_VERBS for said in found.texts)
@@ -360,7 +360,7 @@ def _of_path(path: str) -> _VerbMatch:
 @lru_cache(maxsize=4096)
 def _sentences(text: str) -> tuple[str, ...]:
     """Return the first sentences of a text, without markup and leading notes such as “[Beta]” or “Deprecated:”."""
-    shown = _SENT.sub("", plain(text[:_READ_CHARACTERS]).replace("\\", "")).strip()
+    shown = _SENT.sub("", markup_to_plain_text(text[:_READ_CHARACTERS]).replace("\\", "")).strip()
     while (found := _NOTE.match(shown)) and found.end():
         shown = shown[found.end() :]
     return tuple(one for one in _SENTENCE.split(shown)[:_SENTENCES_READ] if one)
@@ -375,7 +375,7 @@ def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
     if not start or start[0] in {"to", "if", "when", "for"}:
         return _VerbMatch()
     led = [words(sentence[one.end() : one.end() + 120]) for one in _LED.finditer(sentence[:200])]
-    called = base_of(start[0], _LEADS) in _LEADS and (bool(led) or " to " in sentence[:120])
+    called = verb_infinitive(start[0], _LEADS) in _LEADS and (bool(led) or " to " in sentence[:120])
     phrases = [*([] if called else [start]), *([] if later else led)]
     said = next((one for one in map(_of_phrase, phrases) if one.verb), _VerbMatch())
     if said.verb:
@@ -391,7 +391,7 @@ def _of_phrase(found: Sequence[str]) -> _VerbMatch:
         found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):
         found = found[1:]
-    verb = base_of(found[0], _KNOWN) if found else ""
+    verb = verb_infinitive(found[0], _KNOWN) if found else ""
     if verb not in _KNOWN or found[:2] == ("get", "started"):
         return _VerbMatch()
     following = found[1] if len(found) > 1 else ""
@@ -407,12 +407,12 @@ def _of_phrase(found: Sequence[str]) -> _VerbMatch:
 def _second(sentence: str, *, named: bool = False) -> _VerbMatch:
     """Return the second verb of a name or sentence if it is a change: “Returns the messages and marks them as read”."""
     lead = words(sentence[:200])
-    if not lead or base_of(lead[0], _KNOWN) not in _KNOWN:
+    if not lead or verb_infinitive(lead[0], _KNOWN) not in _KNOWN:
         return _VerbMatch()
     for found in _JOINED.finditer(sentence[:400]):
         word, following = found[1].lower(), (found[2] or "").lower()
         known = WRITE_VERBS | DESTRUCTIVE_VERBS if word.endswith("ing") else _CHANGES
-        verb = base_of(word, known)
+        verb = verb_infinitive(word, known)
         joined = found[0][0] != "," and word == verb and (not following or (named and verb in UNAMBIGUOUS_WRITE_VERBS))
         beside = following in _DETERMINER - {"each", "every"}
         if verb in known and (joined or beside) and not _RELATIVE.search(sentence[: found.start()]):

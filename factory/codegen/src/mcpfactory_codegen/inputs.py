@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema
-from mcpfactory_codegen.text import digest, identifier, is_identifier, shorten, words
+from mcpfactory_codegen.text import digest, identifier, is_identifier, join_and_shorten, words
 from mcpfactory_runtime.schemas.merge import merge_properties
-from mcpfactory_runtime.schemas.walk import lookup, parts_of, properties_of, required_of, types_of
+from mcpfactory_runtime.schemas.walk import keyword_subschemas, properties_of, required_of, resolve_definition, types_of
 from mcpfactory_runtime.upstream.encoding import is_json, media_type
 
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
@@ -137,15 +137,15 @@ class _FlatSchema:
 def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> _FlatSchema | None:
     """Return the flat form of an object schema; None if it has no flat form."""
     left[0] -= 1
-    schema = lookup(schema, schemas)
+    schema = resolve_definition(schema, schemas)
     if depth > _DEPTH or left[0] < 0 or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
         return None
     kinds = types_of(schema)
     if "object" not in kinds and (kinds or not {"properties", "allOf"} & schema.keys()):
         return None
     flat = _FlatSchema()
-    for part in parts_of(schema, "allOf"):
-        merged = lookup(part, schemas)
+    for part in keyword_subschemas(schema, "allOf"):
+        merged = resolve_definition(part, schemas)
         if isinstance(merged, dict) and set(merged) <= _ANNOTATIONS | {"required"}:
             flat.required += required_of(merged)
             continue
@@ -156,7 +156,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
         flat.required += inner.required
         flat.choices = flat.choices or inner.choices
         flat.others = inner.others or flat.others
-    choices = _choices(parts_of(schema, "anyOf"))
+    choices = _choices(keyword_subschemas(schema, "anyOf"))
     if choices is None:
         return None
     flat.choices = choices or flat.choices
@@ -234,4 +234,4 @@ def _plain_argument(item: Input) -> str:
 def _shortened(name: str, item: Input, room: int = 0) -> str:
     if len(name) <= _ARGUMENT_LIMIT - room:
         return name
-    return shorten(words(name), _ARGUMENT_LIMIT - room, item.name)
+    return join_and_shorten(words(name), _ARGUMENT_LIMIT - room, item.name)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from mcpfactory_runtime.schemas.walk import lookup
+from mcpfactory_runtime.schemas.walk import resolve_definition
 from mcpfactory_runtime.upstream.encoding import is_json, media_type
 from mcpfactory_runtime.upstream.operation import OAuthFlow, ParameterLocation, QueryStyle, ServerAddress, Style, Xml
 
@@ -127,7 +127,7 @@ class ApiSecurityScheme:
     service: str = ""
 
     @property
-    def sends(self) -> tuple[str, str]:
+    def credential_location(self) -> tuple[str, str]:
         """Return the place and name under which the credential is sent. A request has each pair once."""
         if self.kind == "mutualTLS":
             return "connection", ""
@@ -317,7 +317,7 @@ def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str
         return True
     if schema is None or not (_JSON_LINES.fullmatch(name) or MISLABELED.fullmatch(name)):
         return False
-    found = lookup(schema, schemas)
+    found = resolve_definition(schema, schemas)
     if _JSON_LINES.fullmatch(name):
         return isinstance(found, dict) and found.get("type") == "array"
     return is_structured(found)

@@ -19,7 +19,7 @@ from mcpfactory_codegen.ir import (
     split_label,
 )
 from mcpfactory_codegen.text import did_you_mean
-from mcpfactory_runtime.schemas.walk import reached
+from mcpfactory_runtime.schemas.walk import reachable_definitions
 
 NOT_SELECTED: Final = "not selected"
 """Start of the reason of a `Skipped` if the operation is valid but not selected."""
@@ -59,7 +59,7 @@ def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> st
         return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
     if selection.include_methods and "include_methods" not in hits:
         return f"{NOT_SELECTED}: {operation.method} is not one of the selected methods"
-    if marked(operation.extensions) is False and "include_operations" not in hits:
+    if inclusion_mark(operation.extensions) is False and "include_operations" not in hits:
         return f"{NOT_SELECTED}: an extension of the document excludes it from use by models"
     return ""
 
@@ -120,7 +120,7 @@ def _glob(text: str) -> re.Pattern[str]:
 
 
 def _reduced(api: Api, kept: list[ApiOperation], skipped: list[Skipped], problems: tuple[Problem, ...]) -> Api:
-    needed = reached((schema for operation in kept for schema in _schemas(operation)), api.schemas)
+    needed = reachable_definitions((schema for operation in kept for schema in _schemas(operation)), api.schemas)
     schemas = {name: api.schemas[name] for name in sorted(needed)}
     named = {name for operation in kept for alternative in operation.security for name in alternative}
     hosts = {operation.server for operation in kept}
@@ -181,7 +181,7 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
 """Functions that read the value of an extension: True includes the operation, False excludes it, None does neither."""
 
 
-def marked(extensions: Mapping[str, Any]) -> Mark:
+def inclusion_mark(extensions: Mapping[str, Any]) -> Mark:
     """Return the mark of an operation; `extensions` are sorted outermost first, and the innermost mark wins."""
     mark: Mark = None
     for name, value in extensions.items():

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
-from mcpfactory_codegen.text import clean, did_you_mean
+from mcpfactory_codegen.text import did_you_mean, strip_control_characters
 from mcpfactory_runtime.errors import Exit, McpfactoryError
-from mcpfactory_runtime.schemas.walk import children, items_of, parts_of, properties_of, resolve, types_of
+from mcpfactory_runtime.schemas.walk import children, items_of, keyword_subschemas, properties_of, resolve, types_of
 
 CONFIG: Final = "mcpfactory.toml"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -54,7 +54,7 @@ class OneOf:
         return core_schema.literal_schema(list(self.values))
 
 
-def refuse(message: str, hint: str, *at: str | int) -> PydanticCustomError:
+def validation_error(message: str, hint: str, *at: str | int) -> PydanticCustomError:
     """Return the error that a validator of a model raises; `at` are keys below the validated value."""
     return PydanticCustomError("setting", "{message}", {"message": message, "hint": hint, "at": at})
 
@@ -265,29 +265,32 @@ def _toml(value: Any) -> str:
 
 def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str, Any]]:
     """Return the JSON Schemas of the value at these keys: several, if it may have several types."""
-    found = list(branches(root, root, data))
+    found = list(schema_alternatives(root, root, data))
     for key in keys:
         data = data[key]
         below = [
-            items_of(one) if isinstance(key, int) else properties_of(one).get(key) or any_property(one) for one in found
+            items_of(one) if isinstance(key, int) else properties_of(one).get(key) or additional_properties_schema(one)
+            for one in found
         ]
-        found = [branch for one in below if isinstance(one, Mapping) for branch in branches(one, root, data)]
+        found = [branch for one in below if isinstance(one, Mapping) for branch in schema_alternatives(one, root, data)]
     return found
 
 
-def any_property(schema: Mapping[str, Any]) -> Any:
+def additional_properties_schema(schema: Mapping[str, Any]) -> Any:
     """Return the schema of values under keys that the user chooses; None if the table has fixed keys only."""
     named = (part for steps, part in children(schema) if steps[0] in {"patternProperties", "additionalProperties"})
     return next((part for part in named if isinstance(part, Mapping)), None)
 
 
-def branches(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any = None) -> Iterator[Mapping[str, Any]]:
+def schema_alternatives(
+    schema: Mapping[str, Any], root: Mapping[str, Any], data: Any = None
+) -> Iterator[Mapping[str, Any]]:
     """Yield the alternatives of a schema, resolved; skip alternatives whose constants differ from the data."""
     schema = resolve(schema, root)
-    if options := parts_of(schema, "anyOf", "oneOf"):
+    if options := keyword_subschemas(schema, "anyOf", "oneOf"):
         about = {key: value for key, value in schema.items() if key in {"examples", "description"}}
         for one in options:
-            yield from branches({**about, **one}, root, data)
+            yield from schema_alternatives({**about, **one}, root, data)
         return
     constants = {name: one["const"] for name, one in properties_of(schema).items() if isinstance(one.get("const"), str)}
     if not isinstance(data, Mapping) or all(data.get(name) in (None, value) for name, value in constants.items()):
@@ -309,7 +312,7 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
 
 def quoted(text: str) -> str:
     """Return a string literal for TOML and Python: JSON, without control characters that JSON does not escape."""
-    return json.dumps(clean(text), ensure_ascii=False)
+    return json.dumps(strip_control_characters(text), ensure_ascii=False)
 
 
 def to_toml(value: str | Sequence[str]) -> str:

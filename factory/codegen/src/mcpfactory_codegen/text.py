@@ -73,7 +73,7 @@ def singular(word: str) -> str:
     return word[:-1]
 
 
-def plural(word: str) -> bool:
+def is_plural(word: str) -> bool:
     """Return True if the word looks like a plural."""
     return singular(word) != word
 
@@ -83,7 +83,7 @@ def digest(text: str, length: int = 8) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
-def shorten(parts: Iterable[str], limit: int, key: str) -> str:
+def join_and_shorten(parts: Iterable[str], limit: int, key: str) -> str:
     """Join words by `_`. Above `limit` characters, drop words from the middle and add the digest of `key`."""
     parts = list(parts)
     name = "_".join(parts)
@@ -198,7 +198,7 @@ _ELSEWHERE: Final = re.compile(
 _ENTITIES: Final = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
 
 
-def clean(text: str) -> str:
+def strip_control_characters(text: str) -> str:
     """Return the text without control, format (bidirectional, zero-width) and surrogate characters.
 
     Newlines and tabs are kept.
@@ -212,9 +212,9 @@ def clean(text: str) -> str:
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
-def plain(text: str) -> str:
+def markup_to_plain_text(text: str) -> str:
     """Return Markdown and HTML as plain text, with one newline between paragraphs."""
-    text = clean(text[:_READ])
+    text = strip_control_characters(text[:_READ])
     if "<" in text or "[" in text or "`" in text or "*" in text or "_" in text or "&" in text:
         for pattern, by in _PLAIN:
             text = pattern.sub(by, text)
@@ -227,7 +227,7 @@ def plain(text: str) -> str:
 
 def shorten_text(text: str, limit: int) -> str:
     """Return plain text of at most `limit` characters: the first sentences, and later ones that state a constraint."""
-    text = plain(text)
+    text = markup_to_plain_text(text)
     if len(text) <= limit:
         return text
     sentences = [part for part in _SENTENCE.split(text) if part]
@@ -260,24 +260,26 @@ def one_line(text: str, limit: int) -> str:
 _BYTES_A_TOKEN: Final = 4  # bytes of compact JSON in UTF-8; within about 15 % of real tokenizers
 
 
-def compact(data: Any) -> str:
+def dump_compact_json(data: Any) -> str:
     """Return JSON without spaces."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-def json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None) -> str:
+def dump_json_rows(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None) -> str:
     """Return a JSON object whose list has one element per line, for readable diffs."""
-    opening = "".join(f"{compact(name)}: {compact(value)},\n" for name, value in (head or {}).items())
-    body = ",\n".join(compact(row) for row in rows)
-    text = "{\n" + opening + f"{compact(key)}: [\n{body}\n]\n}}\n"
+    opening = "".join(
+        f"{dump_compact_json(name)}: {dump_compact_json(value)},\n" for name, value in (head or {}).items()
+    )
+    body = ",\n".join(dump_compact_json(row) for row in rows)
+    text = "{\n" + opening + f"{dump_compact_json(key)}: [\n{body}\n]\n}}\n"
     return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate becomes its JSON escape
 
 
 def count_tokens(tool: Any) -> int:
     """Return the estimated tokens of JSON data, such as a Tool object of tools/list."""
-    return -(-len(compact(tool).encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
+    return -(-len(dump_compact_json(tool).encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
 
 
-def markdown_text(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Escape text so that Markdown shows it literally, on one line, including in tables."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))

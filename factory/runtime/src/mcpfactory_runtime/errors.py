@@ -35,7 +35,7 @@ class McpfactoryError(Exception):
         self.hint = hint
 
 
-def system_error(error: BaseException) -> OSError | None:
+def find_os_error(error: BaseException) -> OSError | None:
     """Return the OSError (of the system, the resolver or TLS) that caused an error, or None.
 
     If several addresses were tried, return the error of the first one.
@@ -57,7 +57,7 @@ def connection_error_reason(error: BaseException) -> str:
     import socket  # noqa: PLC0415 - only when a connection failed
     import ssl  # noqa: PLC0415 - as above
 
-    system = system_error(error)
+    system = find_os_error(error)
     if isinstance(system, socket.gaierror):
         return "the name is unknown"
     if isinstance(system, ssl.SSLCertVerificationError):

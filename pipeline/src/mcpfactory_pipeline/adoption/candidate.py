@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.adoption import command, npm, projects, pypi, remote
 from mcpfactory_pipeline.adoption.npm import node_paths
-from mcpfactory_pipeline.adoption.pypi import environment_paths
+from mcpfactory_pipeline.adoption.pypi import venv_sandbox_paths
 from mcpfactory_pipeline.adoption.sources import AdoptionSources, CollectedFiles
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import parse_error_reason, read_json
@@ -22,7 +22,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.environment import changed_files, contents, contents_hash
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.isolation.levels import foreign_path
+from mcpfactory_pipeline.isolation.levels import path_without_mcpfactory
 from mcpfactory_pipeline.plan.stage import RECORD, BuiltCandidate, candidate_id
 
 MakeReady = Callable[..., None]  # arguments: files of the candidate, their names, an empty folder, whether to log
@@ -46,18 +46,26 @@ class ServerKind:
 
 
 KINDS: Final[Mapping[str, ServerKind]] = {
-    "python": ServerKind(projects.collect_python, pypi.make_environment, pypi.python_program),
-    "node": ServerKind(projects.collect_node, projects.make_package, partial(command.program_in, "package")),
-    "command": ServerKind(command.collect, command.unpack, partial(command.program_in, "files"), upstream="its author"),
+    "python": ServerKind(projects.collect_python, pypi.make_environment, pypi.resolve_python_command),
+    "node": ServerKind(
+        projects.collect_node, projects.install_packed_project, partial(command.resolve_program_paths, "package")
+    ),
+    "command": ServerKind(
+        command.collect, command.unpack, partial(command.resolve_program_paths, "files"), upstream="its author"
+    ),
     "pypi": ServerKind(
         pypi.collect,
         pypi.make_environment,
-        pypi.python_program,
+        pypi.resolve_python_command,
         lambda package, work: pypi.find_wheel(package, work).version,
         "its authors, in the index it comes from",
     ),
     "npm": ServerKind(
-        npm.collect, npm.make_tree, npm.tree_program, npm.newest_version, "its authors, in the registry it comes from"
+        npm.collect,
+        npm.install_dependency_tree,
+        npm.resolve_node_command,
+        npm.newest_version,
+        "its authors, in the registry it comes from",
     ),
     "url": ServerKind(remote.collect, None, None, upstream="its operator"),
 }
@@ -203,14 +211,14 @@ def prepare_server(
         if holds is None:
             holds = _lay_out(record, files, hashes, place, log=log)
     command = _located(kind.program(place, record.start))
-    machine = (*node_paths(), *environment_paths(Path(command[0]))) if record.kind == "command" else ()
+    machine = (*node_paths(), *venv_sandbox_paths(Path(command[0]))) if record.kind == "command" else ()
     readable = (place, *(node_paths() if record.kind in {"node", "npm"} else machine))
     return PreparedServer(record, place, command, readable, holds)
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command with an absolute path for its program."""
-    found = shutil.which(command[0], path=foreign_path())
+    found = shutil.which(command[0], path=path_without_mcpfactory())
     if found is None:
         raise ProgramRefusedError(
             f"the start program {Path(command[0]).name} is neither among the server's files nor on this machine"

@@ -66,7 +66,7 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
                 target.chmod(member.mode & _RUNS)
 
 
-def program_in(folder: str, place: Path, start: Sequence[str]) -> tuple[str, ...]:
+def resolve_program_paths(folder: str, place: Path, start: Sequence[str]) -> tuple[str, ...]:
     """Return the command line with the paths of the files in `place/folder` instead of their names."""
     inside = place / folder
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
@@ -126,7 +126,7 @@ def check_secrets(what: str, commands: Sequence[Sequence[str]]) -> None:
     )
 
 
-def check_program(words: Sequence[str]) -> None:
+def refuse_wrapper_program(words: Sequence[str]) -> None:
     """Refuse a program that only fetches or starts another one; the bytes of the server would be unchecked.
 
     Raises:

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.workspace.adopted import STOPPING, Drift, offered_now, read_known_drift, write_known_drift
+from mcpfactory_pipeline.workspace.adopted import STOPPING, Drift, read_known_drift, replacement_hash, write_known_drift
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
@@ -70,7 +70,7 @@ async def find_differences(adopted: Adopted, folder: Path, offers: Path) -> tupl
         return None, ""
     if adopted.kind != "url":
         known = read_known_drift(folder, adopted)
-        return tuple(one.message for one in known), offered_now(known)
+        return tuple(one.message for one in known), replacement_hash(known)
     changed, offer = await _offered_otherwise(adopted.url, await asyncio.to_thread(offers.read_bytes))
     return ((f"it offers something else than was adopted: {changed}",), offer) if changed else ((), "")
 
@@ -85,7 +85,7 @@ def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Dr
     try:
         pypi.find_wheel(f"{adopted.package}=={adopted.version}", work, wanted=adopted.hash)
     except ProgramRefusedError as error:
-        files = error.hashes if isinstance(error, pypi.OtherFilesError) else ()
+        files = error.hashes if isinstance(error, pypi.WheelHashMismatchError) else ()
         yield _replaced(server, adopted, str(error), hash_record(dict.fromkeys(files, "wheel")))
     yield from _newer(server, adopted, f"pypi:{adopted.package}==", work)
 

@@ -112,7 +112,7 @@ def package_text(package: str) -> str:
     return json.dumps({"private": True, "dependencies": {package: f"file:{_TARBALL}"}}, indent=2) + "\n"
 
 
-def tree_lock(package: str, tarball: bytes, work: Path) -> str:
+def lock_dependency_tree(package: str, tarball: bytes, work: Path) -> str:
     """Return a lock of a tarball's dependency tree for all platforms: versions and integrities, without addresses.
 
     Raises as `run_npm` does, and ConfigError for a dependency without integrity (a repository or an address).
@@ -153,7 +153,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     return CollectedFiles(adopted.package, adopted.version, files, {"pinned": adopted.hash})
 
 
-def make_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
+def install_dependency_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
     """Install a candidate's dependency tree in `place`; npm verifies each package by the integrity in the lock.
 
     Raises as `run_npm` does, and ConfigError if the lock does not pin every package.
@@ -165,7 +165,7 @@ def make_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> N
     run_npm("ci", "--omit=dev", cwd=place, log=log)
 
 
-def tree_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
+def resolve_node_command(place: Path, start: Sequence[str]) -> tuple[str, ...]:
     """Return the command line in an installation; its program belongs to the package, or to the machine (`node`)."""
     program = place / "node_modules" / ".bin" / start[0]
     if program.exists():

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_captured, run_uv
-from mcpfactory_pipeline.isolation.levels import foreign_path, make_sandbox
+from mcpfactory_pipeline.isolation.levels import make_sandbox, path_without_mcpfactory
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
 _LARGEST: Final = 1 << 26  # maximum size of a test report in bytes
@@ -134,7 +134,7 @@ def run_project_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact
     copy_files(folder, files, workdir)
     prepare = _PREPARE.get(adopted.kind)
     path = prepare(workdir, candidate, place) if prepare else None
-    environ = {**sandbox.environ, **QUIET_NPM, "CI": "true", "PATH": foreign_path()}
+    environ = {**sandbox.environ, **QUIET_NPM, "CI": "true", "PATH": path_without_mcpfactory()}
     if path is not None:
         environ["PATH"] = os.pathsep.join([str(path), environ["PATH"]])
     code, said = run_captured(adopted.test, workdir, environ, sandbox)
@@ -153,7 +153,7 @@ def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
         "--quiet",
         *ONLY_WHEELS,
         "--no-sources",  # otherwise uv builds editable and workspace sources despite --only-binary
-        *test_requirements(workdir),
+        *read_test_requirements(workdir),
         cwd=workdir,
         python=python,
     )
@@ -169,7 +169,7 @@ def _keep_pytest_here(workdir: Path) -> None:
     (workdir / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
 
 
-def test_requirements(folder: Path) -> list[str]:
+def read_test_requirements(folder: Path) -> list[str]:
     """Return the requirements that uv installs for the tests of a project: a dependency group, and pytest.
 
     Raises:

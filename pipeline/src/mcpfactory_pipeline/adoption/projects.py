@@ -19,7 +19,12 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.adoption import pypi
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, run_npm
-from mcpfactory_pipeline.adoption.proposal import RecognizedServer, environment_names, framework_words, server_name
+from mcpfactory_pipeline.adoption.proposal import (
+    RecognizedServer,
+    find_environment_variables,
+    framework_words,
+    server_name,
+)
 from mcpfactory_pipeline.adoption.sources import (
     LOCKS,
     SHRINKWRAP,
@@ -129,7 +134,7 @@ def _refuse_leaks(found: Any) -> None:
         raise ProgramRefusedError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
 
 
-def make_package(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
+def install_packed_project(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
     """Unpack a tarball that was packed here, and install the packages of its lock next to it.
 
     Raises:
@@ -183,7 +188,7 @@ def recognize_project(workspace: Workspace, place: Path, request: AdoptionReques
         (file, (place / file).read_bytes()) for file in files if file.endswith(_CODE) and not file.startswith("test")
     )
     table = {"path": path, **found.table}
-    return replace(found, name=name, table=table, environment=environment_names(code), copied=copied)
+    return replace(found, name=name, table=table, environment=find_environment_variables(code), copied=copied)
 
 
 def _python(place: Path, files: list[str], given: list[str], work: Path) -> RecognizedServer:

@@ -239,7 +239,7 @@ _FRAMEWORKS: Final = {
 }
 
 
-def environment_names(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
+def find_environment_variables(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
     """Return the environment variables that Python and JavaScript files read, sorted."""
     found: set[str] = set()
     for name, data in files:

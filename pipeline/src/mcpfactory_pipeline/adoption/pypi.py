@@ -36,7 +36,7 @@ _NO_WHEEL: Final = re.compile(
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
-class OtherFilesError(ProgramRefusedError):
+class WheelHashMismatchError(ProgramRefusedError):
     """Error for an index without the wanted file; `hashes` are the hashes of the files that the index has."""
 
     def __init__(self, message: str, hashes: Sequence[str]) -> None:
@@ -59,7 +59,7 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
     With `wanted`, return the wheel with that hash.
 
     Raises:
-        ProgramRefusedError: the version or a wheel is missing; `OtherFilesError` if no file has the wanted hash.
+        ProgramRefusedError: the version or a wheel is missing; `WheelHashMismatchError` if no file has the wanted hash.
         StageError: the index does not answer.
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
@@ -72,7 +72,7 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
     if wanted:
         found = next((row for row in rows if row.hash == wanted), None)
         if found is None:
-            raise OtherFilesError(
+            raise WheelHashMismatchError(
                 f"the index has no file of {requirement} with the hash {wanted}: the adopted file was removed "
                 "or replaced",
                 sorted(row.hash for row in rows),
@@ -225,12 +225,12 @@ def make_environment(files: Path, names: Sequence[str], place: Path, *, log: boo
     run_uv("pip", "install", "--quiet", "--no-deps", *ONLY_WHEELS, *wheels, cwd=place, python=python, log=log)
 
 
-def python_program(place: Path, start: Sequence[str]) -> tuple[str, ...]:
+def resolve_python_command(place: Path, start: Sequence[str]) -> tuple[str, ...]:
     """Return the command line in an environment: its first word is a program of the environment, or `python`."""
     return (str(programs(place) / start[0]), *start[1:])
 
 
-def environment_paths(program: Path) -> tuple[Path, ...]:
+def venv_sandbox_paths(program: Path) -> tuple[Path, ...]:
     """Return the paths that a sandbox must read to start a program of a virtual environment, with its base Python."""
     place = program.parent.parent
     if not (place / "pyvenv.cfg").is_file():

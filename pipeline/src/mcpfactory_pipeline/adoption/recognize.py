@@ -26,11 +26,11 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from mcpfactory_pipeline.adoption import npm, pypi, remote
-from mcpfactory_pipeline.adoption.command import NO_IMAGE, check_program, check_secrets
+from mcpfactory_pipeline.adoption.command import NO_IMAGE, check_secrets, refuse_wrapper_program
 from mcpfactory_pipeline.adoption.projects import recognize_project
 from mcpfactory_pipeline.adoption.proposal import (
     RecognizedServer,
-    environment_names,
+    find_environment_variables,
     framework,
     framework_words,
     server_name,
@@ -39,7 +39,7 @@ from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionRequest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError
 from mcpfactory_pipeline.base.text import pluralize, printable_line
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.isolation.levels import foreign_path
+from mcpfactory_pipeline.isolation.levels import path_without_mcpfactory
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FORMS: Final = "FOLDER, pypi:NAME==VERSION, npm:NAME@VERSION, https://…, or --command 'PROGRAM …'"
@@ -75,7 +75,7 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
     return replace(found, decided=frozenset({"start"} if request.start or request.command else ()))
 
 
-def adopted_before(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
+def find_earlier_adoption(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
     """Return the workspace's server that was adopted from the same source; None if none or several match."""
     found = [
         server
@@ -125,12 +125,12 @@ def _from_pypi(workspace: Workspace, text: str, request: AdoptionRequest, work: 
     name = canonicalize_name(asked["name"])
     row = pypi.find_wheel(f"{name}=={asked['version']}" if asked["version"] else name, work)
     data = pypi.fetch_wheel(row)
-    before = adopted_before(workspace, "pypi", "package", name)
+    before = find_earlier_adoption(workspace, "pypi", "package", name)
     constraints = request.constraints or (before.adopted.constraints if before and before.adopted else ())
     lock = pypi.compile_lock([f"{name}=={row.version}"], constraints, work)
     with zipfile.ZipFile(io.BytesIO(data)) as wheel:
         scripts, needs = _wheel_programs(wheel), _wheel_needs(wheel)
-        names = environment_names(_zip_files(wheel))
+        names = find_environment_variables(_zip_files(wheel))
     start = _chosen(_words(request.start), scripts, name)
     packages = len(re.findall(r"^\S+==", lock, re.M))
     found = (
@@ -209,12 +209,12 @@ def _from_npm(workspace: Workspace, text: str, request: AdoptionRequest, work: P
     about, data = npm.fetch_tarball(text, work, log=False)
     name, version = str(about["name"]), str(about["version"])
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        package, names = _package_json(archive), environment_names(_tar_files(archive))
+        package, names = _package_json(archive), find_environment_variables(_tar_files(archive))
     programs = package.get("bin", {})
     programs = [name.rpartition("/")[2]] if isinstance(programs, str) else list(programs)
     start = _chosen(_words(request.start), programs, name.rpartition("/")[2])
-    before = adopted_before(workspace, "npm", "package", name)
-    lock = npm.tree_lock(name, data, work)
+    before = find_earlier_adoption(workspace, "npm", "package", name)
+    lock = npm.lock_dependency_tree(name, data, work)
     rows: Mapping[str, Any] = json.loads(lock)["packages"]
     found = [
         f"{name} {version} of the registry: {npm.integrity(data)[:23]}…",
@@ -295,7 +295,7 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
         f"{pluralize(len(offers['tools']), 'tool')}, {pluralize(len(offers['resources']), 'resource')}, {pluralize(len(offers['prompts']), 'prompt')}",
         f"its offers are recorded in {LOCKS['url']}; it is checked for drift, and not built",
     )
-    before = adopted_before(workspace, "url", "url", request.what)
+    before = find_earlier_adoption(workspace, "url", "url", request.what)
     name = before.name if before else server_name(str(server.get("name") or parts.hostname))
     text = remote.offers_text(request.what, offers)
     return RecognizedServer(
@@ -326,13 +326,13 @@ def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer
     words = [*_words(request.command), *(_words(request.start) if request.what else [])]
     if not words:
         raise ConfigError("the command is empty", hint="use --command './server --stdio'")
-    check_program(words)
+    refuse_wrapper_program(words)
     here, copied = request.here.resolve(), dict[str, Path]()
     plain = "/" not in words[0] and not (here / words[0]).is_file()
-    if plain and shutil.which(words[0], path=foreign_path()) is None:
+    if plain and shutil.which(words[0], path=path_without_mcpfactory()) is None:
         raise NotFoundError(f"program {words[0]} not found", hint="give its path, or install it")
     if plain and not _INTERPRETERS.fullmatch(words[0]):
-        words[0] = str(Path(shutil.which(words[0], path=foreign_path()) or words[0]).resolve())
+        words[0] = str(Path(shutil.which(words[0], path=path_without_mcpfactory()) or words[0]).resolve())
     own = words[1:] if _INTERPRETERS.fullmatch(Path(words[0]).name) else words
     places = {word: (here / word).resolve() for word in own if not word.startswith("-") and (here / word).is_file()}
     if not places:
@@ -361,7 +361,7 @@ def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer
         f"starts by {shlex.join(start)}",
     ]
     notes = () if start[0] in named.values() else (f"{start[0]} belongs to the machine, not to the candidate",)
-    names = environment_names(
+    names = find_environment_variables(
         (word, place.read_bytes()) for word, place in places.items() if place.stat().st_size <= _LARGEST
     )
     return RecognizedServer("command", name, {"path": path, "start": start}, {}, names, tuple(found), notes, copied)

@@ -36,7 +36,7 @@ def new_id(after: str = "") -> str:
     return _write(value)
 
 
-def last_id(at: datetime) -> str:
+def max_id_at(at: datetime) -> str:
     """Return the largest possible ID of a millisecond."""
     return _write((int(at.timestamp() * 1000) + 1 << _RANDOM_BITS) - 1)
 

@@ -35,7 +35,7 @@ def tool_version(name: str) -> str:
 
 
 @functools.cache
-def part_version(name: str, below: str = "") -> str:
+def distribution_version(name: str, below: str = "") -> str:
     """Return the version of one of our distributions, followed by `+` and a hash of its package.
 
     The same code has the same version in every installation. Therefore a checkout and an installation agree about
@@ -56,7 +56,7 @@ def template_version(name: str, server: Path) -> str:
     return scaffold.template_version(name, server) or ABSENT
 
 
-def commit(folder: Path) -> str:
+def checked_out_commit(folder: Path) -> str:
     """Return the commit checked out in a folder, with `+changes` if files below it differ; `none` without git."""
     head = git_text(folder, "rev-parse", "HEAD")
     if not head:
@@ -110,7 +110,7 @@ def step_between(before: str, after: str) -> Step:
     return "major" if new[0] > old[0] else "minor" if new[1] > old[1] else "patch"
 
 
-def permits(before: str, after: str, needed: Step) -> bool:
+def is_sufficient_step(before: str, after: str, needed: Step) -> bool:
     """Return True if the step from `before` to `after` is at least `needed`; below 1.0, it counts one size larger."""
     step = STEPS.index(step_between(before, after))
     allowed = min(step + 1, 3) if step and Version.read(before)[0] == 0 else step
@@ -123,4 +123,4 @@ def next_version(version: str, needed: Step) -> str:
     if needed == "none":
         return version
     steps = (f"{major + 1}.0.0", f"{major}.{minor + 1}.0", f"{major}.{minor}.{patch + 1}")
-    return next(one for one in reversed(steps) if permits(version, one, needed))
+    return next(one for one in reversed(steps) if is_sufficient_step(version, one, needed))

@@ -157,7 +157,7 @@ def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: b
     return _environment(inputs, candidate, _TEST, options, more)
 
 
-def environment_for_api_model(inputs: StageInputs, candidate: Artifact) -> Environment:
+def environment_for_simulated_api(inputs: StageInputs, candidate: Artifact) -> Environment:
     """Return the environment for the API model, invisible to the server: the wheel and the dependency group `test`.
 
     It is separate from the test environment, because the tests run at the same time. Raises the same errors as
@@ -167,7 +167,7 @@ def environment_for_api_model(inputs: StageInputs, candidate: Artifact) -> Envir
     return _environment(inputs, candidate, _MODEL, groups, {"requirements": requirements} if groups else {})
 
 
-def ready_python(candidate: Artifact) -> Path | None:
+def find_validated_python(candidate: Artifact) -> Path | None:
     """Return the interpreter of the environment that `validate` made from exactly these files, or None if missing."""
     folder = _folder(candidate, _CHECKED)
     made = read_json(folder / _READY)

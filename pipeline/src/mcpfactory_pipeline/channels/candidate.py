@@ -27,7 +27,7 @@ from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_n
 from mcpfactory_pipeline.channels.channel import offered_hashes, publish_files, read_verified
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, candidate_id
-from mcpfactory_pipeline.state.state import ServerState, referenced
+from mcpfactory_pipeline.state.state import ServerState, candidates_to_keep
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import (
     CONFIG,
@@ -195,7 +195,7 @@ def prune(
             # Without these locks, a stage could write here, or a decision could restore files during the deletion.
             run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
             with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
-                forgotten = _unreferenced(folder, referenced(store.state(server.name), newest))
+                forgotten = _unreferenced(folder, candidates_to_keep(store.state(server.name), newest))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
         except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
             found.append(PrunedFolder(f"{server.name}/", kept=explain_broken(server.name, error).message))

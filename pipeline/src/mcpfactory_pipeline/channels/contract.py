@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
-from mcpfactory_pipeline.base.versions import Step, next_version, permits, step_between
+from mcpfactory_pipeline.base.versions import Step, is_sufficient_step, next_version, step_between
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -56,12 +56,12 @@ class ContractComparison:
     @property
     def kept(self) -> bool:
         """Return True if the contract is kept: no breaking changes, or a major version step."""
-        return self.needed != "major" or permits(self.before.version, self.after.version, "major")
+        return self.needed != "major" or is_sufficient_step(self.before.version, self.after.version, "major")
 
     @property
     def proposed(self) -> str:
         """Return the version of `after` if its step is large enough, else the next sufficient version."""
-        if permits(self.before.version, self.after.version, self.needed):
+        if is_sufficient_step(self.before.version, self.after.version, self.needed):
             return self.after.version
         return next_version(self.before.version, self.needed)
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
-from mcpfactory_pipeline.checks.evidence import RecordedCall, calls_others
+from mcpfactory_pipeline.checks.evidence import RecordedCall, is_call_tool
 from mcpfactory_pipeline.checks.exchange import ValidationTargetError, WireExchange
 from mcpfactory_pipeline.checks.rules.tool_calls import hint
-from mcpfactory_pipeline.checks.samples import other_arguments, other_values, sample_arguments, wrong_arguments
+from mcpfactory_pipeline.checks.samples import sample_arguments, varied_arguments, varied_values, wrong_arguments
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.upstream.secrets import SHARED, Settings, redirect_variables
@@ -64,7 +64,7 @@ def plan_calls(
     """
     plan: list[PlannedCall] = []
     uncalled: dict[str, str] = {}
-    searched = next((name for name, tool in tools if calls_others(tool)), None)
+    searched = next((name for name, tool in tools if is_call_tool(tool)), None)
     of_tools: dict[str, list[Mapping[str, Any]]] = {}
     for case in cases or ():
         of_tools.setdefault(str(case.get("tool")), []).append(case)
@@ -148,7 +148,7 @@ def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: 
     )
 
 
-def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
+def plan_varied_calls(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
     """Return calls with other arguments, for read-only tools whose arguments were guessed."""
     counts = Counter(name for name, _ in tools)  # if names are duplicate, it is unknown which tool answers
     reading = [(name, tool) for name, tool in tools if hint(tool, "readOnlyHint") is True and counts[name] == 1]
@@ -157,17 +157,17 @@ def plan_others(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) 
     return [
         replace(planned, arguments=arguments, title="other arguments")
         for planned in varied
-        for arguments in other_arguments(schemas[planned.tool], planned.arguments)
+        for arguments in varied_arguments(schemas[planned.tool], planned.arguments)
     ]
 
 
-def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
+def plan_invalid_calls(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
     """Return calls that break the inputSchema of read-only tools: one argument is missing or has a wrong type."""
     counts = Counter(name for name, _ in tools)
     reading = {
         name: tool
         for name, tool in tools
-        if hint(tool, "readOnlyHint") is True and counts[name] == 1 and not calls_others(tool)
+        if hint(tool, "readOnlyHint") is True and counts[name] == 1 and not is_call_tool(tool)
     }
     firsts = {planned.tool: planned for planned in reversed(plan) if planned.tool in reading}
     return [
@@ -177,12 +177,12 @@ def plan_wrong(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -
     ]
 
 
-def plan_changed(planned: PlannedCall) -> list[PlannedCall]:
+def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
     """Return the call twice with different API responses, to see if its result depends on the response."""
     response = (planned.case or {}).get("response")
     if planned.case is None or not isinstance(response, Mapping):
         return []
-    others = [{**response, "body": other_values(response.get("body"), turn=turn)} for turn in range(2)]
+    others = [{**response, "body": varied_values(response.get("body"), turn=turn)} for turn in range(2)]
     return [replace(planned, case={**planned.case, "response": other}) for other in others]
 
 
@@ -271,7 +271,7 @@ def required_variables(start: Path | None) -> dict[str, bool]:
         wanted = {entry["name"]: bool(entry.get("secret", True)) for entry in report.get("environment", [])}
     except (TypeError, KeyError, AttributeError) as error:
         raise _unreadable(file, error) from error
-    addresses = api_variables(start).all_at("")  # the stub or the caller sets the API's address
+    addresses = api_variables(start).variables_for_address("")  # the stub or the caller sets the API's address
     return {name: secret for name, secret in wanted.items() if name not in addresses}
 
 
@@ -288,11 +288,11 @@ class ApiVariables:
     servers: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def of_servers(self) -> tuple[str, ...]:
+    def additional_server_variables(self) -> tuple[str, ...]:
         """Return the variables of the additional servers."""
         return tuple(redirect_variables(self.prefix, self.servers, ""))
 
-    def all_at(self, url: str, root: str = "") -> dict[str, str]:
+    def variables_for_address(self, url: str, root: str = "") -> dict[str, str]:
         """Return the variables that point the whole API to one address.
 
         Each additional server gets a folder with its name at `url`. `root` is the address of the root, if it differs.
@@ -304,7 +304,7 @@ class ApiVariables:
 
     def with_api(self, environ: Mapping[str, str], url: str, root: str = "") -> dict[str, str]:
         """Return an environment that points the whole API to one address and overrides existing variables."""
-        return {**environ, **self.all_at(url, root)}
+        return {**environ, **self.variables_for_address(url, root)}
 
     def beside(self, root: str, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the addresses of the additional servers by name, if the root server is at `root`."""

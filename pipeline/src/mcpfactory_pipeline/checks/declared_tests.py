@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.ir import ProblemCollector
-from mcpfactory_codegen.read.overlay import PathError, find
+from mcpfactory_codegen.read.overlay import JsonPathError, find_by_json_path
 from mcpfactory_codegen.read.parse import ParseError, parse
-from mcpfactory_codegen.text import compact, unknown_key
+from mcpfactory_codegen.text import dump_compact_json, unknown_key
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.call_plan import ApiVariables
 from mcpfactory_pipeline.checks.exchange import mask, result_text
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.recorder import RequestRecorder, recording_path
-from mcpfactory_pipeline.launch.command import client_failure, read_failure
+from mcpfactory_pipeline.launch.command import convert_client_error, read_failure
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
@@ -185,8 +185,8 @@ def _data(result: Mapping[str, Any], text: str) -> Any:
 
 def _faults(expected: Mapping[str, Any], data: Any) -> Iterator[str]:
     try:
-        values = [value for _, value in find(data, expected["path"])]
-    except PathError as error:
+        values = [value for _, value in find_by_json_path(data, expected["path"])]
+    except JsonPathError as error:
         yield f"{error}; {error.hint}"
         return
     if "exists" in expected and bool(values) != expected["exists"]:
@@ -201,9 +201,9 @@ def _faults(expected: Mapping[str, Any], data: Any) -> Iterator[str]:
 
 
 def _value_faults(expected: Mapping[str, Any], value: Any) -> Iterator[str]:
-    shown = compact(value)[:_SHOWN]
-    if "equals" in expected and compact(value) != compact(expected["equals"]):
-        yield f"is {shown}, not {compact(expected['equals'])[:_SHOWN]}"
+    shown = dump_compact_json(value)[:_SHOWN]
+    if "equals" in expected and dump_compact_json(value) != dump_compact_json(expected["equals"]):
+        yield f"is {shown}, not {dump_compact_json(expected['equals'])[:_SHOWN]}"
     if "matches" in expected:
         try:
             if not isinstance(value, str) or not re.search(expected["matches"], value):
@@ -280,7 +280,7 @@ async def run_tests(
         except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
             if (told := read_failure(str(error))) is not None:
                 raise told from error
-            mistake = client_failure(error)
+            mistake = convert_client_error(error)
             raise ServerError(f"the server of {file.name} cannot be tested: {mistake}", hint=mistake.hint) from error
     return found
 

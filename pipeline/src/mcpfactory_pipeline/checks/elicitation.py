@@ -14,7 +14,7 @@ from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, record
 from mcpfactory_pipeline.checks.evidence import ElicitationOutcome, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.samples import guess
+from mcpfactory_pipeline.checks.samples import sample_value
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
@@ -24,7 +24,7 @@ from mcpfactory_runtime.upstream.stub import StubUpstream
 _DECLINES: Final = {"action": "decline"}
 
 
-class Person:
+class SimulatedPerson:
     """Simulated person behind the `elicitation` of a client.
 
     Attributes:
@@ -45,18 +45,18 @@ class Person:
         # An elicitation without a schema asks the person to open a URL; a test cannot do this.
         if self.answer == "declines" or not isinstance(schema, dict):
             return dict(_DECLINES)
-        content = dict(agreeing_values(schema) if self.answer == "agrees" else self.answer)
+        content = dict(consent_form_values(schema) if self.answer == "agrees" else self.answer)
         if error := instance_error(content, schema):
             self.faults.append(f"the answer of the person does not fit the form: {error}")
             return dict(_DECLINES)
         return {"action": "accept", "content": content}
 
 
-def agreeing_values(schema: Mapping[str, Any]) -> Json:
+def consent_form_values(schema: Mapping[str, Any]) -> Json:
     """Return the form values of a person who agrees: true for each boolean, a sample for other required members."""
     needed = required_of(schema)
     return {
-        name: True if types_of(part) == ["boolean"] else guess(part, schema)
+        name: True if types_of(part) == ["boolean"] else sample_value(part, schema)
         for name, part in properties_of(schema).items()
         if name in needed or types_of(part) == ["boolean"]
     }
@@ -83,7 +83,7 @@ async def observe_elicitations(
     refused = _refused(evidence, cases)
     if not refused or target.command is None:
         return
-    person = Person()
+    person = SimulatedPerson()
     try:
         async with (
             asyncio.timeout(seconds),
@@ -122,7 +122,11 @@ def _refused(evidence: Evidence, cases: Sequence[Mapping[str, object]]) -> list[
 
 
 async def _call(
-    client: Client, person: Person, answer: Literal["agrees", "declines"], planned: PlannedCall, stub: StubUpstream
+    client: Client,
+    person: SimulatedPerson,
+    answer: Literal["agrees", "declines"],
+    planned: PlannedCall,
+    stub: StubUpstream,
 ) -> RecordedCall:
     person.answer = answer
     person.asked.clear()

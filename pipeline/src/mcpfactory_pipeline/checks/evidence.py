@@ -263,7 +263,7 @@ def _named_call(sent: Any) -> Json:
     return {"tool": params.get("name", ""), "arguments": params.get("arguments", {})}
 
 
-def calls_others(tool: Json) -> bool:
+def is_call_tool(tool: Json) -> bool:
     """Return True if a listed tool is the call tool of search mode, which calls other tools by name."""
     meta = tool.get("_meta")
     return isinstance(meta, dict) and meta.get(CALLS) is True

@@ -31,8 +31,8 @@ from mcpfactory_pipeline.checks.report import (
     Report,
     WaivedFinding,
     WaiverState,
+    effect_lines,
     finding_lines,
-    following,
     format_measurements,
     group_findings,
     join_locations,
@@ -122,7 +122,7 @@ def _html_finding(alike: list[Finding]) -> str:
     proof = json.dumps(one.evidence, indent=2, ensure_ascii=False) if one.evidence is not None else ""
     shown = f"<details><summary>Proof</summary><pre>{_escape_html(proof)}</pre></details>" if proof else ""
     all_of_them = "".join(f"<li><code>{_escape_html(place)}</code></li>" for place in places)
-    follows = "".join(f"<p>follows: {_escape_html(line)}</p>" for line in following(alike))
+    follows = "".join(f"<p>follows: {_escape_html(line)}</p>" for line in effect_lines(alike))
     more = f"<details><summary>All {len(places)} places</summary><ul>{all_of_them}</ul></details>"
     return (
         f"<article><h3>{_escape_html(one.rule)}</h3><p>{grade}{f' at <code>{where}</code>' if where else ''}</p>"
@@ -396,7 +396,7 @@ def _markdown_lines(report: Report) -> Iterator[str]:
     for alike in groups[:_MOST]:
         one = alike[0]
         where = _escape_markdown(join_locations([finding.where for finding in alike]))
-        follows = "".join(f"; follows: {_escape_markdown(line)}" for line in following(alike))
+        follows = "".join(f"; follows: {_escape_markdown(line)}" for line in effect_lines(alike))
         yield f"| `{one.rule}` | {one.grade} | {_escape_markdown(one.message)}{follows} | {where} | {_escape_markdown(one.hint)} |"
     if len(groups) > _MOST:
         yield f"\n… and {len(groups) - _MOST} more."

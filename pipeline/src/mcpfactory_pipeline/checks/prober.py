@@ -24,9 +24,9 @@ from mcpfactory_pipeline.checks.call_plan import (
     PlannedCall,
     may_be_called,
     plan_calls,
-    plan_changed,
-    plan_others,
-    plan_wrong,
+    plan_changed_responses,
+    plan_invalid_calls,
+    plan_varied_calls,
     record_call,
 )
 from mcpfactory_pipeline.checks.canaries import Canaries, CanaryProbe, CanaryResult, template_probes, tool_probes
@@ -54,7 +54,7 @@ from mcpfactory_pipeline.checks.probes import (
     newest_common,
     stream_filters,
 )
-from mcpfactory_pipeline.checks.samples import compare_values, tells_value
+from mcpfactory_pipeline.checks.samples import compare_values, has_answer_value
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
@@ -382,10 +382,10 @@ class ServerProber:
             self._planned.append((planned, call))
             if planned.origin != "case" and call.exchange.problem.startswith("no answer"):
                 evidence.uncalled[planned.tool] = f"given up: {call.exchange.problem}; the tool may be slow by design"
-            if not call.failed and not call.mismatches and tells_value(call) and compare_values(call).nothing:
-                unshown += plan_changed(planned)
-        more = ((unshown, evidence.changed), (plan_others(tools, plan), evidence.others))
-        for planned_calls, calls in (*more, (plan_wrong(tools, plan), evidence.wrong)):
+            if not call.failed and not call.mismatches and has_answer_value(call) and compare_values(call).nothing:
+                unshown += plan_changed_responses(planned)
+        more = ((unshown, evidence.changed), (plan_varied_calls(tools, plan), evidence.others))
+        for planned_calls, calls in (*more, (plan_invalid_calls(tools, plan), evidence.wrong)):
             for planned in planned_calls:
                 if self._may_call_again(planned.tool):
                     calls.append(await self._call(conversation, planned))

@@ -130,7 +130,7 @@ def result(request: str) -> Expectation:
     return expect
 
 
-def silence(exchange: WireExchange, what: str) -> Iterator[Fault]:
+def expect_no_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
     """Expect no answer; on stdio, an error without an id has severity 1."""
     if exchange.received is not None and (exchange.received.get("id") is not None or exchange.result is not None):
         yield Fault(f"{what} got an answer", what, exchange)
@@ -138,7 +138,7 @@ def silence(exchange: WireExchange, what: str) -> Iterator[Fault]:
         yield Fault(f"{what} got {describe_answer(exchange)}", what, exchange, lesser=1)
 
 
-def batch_silence(exchange: WireExchange, what: str) -> Iterator[Fault]:
+def expect_no_batch_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
     """Expect no answer to a batch, and status 202 over HTTP."""
     if exchange.received is not None:
         yield Fault(f"a batch of {what} got {describe_answer(exchange)}", what, exchange)
@@ -288,9 +288,9 @@ _ROWS: Final = (
     Probe("modern-removed-method", "per-request", "ping", {}, "unknown method", error(METHOD_NOT_FOUND), "modern"),
 
     Probe("unknown-version", "unknown revision", "initialize", initialize_params(UNKNOWN_REVISION)),
-    Probe("notification", "strays", raw=_NOTIFICATION, what="a notification that no revision has", expects=silence),
-    Probe("late-cancellation", "strays", raw=_CANCELLATION, what="a cancellation of nothing", expects=silence),
-    Probe("response", "strays", raw=_RESPONSE, what="an unsolicited response", expects=silence),
+    Probe("notification", "strays", raw=_NOTIFICATION, what="a notification that no revision has", expects=expect_no_answer),
+    Probe("late-cancellation", "strays", raw=_CANCELLATION, what="a cancellation of nothing", expects=expect_no_answer),
+    Probe("response", "strays", raw=_RESPONSE, what="an unsolicited response", expects=expect_no_answer),
     Probe("array-params", "strays", raw=_ARRAY_PARAMS, answered=True, capability="tools"),
     Probe("not-json-rpc", "strays", raw={"mcpfactory": "no JSON-RPC message", "id": "mcpfactory-no-rpc"}, answered=True,
           what="no JSON-RPC message", expects=error(INVALID_REQUEST, tolerates="no result")),
@@ -301,8 +301,8 @@ _ROWS: Final = (
           error(INVALID_PARAMS, tolerates="no result"), transport="stdio"),
 
     Probe("batch", "batches", raw=[*_PINGS, _NOTIFICATION], answered=True),
-    Probe("batch-notifications", "batches", raw=[_NOTIFICATION] * 2, what="notifications", expects=batch_silence),
-    Probe("batch-responses", "batches", raw=[_RESPONSE], what="responses", expects=batch_silence),
+    Probe("batch-notifications", "batches", raw=[_NOTIFICATION] * 2, what="notifications", expects=expect_no_batch_answer),
+    Probe("batch-responses", "batches", raw=[_RESPONSE], what="responses", expects=expect_no_batch_answer),
     Probe("batch-empty", "batches", raw=[], answered=True, what="empty batch", expects=error(INVALID_REQUEST)),
     Probe("batch-initialize", "batch initialize", raw=[_HELLO, _PINGS[0]], answered=True, after=""),
 

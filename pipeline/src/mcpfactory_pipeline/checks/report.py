@@ -264,10 +264,10 @@ def finding_lines(alike: list[Finding]) -> list[str]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         shown = [_cut(line) for line in text.splitlines()[:_EVIDENCE_LINES]] or [""]
         lines += [f"  {key}: {shown[0]}", *(f"    {line}" for line in shown[1:])]
-    return lines + [f"  follows: {line}" for line in following(alike)]
+    return lines + [f"  follows: {line}" for line in effect_lines(alike)]
 
 
-def following(alike: Iterable[Finding]) -> list[str]:
+def effect_lines(alike: Iterable[Finding]) -> list[str]:
     """Return the effects of a group of findings, in at most six lines."""
     lines = list(dict.fromkeys(line for finding in alike for line in finding.follows))
     more = [f"and {len(lines) - _FOLLOWS} more"] if len(lines) > _FOLLOWS else []

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
-from mcpfactory_runtime.schemas.sample import NOTHING, sample, stated_values
+from mcpfactory_runtime.schemas.sample import NOTHING, author_values, sample
 from mcpfactory_runtime.schemas.values import is_number
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 
@@ -35,11 +35,11 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
     parts = {name: declared.get(name, {}) for name in required_of(schema)}
     if not parts:
         return {}, "no arguments"
-    stated = all(isinstance(part, dict) and any(True for _ in stated_values(part)) for part in parts.values())
-    return {name: guess(part, schema) for name, part in parts.items()}, "example" if stated else "guess"
+    stated = all(isinstance(part, dict) and any(True for _ in author_values(part)) for part in parts.values())
+    return {name: sample_value(part, schema) for name, part in parts.items()}, "example" if stated else "guess"
 
 
-def other_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]]:
+def varied_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return two more sets of arguments with other texts and numbers; [] if the schema has no free text or number."""
     declared = properties_of(schema)
     free = {key: _others(declared.get(key), value) for key, value in made.items()}
@@ -60,12 +60,12 @@ def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dic
     return missing + [(f"with an object as {key!r}", {**made, key: {"mcpfactory": []}}) for key in plain[:1]]
 
 
-def other_values(value: Any, *, turn: int) -> Any:
+def varied_values(value: Any, *, turn: int) -> Any:
     """Return JSON of the same shape with different values; `turn` (0, 1) selects one of two sets."""
     if isinstance(value, dict):
-        return {key: other_values(one, turn=turn) for key, one in value.items()}
+        return {key: varied_values(one, turn=turn) for key, one in value.items()}
     if isinstance(value, list):
-        return [other_values(one, turn=turn) for one in value]
+        return [varied_values(one, turn=turn) for one in value]
     if isinstance(value, bool):
         return not value
     if is_number(value):
@@ -84,14 +84,14 @@ def _others(schema: Any, value: Any) -> tuple[Any, ...]:
     return ()
 
 
-def guess(schema: Any, root: Mapping[str, Any]) -> Any:
+def sample_value(schema: Any, root: Mapping[str, Any]) -> Any:
     """Return the simplest value for a schema whose references point into `root`, or a string if none is known."""
     value = sample(schema, root, minimal=True)
     return "value" if value is NOTHING else value
 
 
 @dataclass(frozen=True, slots=True)
-class ArrivedValues:
+class ValueComparison:
     """Number of values in the API's answer, paths of the values missing in the result, and paths of changed values."""
 
     values: int = 0
@@ -112,29 +112,29 @@ def answered_value(call: RecordedCall) -> Any:
     return response.get("body")
 
 
-def tells_value(call: RecordedCall) -> bool:
+def has_answer_value(call: RecordedCall) -> bool:
     """Return True if the API's answer has at least one value, because nothing can be lost from an empty object."""
     return any(text != "null" for _, text in _leaves(answered_value(call)))
 
 
-def compare_values(call: RecordedCall) -> ArrivedValues:
+def compare_values(call: RecordedCall) -> ValueComparison:
     """Compare the API's answer to a call with the text and structured content of its result."""
     body, result = answered_value(call), call.exchange.result or {}
     structured, text = result.get("structuredContent"), answer_text(call.exchange)
     shown = [body if isinstance(body, dict) else {"result": body}, body]
     wanted = set(_leaves(body))
     if (structured is None or structured in shown) and _as_json(text) in shown:
-        return ArrivedValues(len(wanted))
+        return ValueComparison(len(wanted))
     inner = structured.get("result") if isinstance(structured, dict) and not isinstance(body, dict) else structured
     got = {*_leaves(inner), *_leaves(_as_json(text))}
     lost = sorted(leaf for leaf in wanted - got if not _is_said(leaf[1], text))
     places = {there for there, _ in got if there}  # an unstructured text has only the place ""
-    return ArrivedValues(
+    return ValueComparison(
         len(wanted), tuple(path for path, _ in lost), tuple(path for path, _ in lost if path in places)
     )
 
 
-def is_beside(call: RecordedCall) -> bool:
+def is_only_in_text(call: RecordedCall) -> bool:
     """Return True if the text contains the API's answer, but the structured content none of its values."""
     body, result = answered_value(call), call.exchange.result or {}
     structured, wanted = result.get("structuredContent"), {text for _, text in _leaves(body) if text != "null"}

@@ -18,8 +18,8 @@ from mcpfactory_pipeline.checks.call_plan import (
     required_variables,
 )
 from mcpfactory_pipeline.checks.canaries import Canaries
-from mcpfactory_pipeline.checks.declared_calls import Evaluations, observe_evaluation_cases
 from mcpfactory_pipeline.checks.elicitation import observe_elicitations
+from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup, observe_evaluation_cases
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, ValidationTargetError
 from mcpfactory_pipeline.checks.package import inspect_package
@@ -45,7 +45,7 @@ async def validate(
     waivers: Sequence[Waiver] = (),
     policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - frozen, so safe as a default
     today: date | None = None,
-    evaluations: Evaluations | None = None,
+    evaluations: EvaluationSetup | None = None,
 ) -> Report:
     """Examine `target` and return the report: `observe`, then evaluate all rules.
 
@@ -64,7 +64,7 @@ async def observe(
     *,
     timeout: float = 60.0,  # noqa: ASYNC109  # the limit is part of the result: the report lists unfinished checks
     connect: Connect | None = None,
-    evaluations: Evaluations | None = None,
+    evaluations: EvaluationSetup | None = None,
 ) -> tuple[Evidence, dict[str, str]]:
     """Return the observations of `target`, and the values that a report must mask.
 
@@ -82,7 +82,7 @@ async def observe(
     examples = read_examples(target.examples) if target.examples is not None else ()
     environ = plain = _environ(target)
     api = api_variables(_place(target))
-    addresses = api.all_at("")
+    addresses = api.variables_for_address("")
     secrets = {
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }

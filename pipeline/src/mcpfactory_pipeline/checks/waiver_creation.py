@@ -15,7 +15,7 @@ from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.checks.rules import find_rule
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, Drift, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, Drift, read_known_drift, replacement_hash
 from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver, add_waiver, read_waivers, refused_waivers
@@ -62,7 +62,13 @@ def waive(
     known_drift = _drift_to_cover(known, rule, tool)
     seen = max((one.seen for one in known_drift), default="")
     waiver = Waiver(
-        rule=found, person=actor(), reason=reason, until=expires, tool=tool, offer=offered_now(known_drift), seen=seen
+        rule=found,
+        person=actor(),
+        reason=reason,
+        until=expires,
+        tool=tool,
+        offer=replacement_hash(known_drift),
+        seen=seen,
     )
     if tool:
         _require_tool(workspace, known, tool)

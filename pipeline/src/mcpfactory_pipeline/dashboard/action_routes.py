@@ -34,7 +34,7 @@ from mcpfactory_pipeline.dashboard.actions import (
     values_of,
 )
 from mcpfactory_pipeline.dashboard.facts import to_json
-from mcpfactory_pipeline.dashboard.pages import decide_about, offered_actions
+from mcpfactory_pipeline.dashboard.pages import candidate_decision_page, offered_actions
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
 from mcpfactory_pipeline.dashboard.run_process import RunProcesses
@@ -215,7 +215,7 @@ class ActionRoutes:
             )
         candidate, channel = view.settled.get("candidate", ""), view.settled.get("channel", "")
         if candidate and channel and action.name in _WEIGHED:
-            view = replace(view, evidence=decide_about(self.reader, detail, channel, candidate))
+            view = replace(view, evidence=candidate_decision_page(self.reader, detail, channel, candidate))
         if not view.ready:
             return view
         ticket = self.access.ticket(session, view.server, action.name, dict(view.settled), seen=view.facts)

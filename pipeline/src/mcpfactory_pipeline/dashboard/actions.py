@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError, PromotionError, RefusedError
 from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, on_one_line, pluralize
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable
+from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable_channels
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.decisions.precondition import FactChange, StaleDecisionError, changed_facts
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext
@@ -86,7 +86,9 @@ _CHOICES: Final[Mapping[str, ActionChoices]] = {
     "approve.channel": _approving,
     "reject.channel": _approving,
     # All channels, beginning with channels that have another candidate available.
-    "promote.channel": lambda _, detail: tuple(dict.fromkeys((*decidable(detail), *(c.name for c in detail.channels)))),
+    "promote.channel": lambda _, detail: tuple(
+        dict.fromkeys((*decidable_channels(detail), *(c.name for c in detail.channels)))
+    ),
     "rollback.channel": lambda _, detail: tuple(
         c.name for c in reversed(detail.channels) if c.name in detail.state.channels
     ),
@@ -362,7 +364,7 @@ def possible_actions(
 
 
 def _of_channels(detail: ServerDetail) -> Iterator[tuple[str, Mapping[str, str], str]]:
-    server, due = detail.facts.name, set(decidable(detail))
+    server, due = detail.facts.name, set(decidable_channels(detail))
     for channel in detail.channels:
         name, options = channel.name, f"{server} --channel {channel.name}"
         about, signed = {"channel": name}, signing_option(signed=channel.signed)

@@ -28,8 +28,14 @@ from mcpfactory_pipeline.dashboard.access import AccessError, Caller, DashboardA
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, CancelRoutes, wants_json
 from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
 from mcpfactory_pipeline.dashboard.facts import to_json
-from mcpfactory_pipeline.dashboard.files import opened_log
-from mcpfactory_pipeline.dashboard.live import Followers, RunPoll, Snapshot, TooManyFollowersError, watch_workspace
+from mcpfactory_pipeline.dashboard.files import open_stage_log
+from mcpfactory_pipeline.dashboard.live import (
+    PageSubscriptions,
+    RunPoll,
+    Snapshot,
+    TooManySubscribersError,
+    watch_workspace,
+)
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
@@ -67,7 +73,7 @@ def create_app(
     may act, with their tokens; `proxy` authenticates others; without either, the application is read-only. `origin`
     is the public address, if it differs from the bound one.
     """
-    reader, followers = WorkspaceReader(workspace_root, age=age), Followers(ended)
+    reader, followers = WorkspaceReader(workspace_root, age=age), PageSubscriptions(ended)
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
     deeds = (acting, BatchRoutes(acting), CancelRoutes(acting)) if acting else ()
     routes = [
@@ -90,7 +96,7 @@ def create_app(
         middleware=[guard],
         exception_handlers={
             PipelineError: problem_response,
-            ClientDisconnect: gone_response,
+            ClientDisconnect: disconnected_response,
             404: not_found_response,
             405: not_allowed_response,
         },
@@ -139,7 +145,7 @@ def _live(page: Page, view: object, request: Request, links: Links, seen: str) -
 
 
 def _events(
-    reader: WorkspaceReader, followers: Followers, page: Page | None
+    reader: WorkspaceReader, followers: PageSubscriptions, page: Page | None
 ) -> Callable[[Request], Awaitable[Response]]:
     async def follow(request: Request) -> Response:
         if request.method == "HEAD":  # HEAD has no body, and a stream would keep the request open
@@ -199,7 +205,7 @@ def _host(header: str) -> str:
 async def _raw_log(reader: WorkspaceReader, request: Request) -> Response:
     facts = await run_in_threadpool(reader.log, request.path_params["name"], request.path_params["stage"])
     stack = ExitStack()
-    stream = await run_in_threadpool(stack.enter_context, opened_log(facts))
+    stream = await run_in_threadpool(stack.enter_context, open_stage_log(facts))
     headers = {"Content-Disposition": f'attachment; filename="{facts.server}-{facts.stage}.log"'}
     return StreamingResponse(_closing(stack, stream), media_type="text/plain; charset=utf-8", headers=headers)
 
@@ -228,7 +234,7 @@ _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
     (NotFoundError, 404),
     (PromotionError, 409),
     (ConfigError, 422),
-    (TooManyFollowersError, 503),
+    (TooManySubscribersError, 503),
 )
 
 
@@ -271,7 +277,7 @@ async def not_allowed_response(request: Request, _error: Exception) -> Response:
     return answer
 
 
-async def gone_response(_request: Request, _error: Exception) -> Response:
+async def disconnected_response(_request: Request, _error: Exception) -> Response:
     """Return the response for a client that disconnected during its request."""
     return Response(status_code=400)
 

@@ -22,9 +22,9 @@ from mcpfactory_pipeline.dashboard.inbox import (
     BatchPage,
     batch_page,
     chosen,
-    confirmed,
     done_message,
     needs_reason,
+    parse_confirmations,
 )
 from mcpfactory_pipeline.dashboard.render import Links, render_form
 
@@ -57,7 +57,7 @@ class BatchRoutes:
         session, action = self._acting.require_session(request), _batched(request)
         given = await read_body(request)
         reason = checked_reason(str(given.get("reason", "")).strip())
-        asked = [(choice, choice.values(action, reason), ticket) for choice, ticket in confirmed(given)]
+        asked = [(choice, choice.values(action, reason), ticket) for choice, ticket in parse_confirmations(given)]
         # Use all tickets before any decision, so that a repeated or forged form changes nothing.
         after = [history_of(name) for name in dict.fromkeys(choice.server for choice, _, _ in asked)]
         seen = [

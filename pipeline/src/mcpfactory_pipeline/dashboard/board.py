@@ -14,11 +14,11 @@ from mcpfactory_pipeline.dashboard.facts import (
     ShownStatus,
     Status,
     WorkspaceFacts,
-    headline,
+    overall_status,
     paged,
     status_of,
 )
-from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, positions_of, workspace_places
+from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, positions_of, workspace_graph
 
 _REASONS: Final = 2  # maximum reasons per cell of the board; the server's page has all
 _SIZE: Final = 40  # maximum rows per page, so that a page with the longest texts stays below 100 kB
@@ -159,7 +159,7 @@ def cells_of(row: Mapping[str, Any]) -> tuple[Cell, ...]:
 def _brief(server: ServerFacts, group: str) -> _ServerSummary:
     at_work = server.row.get("at_work", ())
     statuses = [status_of(stage, running=name in at_work) for name, stage in server.row.get("stages", {}).items()]
-    return _ServerSummary(server, headline(server.row, statuses), GROUPS[group](server) if group else "")
+    return _ServerSummary(server, overall_status(server.row, statuses), GROUPS[group](server) if group else "")
 
 
 def _sorted(briefs: list[_ServerSummary], sort: str) -> list[_ServerSummary]:
@@ -201,13 +201,13 @@ def _offers(row: Mapping[str, Any]) -> tuple[ChannelCell, ...]:
     channels, holds = row.get("channels", {}), row.get("holds", {})
     return tuple(
         ChannelCell(
-            name, str(channels.get(name, {}).get("version", "")), decided_by(holds[name]) if name in holds else ""
+            name, str(channels.get(name, {}).get("version", "")), describe_hold(holds[name]) if name in holds else ""
         )
         for name in dict.fromkeys((*channels, *holds))
     )
 
 
-def decided_by(hold: Mapping[str, Any]) -> str:
+def describe_hold(hold: Mapping[str, Any]) -> str:
     """Return the author and the reason of a decision as text."""
     return f"{hold.get('actor', '')}: {hold['reason']}" if hold.get("reason") else str(hold.get("actor", ""))
 
@@ -256,7 +256,7 @@ def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
     positions = [
         position for one in kept for position in positions_of(one.row, one.items, facts.stages, facts.channels)
     ]
-    places = workspace_places(nodes, positions, len(kept))
+    places = workspace_graph(nodes, positions, len(kept))
     outside = Counter(
         "broken" if one.row.get("problem") else "retired"
         for one in kept

@@ -114,14 +114,14 @@ def facts_of(summary: Mapping[str, Any]) -> tuple[Fact, ...]:
     return tuple(
         Fact(
             str(key).replace("_", " "),
-            ", ".join(map(str, value)) or "none" if isinstance(value, list) else plain_figure(value),
+            ", ".join(map(str, value)) or "none" if isinstance(value, list) else format_value(value),
         )
         for key, value in summary.items()
         if not isinstance(value, dict)
     )
 
 
-def plain_figure(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a value formatted for display: yes or no, a number with thousands separators, a shortened hash."""
     if isinstance(value, bool):
         return "yes" if value else "no"

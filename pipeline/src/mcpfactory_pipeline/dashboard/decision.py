@@ -17,7 +17,7 @@ from mcpfactory_pipeline.dashboard.candidates import (
     FindingView,
     candidates_of,
     findings_of,
-    plain_figure,
+    format_value,
 )
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, StoredCandidate, shorten
 from mcpfactory_pipeline.decisions.channel_review import next_candidate
@@ -74,7 +74,7 @@ class ToolChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class ClosedBy:
+class ChannelBlock:
     """Hold or retirement that blocks a channel: `kind` is `held`, or `retired` for its server.
 
     The actor, reason and time come from the history, if known. `command` lifts the hold or the retirement.
@@ -117,7 +117,7 @@ class DecisionPage:
     command: str
     stands: str
     way: str
-    closed: tuple[ClosedBy, ...]
+    closed: tuple[ChannelBlock, ...]
     rejected: tuple[DecisionView, ...]
     rolled_back: tuple[DecisionView, ...]
     approve_after_all: str
@@ -145,14 +145,14 @@ class DecisionPage:
     uncommitted: tuple[str, ...]
 
 
-def decidable(detail: ServerDetail) -> Iterator[str]:
+def decidable_channels(detail: ServerDetail) -> Iterator[str]:
     """Yield the channels with another available candidate; none for a retired server."""
     for channel in detail.channels if not detail.state.retired else ():
         if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
 
 
-def decided_about(detail: ServerDetail, channel: str) -> str:
+def candidate_to_decide(detail: ServerDetail, channel: str) -> str:
     """Return the next candidate for a channel; "" if none exists.
 
     Raises:
@@ -222,7 +222,7 @@ def decision_page(
 
 
 def _chosen(detail: ServerDetail, channel: str, candidate: str, known: Container[str]) -> str:
-    name, chosen = detail.facts.name, candidate or decided_about(detail, channel)
+    name, chosen = detail.facts.name, candidate or candidate_to_decide(detail, channel)
     if chosen not in known:
         raise NotFoundError(f"{name} has no candidate for {channel}", hint=f"mcpfactory pipeline status {name}")
     return chosen
@@ -287,22 +287,22 @@ def _refusals(
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 
 
-def _closed(detail: ServerDetail, channel: str) -> Iterator[ClosedBy]:
+def _closed(detail: ServerDetail, channel: str) -> Iterator[ChannelBlock]:
     yield from retirement(detail)
     hold = detail.facts.row.get("holds", {}).get(channel)
     said = [item for item in detail.facts.items if (item.kind, item.about) == ("hold", channel)]
     for item in said if hold else ():
-        yield ClosedBy("held", str(hold["actor"]), str(hold.get("reason", "")), item.since or "", item.command)
+        yield ChannelBlock("held", str(hold["actor"]), str(hold.get("reason", "")), item.since or "", item.command)
 
 
-def retirement(detail: ServerDetail) -> tuple[ClosedBy, ...]:
+def retirement(detail: ServerDetail) -> tuple[ChannelBlock, ...]:
     """Return the retirement of a server; empty if it is not retired."""
     made = detail.facts.row.get("retired")
     if not made:
         return ()
     said = [event for event in detail.history if event["event"] == "retired" and event.get("channel") is None]
     since, command = str(said[-1]["at"]) if said else "", f"mcpfactory pipeline revive {detail.facts.name}"
-    return (ClosedBy("retired", str(made["actor"]), str(made.get("reason", "")), since, command),)
+    return (ChannelBlock("retired", str(made["actor"]), str(made.get("reason", "")), since, command),)
 
 
 def _since(history: Sequence[Event], source: str, candidate: str) -> str:
@@ -370,10 +370,10 @@ def _figures(state: ServerState, candidate: CandidateView | None, kept: StoredCa
         yield check.stage, check.status.word
     judged, tested = map(state.candidates[candidate.id].summary, ("validate", "test"))
     if "score" in judged:
-        yield "score", plain_figure(judged["score"])
-        yield "findings", plain_figure(judged.get("findings", ""))
-        yield "waived", plain_figure(judged.get("waived", 0))
-    yield from ((words, plain_figure(tested[key])) for key, words in _TESTS if key in tested)
+        yield "score", format_value(judged["score"])
+        yield "findings", format_value(judged.get("findings", ""))
+        yield "waived", format_value(judged.get("waived", 0))
+    yield from ((words, format_value(tested[key])) for key, words in _TESTS if key in tested)
     tools = kept.manifest.get("tools")
     if isinstance(tools, list):
         yield "tools", f"{len(tools):,}"

@@ -14,8 +14,8 @@ from pydantic import PlainSerializer, TypeAdapter, WithJsonSchema
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.state import ServerState
-from mcpfactory_pipeline.views.drawing import SIGNS
 from mcpfactory_pipeline.views.graph import stage_status
+from mcpfactory_pipeline.views.graph_svg import SIGNS
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def outcome_status(outcome: object) -> Status:
     return STATUSES.get(str(outcome), STATUSES["inconclusive"])
 
 
-def headline(row: Mapping[str, Any], statuses: Sequence[Status]) -> Status:
+def overall_status(row: Mapping[str, Any], statuses: Sequence[Status]) -> Status:
     """Return a server's overall status: broken, retired, or the worst status among its stages and holds."""
     if row.get("problem"):
         return STATUSES["broken"]

@@ -183,7 +183,7 @@ class LogPage:
 
 
 @contextmanager
-def opened_log(facts: LogFacts) -> Iterator[BinaryIO]:
+def open_stage_log(facts: LogFacts) -> Iterator[BinaryIO]:
     """Open the log for reading.
 
     Raises:

@@ -322,7 +322,7 @@ def batch_page(
     )
 
 
-def mark_of(item: InboxEntry) -> str:
+def batch_choice_value(item: InboxEntry) -> str:
     """Return the form value of an inbox entry for a batch decision; "" if a batch cannot run its next command."""
     action, values = next_action(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
@@ -349,7 +349,7 @@ def chosen(marks: Sequence[str]) -> list[BatchChoice]:
     return found
 
 
-def confirmed(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str]]:
+def parse_confirmations(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str]]:
     """Return the confirmed choices with their tickets: `item-N` and `ticket-N` of a form, or `items` of a JSON object.
 
     Raises:

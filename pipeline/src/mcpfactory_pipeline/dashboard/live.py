@@ -143,7 +143,7 @@ Poll = Callable[[], Snapshot | None]
 """Function that reads the files (in a thread) and returns the state; None if nothing changed since the last poll."""
 
 
-class TooManyFollowersError(PipelineError):
+class TooManySubscribersError(PipelineError):
     """Error if the maximum number of listeners is reached."""
 
 
@@ -195,7 +195,7 @@ class _Follower:
                 yield b": still here\n\n"
 
 
-class Followers:
+class PageSubscriptions:
     """All followed pages. `ended` returns True when the server shuts down, which ends every stream."""
 
     def __init__(self, ended: Callable[[], bool] = lambda: False) -> None:
@@ -209,10 +209,10 @@ class Followers:
         """Return a stream of the changes of a page; `make` creates the page's poll if the page is not followed yet.
 
         Raises:
-            TooManyFollowersError: there are too many listeners. Errors of the first poll are passed on.
+            TooManySubscribersError: there are too many listeners. Errors of the first poll are passed on.
         """
         if self._listeners >= _MAX_LISTENERS:
-            raise TooManyFollowersError(
+            raise TooManySubscribersError(
                 f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",
                 hint="close some, or reload the page to update it",
             )

@@ -10,9 +10,9 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.dashboard.actions import possible_actions
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, GraphPage, board, graph_page
-from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable, decided_about, decision_page
+from mcpfactory_pipeline.dashboard.decision import DecisionPage, candidate_to_decide, decidable_channels, decision_page
 from mcpfactory_pipeline.dashboard.facts import STATUSES, LogFacts, ServerDetail, StoredCandidate
-from mcpfactory_pipeline.dashboard.files import LogPage, log_page, opened_log
+from mcpfactory_pipeline.dashboard.files import LogPage, log_page, open_stage_log
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, runs_of, runs_page
@@ -68,11 +68,13 @@ def _servers(_reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[st
 
 def _decidable(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[str, str]]:
     for values in _servers(reader, names):
-        for channel in decidable(reader.server(values["name"])):
+        for channel in decidable_channels(reader.server(values["name"])):
             yield {**values, "channel": channel}
 
 
-def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, candidate: str = "") -> DecisionPage:
+def candidate_decision_page(
+    reader: WorkspaceReader, detail: ServerDetail, channel: str, candidate: str = ""
+) -> DecisionPage:
     """Return the decision page of a server's candidate, by default of the next candidate for the channel.
 
     Raises:
@@ -82,7 +84,7 @@ def decide_about(reader: WorkspaceReader, detail: ServerDetail, channel: str, ca
     if broken := detail.facts.row.get("problem"):
         raise StateError(broken["message"], hint=broken["hint"])
     offered = detail.state.offered(channel)
-    chosen, name = candidate or decided_about(detail, channel), detail.facts.name
+    chosen, name = candidate or candidate_to_decide(detail, channel), detail.facts.name
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
     validator = cache(lambda: reader.validator(name))
     return decision_page(
@@ -102,7 +104,7 @@ def _server_page(reader: WorkspaceReader, detail: ServerDetail) -> ServerPage:
 
 def log_of_stage(facts: LogFacts, query: _Values) -> LogPage:
     """Return the requested part of a log."""
-    with opened_log(facts) as stream:
+    with open_stage_log(facts) as stream:
         return log_page(facts, stream, query=query.get("q", ""), page=query.get("page", ""))
 
 
@@ -176,7 +178,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(
         "decision", "/servers/{name}/decide/{channel}/", "Decision",
         "A candidate compared with the channel's offer: tools, findings, tests, waivers, figures", DecisionPage,
-        lambda reader, path, _query: decide_about(reader, reader.server(path["name"]), path["channel"]),
+        lambda reader, path, _query: candidate_decision_page(reader, reader.server(path["name"]), path["channel"]),
         (_NAME, PageParameter("channel", "The channel", within="path")), _decidable,
     ),
     Page(

@@ -47,7 +47,7 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.schema import STAGE_ENDS, STAGE_START, Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, gone_items
+from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, deleted_server_items
 from mcpfactory_pipeline.views.status import broken_row
 from mcpfactory_pipeline.views.suggestions import SuggestionValidator
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
@@ -130,7 +130,7 @@ class WorkspaceReader:
         """Return the pending items of removed servers, cached until a state, a channel or the server list changes."""
         now = seen, tuple(names), tuple(channel_pages(channels_folder(workspace)))
         if self._gone[0] != now:
-            self._gone = now, tuple(gone_items(workspace))
+            self._gone = now, tuple(deleted_server_items(workspace))
         return self._gone[1]
 
     def server(self, name: str) -> ServerDetail:

@@ -21,11 +21,11 @@ from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.facts import STATUSES, shorten
-from mcpfactory_pipeline.dashboard.inbox import mark_of
+from mcpfactory_pipeline.dashboard.inbox import batch_choice_value
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import RunPage, gantt
-from mcpfactory_pipeline.views.drawing import PICTURE_STYLE, SIGNS, draw
 from mcpfactory_pipeline.views.graph import candidate_anchor
+from mcpfactory_pipeline.views.graph_svg import PICTURE_STYLE, SIGNS, draw
 from mcpfactory_pipeline.views.suggestions import hinted_command
 
 _PACKAGE: Final = files("mcpfactory_pipeline.dashboard")
@@ -57,7 +57,7 @@ _templates.globals |= {
     "ACTIONS": ACTIONS,
     "hinted_command": hinted_command,
     "next_action": next_action,
-    "mark_of": mark_of,
+    "batch_choice_value": batch_choice_value,
     "gantt": gantt,
     "draw": draw,
     "candidate_anchor": candidate_anchor,

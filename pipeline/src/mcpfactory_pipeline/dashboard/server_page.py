@@ -11,7 +11,7 @@ from mcpfactory_codegen.servers.overview import overview, overview_rows
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
+from mcpfactory_pipeline.dashboard.board import Cell, cells_of, describe_hold
 from mcpfactory_pipeline.dashboard.candidates import (
     CandidateView,
     DecisionView,
@@ -21,20 +21,20 @@ from mcpfactory_pipeline.dashboard.candidates import (
     facts_of,
     findings_of,
 )
-from mcpfactory_pipeline.dashboard.decision import decidable, decided_about, retirement
+from mcpfactory_pipeline.dashboard.decision import candidate_to_decide, decidable_channels, retirement
 from mcpfactory_pipeline.dashboard.facts import (
     STATUSES,
     Pager,
     ServerDetail,
     ShownStatus,
-    headline,
     outcome_status,
+    overall_status,
     paged,
     shorten,
 )
 from mcpfactory_pipeline.state.schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
-from mcpfactory_pipeline.views.graph import GraphPlace, channel_limits, server_places
+from mcpfactory_pipeline.views.graph import GraphPlace, channel_limits, server_graph
 from mcpfactory_pipeline.workspace.coverage import operation_name
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_runtime.schemas.walk import properties_of
@@ -329,20 +329,20 @@ def server_page(
     return ServerPage(
         workspace=facts.workspace,
         name=facts.name,
-        status=headline(row, [cell.status for cell in cells]),
+        status=overall_status(row, [cell.status for cell in cells]),
         version=str(row.get("version") or ""),
         template=facts.template,
         source=facts.source,
         problem=str(problem.get("message", "")),
         hint=str(problem.get("hint", "")),
-        retired=decided_by(row["retired"]) if row.get("retired") else "",
+        retired=describe_hold(row["retired"]) if row.get("retired") else "",
         retired_since="".join(one.since for one in retirement(detail)),
         waiting=tuple(
             WaitingView(item.message, item.command, item.about if item.about in facts.logs else "")
             for item in facts.items
         ),
         stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
-        graph=server_places(row, facts.items, detail.stages, detail.channels),
+        graph=server_graph(row, facts.items, detail.stages, detail.channels),
         channels=tuple(_channels(detail, [about["channel"] for about in possible.get("rollback", ())])),
         published=tuple(_published(detail)),
         verdict=_verdict(detail.validation),
@@ -391,12 +391,12 @@ def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> St
 
 
 def _channels(detail: ServerDetail, back: Container[str]) -> Iterator[ChannelView]:
-    state, rejected, pending = detail.state, detail.facts.row.get("rejected", {}), set(decidable(detail))
+    state, rejected, pending = detail.state, detail.facts.row.get("rejected", {}), set(decidable_channels(detail))
     known = {channel.name: channel for channel in detail.channels}
     holds = {name: hold for name, hold in state.holds.items() if name in known}
     said = {one.id: one.decisions for one in candidates_of(detail.state, detail.history)} if rejected else {}
     for name in dict.fromkeys((*known, *sorted(state.channels))):
-        offered, following = state.offered(name), decided_about(detail, name) if name in pending else ""
+        offered, following = state.offered(name), candidate_to_decide(detail, name) if name in pending else ""
         since = in_channel_since(detail.history, name, offered) if offered else None
         due = [item for item in detail.facts.items if item.about == name]
         yield ChannelView(
@@ -405,7 +405,7 @@ def _channels(detail: ServerDetail, back: Container[str]) -> Iterator[ChannelVie
             candidate=offered,
             since=format_time(since) if since else "",
             asks=_requirements(known[name]) if name in known else "no channel of the workspace any more",
-            held=decided_by(holds[name]) if name in holds else "",
+            held=describe_hold(holds[name]) if name in holds else "",
             waits=shorten(due[0].message, _TEXT) if due else "",
             command=due[0].command if due else "",
             next=state.candidates[following].version if following else "",

@@ -15,14 +15,14 @@ from typing import Any, Final
 import yaml
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageError
-from mcpfactory_pipeline.build.environment import ready_python
+from mcpfactory_pipeline.build.environment import find_validated_python
 from mcpfactory_pipeline.channels.candidate import artifact_of
 from mcpfactory_pipeline.checks.call_plan import api_variables, read_cases, required_variables
 from mcpfactory_pipeline.dashboard.actions import FormInput
 from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, shorten
 from mcpfactory_pipeline.isolation.levels import clean_environ
-from mcpfactory_pipeline.launch.command import client_failure, package_command
+from mcpfactory_pipeline.launch.command import convert_client_error, package_command
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime import McpError
@@ -175,7 +175,7 @@ def run_tool_call(
             "MCPFACTORY_DIALECT": "standard",
         }
         command = package_command(python, server.package, server.folder)
-        addresses = api_variables(server.folder).all_at("") if case else {}
+        addresses = api_variables(server.folder).variables_for_address("") if case else {}
         about: dict[str, Any] = {"case": case, "tool": tool, "arguments": arguments}
         requests, result, problem = asyncio.run(
             _call(command, home=home, environ=environ, addresses=addresses, **about)
@@ -209,7 +209,7 @@ def _declared(tool: str, arguments: Mapping[str, Any], case: Mapping[str, Any] |
         "arguments": dict(arguments),
         **({"status": "error"} if error else {}),
         "snapshot": True,
-        **({"upstream": [lenient(case)]} if case else {}),
+        **({"upstream": [without_request_parameters(case)]} if case else {}),
     }
     return _sendable(yaml.safe_dump({"tests": [test]}, sort_keys=False, allow_unicode=True, width=120))
 
@@ -227,7 +227,7 @@ async def _call(
     """Call the tool once; return the requests to the stub, the result, and why it is missing."""
     async with StubUpstream() as stub:
         if case is not None:
-            stub.expect(lenient(case))
+            stub.expect(without_request_parameters(case))
         own = {**environ, **{name: f"{stub.base_url}{folder}" for name, folder in addresses.items()}}
         result, problem = None, ""
         try:
@@ -239,14 +239,14 @@ async def _call(
             ):
                 result = await client.call_tool(tool, dict(arguments))
         except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
-            mistake = client_failure(error)
+            mistake = convert_client_error(error)
             problem = f"{mistake}\nhint: {mistake.hint}"
         except McpError as error:
             problem = f"the server answered with error {error.code}: {error}"
         return stub.requests, result, problem
 
 
-def lenient(case: Mapping[str, Any]) -> dict[str, Any]:
+def without_request_parameters(case: Mapping[str, Any]) -> dict[str, Any]:
     """Return a tool's case without request parameters, so that only the request method must match."""
     return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
 
@@ -277,7 +277,7 @@ def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
 
 def _python(workspace: Workspace, server: WorkspaceServer) -> Path:
     candidate = artifact_of(workspace, Store(workspace).state(server.name))
-    python = ready_python(candidate) if candidate else None
+    python = find_validated_python(candidate) if candidate else None
     if python is None:
         raise StageError(
             f"the newest candidate of {server.name} is not installed on this machine",

@@ -16,8 +16,18 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.decisions.channel_review import ChannelReview
-from mcpfactory_pipeline.decisions.drift import drift_blockers, is_of_other_offer, refresh_offer, way_to_offer
-from mcpfactory_pipeline.decisions.precondition import callers_line, channel_facts, proof_lines, require_precondition
+from mcpfactory_pipeline.decisions.drift import (
+    drift_blockers,
+    is_of_other_offer,
+    offer_promotion_commands,
+    refresh_offer,
+)
+from mcpfactory_pipeline.decisions.precondition import (
+    breaking_changes_line,
+    channel_facts,
+    check_result_lines,
+    require_precondition,
+)
 from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, unsigned_approvals
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, refuse_repeated
 from mcpfactory_pipeline.plan.policy import (
@@ -73,13 +83,13 @@ class Decision:
         found = drift_blockers(server, self.state, candidate)
         if not is_of_other_offer(server, self.state, candidate):
             return found
-        way = ", then ".join(way_to_offer(self.workspace, server, self.state, self.policy.name))
+        way = ", then ".join(offer_promotion_commands(self.workspace, server, self.state, self.policy.name))
         return [replace(blocker, command=way) for blocker in found]
 
     def callers(self, candidate: str) -> str:
         """Return the breaking changes of a candidate for callers of the channel's offer, as text; "" for none."""
         offered = self.state.channels.get(self.policy.name)
-        return callers_line(self.state.candidates[candidate], offered, self.policy.name, self.state.server)
+        return breaking_changes_line(self.state.candidates[candidate], offered, self.policy.name, self.state.server)
 
     @property
     def state(self) -> ServerState:
@@ -241,7 +251,7 @@ def approve(
         decision.blockers(chosen)  # report failing queries before anything is recorded
         made = decision.record("approved", chosen, sign_with=sign_with)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
-        proof = [*filter(None, [decision.callers(chosen)]), *proof_lines(known)]
+        proof = [*filter(None, [decision.callers(chosen)]), *check_result_lines(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
         return {**made, **about, **rests_on}
 

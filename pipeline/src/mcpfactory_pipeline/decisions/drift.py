@@ -11,7 +11,7 @@ from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.plan.policy import Blocker, find_blockers, find_channel, read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, OFFERS, Drift, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, OFFERS, Drift, read_known_drift, replacement_hash
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovered_reason
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -29,7 +29,7 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
         message = f"candidate {candidate} was made from an earlier offer; its URL's current offer was adopted later"
         return [Blocker("drift", message, f"mcpfactory pipeline run {server.name}")]
     known = read_known_drift(server.folder, server.adopted)
-    if not known or _accepted(state, offered_now(known)):
+    if not known or _accepted(state, replacement_hash(known)):
         return []
     way_out = f"adopt the current server, or waive {DRIFT_RULE} and run it again{_other_waiver(server, known)}"
     return [Blocker("drift", f"{one.message}: {way_out}", one.command) for one in known]
@@ -84,9 +84,10 @@ def _accepted(state: ServerState, offer: str) -> bool:
 def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
     """Return text about drift waivers that cover another offer, with their authors; "" if none exist."""
     held = in_force(read_waivers(server.folder), utc_now().date())
-    others = [one for one in held if one.rule == DRIFT_RULE and uncovered_reason(one, offered_now(known))]
+    others = [one for one in held if one.rule == DRIFT_RULE and uncovered_reason(one, replacement_hash(known))]
     return "".join(
-        f"; the waiver by {one.person} does not count: {uncovered_reason(one, offered_now(known))}" for one in others
+        f"; the waiver by {one.person} does not count: {uncovered_reason(one, replacement_hash(known))}"
+        for one in others
     )
 
 
@@ -106,7 +107,11 @@ def channel_drift(workspace: Workspace, server: WorkspaceServer, state: ServerSt
         return own
     words = f"{channel} offers candidate {candidate} of {server.name}, which was made from an earlier offer"
     then = f"and {own[0].message}" if own else "the current offer of its URL was adopted later"
-    return [Blocker(_EARLIER, f"{words}; {then}", ", then ".join(way_to_offer(workspace, server, state, channel)))]
+    return [
+        Blocker(
+            _EARLIER, f"{words}; {then}", ", then ".join(offer_promotion_commands(workspace, server, state, channel))
+        )
+    ]
 
 
 def offered_drift(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> list[Blocker]:
@@ -124,7 +129,9 @@ def drift_sentence(server: WorkspaceServer, drift: Blocker) -> str:
     return drift.message if drift.kind == _EARLIER else f"{server.name} is not what was adopted: {drift.message}"
 
 
-def way_to_offer(workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str) -> tuple[str, ...]:
+def offer_promotion_commands(
+    workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
+) -> tuple[str, ...]:
     """Return the commands, in order, that bring the last adopted offer of a URL into a channel with an earlier offer.
 
     If the URL now offers something else, the commands first adopt that offer. They also update an earlier channel that

@@ -188,7 +188,7 @@ def _join_names(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def served_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
+def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
     """Return the differences between the channel folders on this machine and the states, in the form of `verify`.
 
     Without names, it includes servers whose folder is missing, and pages that no state names.

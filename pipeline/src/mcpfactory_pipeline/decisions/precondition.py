@@ -188,7 +188,7 @@ def _plain(value: Any) -> str:
 _WAIVED: Final = 5  # maximum waived rules in a line
 
 
-def proof_lines(candidate: Candidate) -> list[str]:
+def check_result_lines(candidate: Candidate) -> list[str]:
     """Return a line about tests and one about the score; none for a candidate never tested or validated."""
     tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
@@ -206,7 +206,7 @@ def proof_lines(candidate: Candidate) -> list[str]:
     return found
 
 
-def callers_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
+def breaking_changes_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
     """Return the effect of a candidate on callers of the channel's current offer; "" if nothing breaks.
 
     It is also "" if the channel has no callers yet. A gate can accept breaking changes with a major version; the

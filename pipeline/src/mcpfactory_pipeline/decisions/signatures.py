@@ -168,7 +168,7 @@ def unsigned_stage_approvals(
     return _unsigned(workspace, state.server, events, about, made.approvals) if made else {}
 
 
-def without_unsigned(
+def drop_unsigned_approvals(
     workspace: Workspace, state: ServerState, events: Callable[[], Sequence[Event]], stages: Iterable[Stage]
 ) -> ServerState:
     """Return the state without stage approvals that lack a required signature."""

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_ac
 from mcpfactory_pipeline.base.text import checked_reason
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.decisions.precondition import DecisionFacts, require_precondition, stage_facts
-from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, without_unsigned
+from mcpfactory_pipeline.decisions.signatures import drop_unsigned_approvals, require_key, sign_decision
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan, required_stages
 from mcpfactory_pipeline.plan.policy import Blocker, person_key, signing_option
@@ -128,7 +128,7 @@ def approve_stage(
         state = question.transaction.state
         _require_recorded(workspace, question.stage, state)
         events = question.transaction.events
-        counted = without_unsigned(workspace, state, lambda: events, [question.stage])
+        counted = drop_unsigned_approvals(workspace, state, lambda: events, [question.stage])
         given = approved_by(question.policy, counted.decisions.get(stage), question.shown)
         about = {"stage": stage, "shown": dict(question.shown)}
         refuse_repeated(events, about, given, f"the output of {stage} of {server}", f"mcpfactory pipeline run {server}")

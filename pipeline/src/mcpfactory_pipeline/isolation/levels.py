@@ -33,7 +33,7 @@ PLAIN: Final = (
 )
 
 
-def foreign_path() -> str:
+def path_without_mcpfactory() -> str:
     """Return `PATH` without mcpfactory's own environment, so that `python` is the system's Python."""
     path = os.environ.get("PATH", os.defpath)
     if sys.prefix == sys.base_prefix:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ServerError
-from mcpfactory_pipeline.isolation.levels import PLAIN, Sandbox, foreign_path
+from mcpfactory_pipeline.isolation.levels import PLAIN, Sandbox, path_without_mcpfactory
 from mcpfactory_pipeline.launch import start
 from mcpfactory_pipeline.launch.environment import server_python
 from mcpfactory_pipeline.workspace.upstream import reported_variables, server_prefix
@@ -68,7 +68,7 @@ def server_environ(server: WorkspaceServer) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith(_PREFIXES)}
     if server.adopted is not None:
         plain = {name: value for name, value in kept.items() if not name.startswith("PYTHON")}
-        return {**plain, "PATH": foreign_path()}
+        return {**plain, "PATH": path_without_mcpfactory()}
     parts = [str(server.folder / "src"), os.environ.get("PYTHONPATH", "")]
     return {**kept, "PYTHONPATH": os.pathsep.join(part for part in parts if part)}
 
@@ -107,7 +107,7 @@ def error_summary(mistake: ServerError) -> str:
     return f"{str(mistake).splitlines()[0]}; hint: {mistake.hint}"
 
 
-def client_failure(error: Exception, server: str = "") -> ServerError:
+def convert_client_error(error: Exception, server: str = "") -> ServerError:
     """Convert a client's error into one for the server's owner; `server` is the server's name, if known."""
     if (stated := read_failure(str(error))) is not None:
         return stated

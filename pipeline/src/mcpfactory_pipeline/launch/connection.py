@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
-from mcpfactory_pipeline.isolation.levels import PLAIN, clean_environ, foreign_path
-from mcpfactory_pipeline.launch.command import client_failure, server_command, server_environ
+from mcpfactory_pipeline.isolation.levels import PLAIN, clean_environ, path_without_mcpfactory
+from mcpfactory_pipeline.launch.command import convert_client_error, server_command, server_environ
 from mcpfactory_pipeline.workspace.workspace import API_MODEL_PROGRAM, WorkspaceServer
 from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, connect_http, connect_stdio
 
@@ -51,7 +51,11 @@ async def connect_server(
             if home is None
             else {
                 **clean_environ(home),
-                **({"PATH": foreign_path()} if server.adopted else {"PYTHONPATH": str(server.folder / "src")}),
+                **(
+                    {"PATH": path_without_mcpfactory()}
+                    if server.adopted
+                    else {"PYTHONPATH": str(server.folder / "src")}
+                ),
             }
         )
         async with connect_stdio(
@@ -65,7 +69,7 @@ async def connect_server(
         ) as client:
             yield client
     except (ConnectionLostError, ProtocolError, TimeoutError) as error:
-        raise client_failure(error, server.name) from error
+        raise convert_client_error(error, server.name) from error
 
 
 @asynccontextmanager
@@ -84,20 +88,20 @@ _ENDING: Final = 10.0  # seconds; timeout of the program's exit after the end of
 
 
 @dataclass(frozen=True, slots=True)
-class ApiModel:
+class SimulatedApi:
     """A running simulated API: variables for the server's process, and values that cases use as `${name}`."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
 
 
-def has_api_model(folder: Path) -> bool:
+def has_simulated_api(folder: Path) -> bool:
     """Return True if the server in `folder` has a simulated API."""
     return (folder / API_MODEL_PROGRAM).is_file()
 
 
 @asynccontextmanager
-async def serve_api_model(folder: Path) -> AsyncIterator[ApiModel]:
+async def serve_simulated_api(folder: Path) -> AsyncIterator[SimulatedApi]:
     """Serve the simulated API of the server in `folder` on loopback until the block ends.
 
     Start `tests/upstream.py`, which prints one line of JSON (`environment`, `values`) and serves until its input ends.
@@ -106,24 +110,26 @@ async def serve_api_model(folder: Path) -> AsyncIterator[ApiModel]:
     Raises:
         ConfigError: the program ends, or its first line is invalid.
     """
-    if not has_api_model(folder):
-        yield ApiModel()
+    if not has_simulated_api(folder):
+        yield SimulatedApi()
         return
     file = folder / API_MODEL_PROGRAM
     kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
-    async with run_api_model([sys.executable, file.name], cwd=file.parent, environ=kept) as api:
+    async with run_simulated_api([sys.executable, file.name], cwd=file.parent, environ=kept) as api:
         yield api
 
 
 @asynccontextmanager
-async def run_api_model(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> AsyncIterator[ApiModel]:
+async def run_simulated_api(
+    command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
+) -> AsyncIterator[SimulatedApi]:
     """Run the program of a simulated API until the block ends; then kill all its processes.
 
     The program leads a session, so that Ctrl-C at a terminal does not end it with a traceback. It ends when its input
     ends, even if this process was killed.
 
     Raises:
-        ConfigError: as `serve_api_model`.
+        ConfigError: as `serve_simulated_api`.
     """
     process = await asyncio.create_subprocess_exec(
         *command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ, start_new_session=True
@@ -151,10 +157,10 @@ async def _wait(process: asyncio.subprocess.Process) -> None:
         await asyncio.wait_for(process.wait(), _ENDING)
 
 
-def _read(line: bytes) -> ApiModel:
+def _read(line: bytes) -> SimulatedApi:
     try:
         said: dict[str, Any] = json.loads(line)
-        return ApiModel(
+        return SimulatedApi(
             {str(name): str(value) for name, value in said["environment"].items()},
             {str(name): str(value) for name, value in said.get("values", {}).items()},
         )

@@ -65,7 +65,7 @@ def remove(
         entries = client_entries(workspace, server, home, project)
         artifacts = (workspace.artifacts / server).is_dir() and not keep_channels
         rest = leftover_projects(workspace, store.state(server)) if not there else []
-        with set_aside(folder) if there and not dry_run else nullcontext():
+        with hide_folder(folder) if there and not dry_run else nullcontext():
             before = close_history(
                 workspace, store, server, gone="removed", reason=reason, keep_channels=keep_channels, dry_run=dry_run
             )
@@ -97,7 +97,7 @@ def client_entries(
 
 
 @contextmanager
-def set_aside(folder: Path, problem: str = "") -> Iterator[None]:
+def hide_folder(folder: Path, problem: str = "") -> Iterator[None]:
     """Hide the folder during the block, and delete it afterwards; if the block fails or is interrupted, restore it.
 
     Raises:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_codegen.servers.config import read_config
-from mcpfactory_codegen.servers.generation import Notify, no_notice
+from mcpfactory_codegen.servers.generation import Notify, ignore_notice
 from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
 from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
@@ -25,7 +25,7 @@ from mcpfactory_pipeline.maintenance.remove import (
     close_history,
     describe_published,
     exclusive_access,
-    set_aside,
+    hide_folder,
 )
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.state.state import ServerState
@@ -43,7 +43,7 @@ def rename(
     keep_channels: bool = False,
     dry_run: bool = False,
     clock: Clock = utc_now,
-    notify: Notify = no_notice,
+    notify: Notify = ignore_notice,
 ) -> dict[str, Any]:
     """Rename a server. A dry run reports the changes without making them.
 
@@ -127,7 +127,7 @@ def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
     """Replace the old folder by the new one; if the block fails or is interrupted, restore the old one."""
     renamed, problem = write_renamed(folder, renaming, folder.parent), f"{place} cannot be created"
     try:
-        with set_aside(folder, problem):
+        with hide_folder(folder, problem):
             try:
                 renamed.rename(place)
             except OSError as error:

@@ -20,8 +20,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.versions import python_version
-from mcpfactory_pipeline.delivery.ci.github import PLACE, workflow
-from mcpfactory_pipeline.delivery.ci.origin import (
+from mcpfactory_pipeline.delivery.ci.factory_origin import (
     FOLDER,
     Origin,
     differences,
@@ -31,6 +30,7 @@ from mcpfactory_pipeline.delivery.ci.origin import (
     refresh,
     with_uv_tables,
 )
+from mcpfactory_pipeline.delivery.ci.github import PLACE, workflow
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_file, read_toml
 

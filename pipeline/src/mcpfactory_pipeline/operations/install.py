@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
-from mcpfactory_pipeline.delivery.clients.files import UserPaths, this_machine
+from mcpfactory_pipeline.delivery.clients.files import UserPaths, read_user_paths
 from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
     ConfirmedOperation,
@@ -25,8 +25,8 @@ from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
+    from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile
     from mcpfactory_pipeline.delivery.clients.install import ClientChange, InstallTarget
-    from mcpfactory_pipeline.delivery.clients.table import ClientProfile
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _TERMINAL: Final[Omitted] = {"dashboard": "clients are on the person's machine, not on that of the dashboard"}
@@ -130,7 +130,7 @@ class Install(ConfirmedOperation):
         """Change the clients' files; without a server, list the installed servers."""
         from mcpfactory_pipeline.delivery.clients.install import install, select_clients, snippet
 
-        home, project = this_machine(os.environ), Path.cwd() if self.project else None
+        home, project = read_user_paths(os.environ), Path.cwd() if self.project else None
         if not self.server:
             return self._installed(context, home)
         if not self.clients:
@@ -208,7 +208,7 @@ class Uninstall(Operation):
         from mcpfactory_pipeline.delivery.clients.install import select_clients, uninstall
 
         project = Path.cwd() if self.project else None
-        remove = partial(uninstall, name=self.name, home=this_machine(os.environ), project=project)
+        remove = partial(uninstall, name=self.name, home=read_user_paths(os.environ), project=project)
         return _changed(select_clients(self.clients), remove, context)
 
 

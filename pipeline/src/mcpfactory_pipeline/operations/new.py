@@ -15,7 +15,7 @@ from mcpfactory_codegen.curation import Selection
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.operations.operation import (
-    Access,
+    DocumentAccess,
     Omitted,
     Operation,
     OperationContext,
@@ -132,14 +132,14 @@ class New(Selection, Operation):
                 "a server is made from an API document or from a template: give exactly one of the two",
                 hint="mcpfactory new --from-openapi FILE, or mcpfactory new NAME --template minimal",
             )
-        of_document = (*Selection.model_fields, "overlays", "shared_credentials", "mode", "strict")
-        if self.template and (given := [name for name in of_document if getattr(self, name)]):
+        requires_api_document = (*Selection.model_fields, "overlays", "shared_credentials", "mode", "strict")
+        if self.template and (given := [name for name in requires_api_document if getattr(self, name)]):
             raise OperationError(
                 f"{', '.join(given)}: only for servers of an API document",
                 hint="leave it out, or mcpfactory new --from-openapi FILE",
             )
         from mcpfactory_codegen.servers.create import create_server
-        from mcpfactory_codegen.servers.template_answers import typed_answers
+        from mcpfactory_codegen.servers.template_answers import parse_answer_options
 
         _confirm_template(self, context)
         access = _access(context)
@@ -149,7 +149,7 @@ class New(Selection, Operation):
                 name=self.name or None,
                 source=_sources(access, self.sources),
                 template=access.template(self.template) if self.template else None,
-                answers=typed_answers(list(self.answers)),
+                answers=parse_answer_options(list(self.answers)),
                 selection=Selection(**{name: getattr(self, name) for name in Selection.model_fields}),
                 overlays=_sources(access, self.overlays) or (),
                 credentials="shared" if self.shared_credentials else "",
@@ -200,7 +200,7 @@ class Update(Operation):
             ConfigError: the server was adopted, so it has no document and no template.
             CreateError: the document or template cannot be used; nothing was changed.
         """
-        from mcpfactory_codegen.servers.template_answers import typed_answers
+        from mcpfactory_codegen.servers.template_answers import parse_answer_options
         from mcpfactory_codegen.servers.update import update_server
 
         server = context.workspace.server(self.server)
@@ -219,7 +219,7 @@ class Update(Operation):
                 permit=access.permits_private,
                 accept_origin=self.accept_origin,
                 template=access.template(self.template) if self.template else "",
-                answers=typed_answers(list(self.answers)),
+                answers=parse_answer_options(list(self.answers)),
                 dry_run=context.dry_run,
                 notify=context.notify,
             )
@@ -227,13 +227,13 @@ class Update(Operation):
         return _result(message, made, context, f"mcpfactory diff {made.server}")
 
 
-def _access(context: OperationContext) -> Access:
+def _access(context: OperationContext) -> DocumentAccess:
     if context.access is None:
         raise OperationError("documents and templates cannot be named here", hint="use the command line")
     return context.access
 
 
-def _sources(access: Access, given: Sequence[str]) -> list[ApiSource] | None:
+def _sources(access: DocumentAccess, given: Sequence[str]) -> list[ApiSource] | None:
     """Check that the caller may read the documents, and return them; return None if no document is given."""
     from mcpfactory_codegen.servers.documents import ApiSource, sources_of
 
@@ -244,7 +244,7 @@ def _confirm_template(operation: New | Update, context: OperationContext) -> Non
     """Ask a person before a third-party template is used; shipped templates and folders need no confirmation."""
     from mcpfactory_codegen.servers.templates import parse_source
 
-    if operation.trust or context.dry_run or not (operation.template and parse_source(operation.template).foreign):
+    if operation.trust or context.dry_run or not (operation.template and parse_source(operation.template).is_remote):
         return
     tried = operation.run(replace(context, dry_run=True))
     question = f"Use the third-party template {operation.template}? Its code and tests run when the server is started and tested."

@@ -85,7 +85,7 @@ def param(
     return info
 
 
-class Access(Protocol):
+class DocumentAccess(Protocol):
     """Documents and templates that a caller may name."""
 
     @property
@@ -143,7 +143,7 @@ class OperationContext:
     reporter: Reporter | None = None
     stop: threading.Event | None = None
     run_id: str = ""
-    access: Access | None = None
+    access: DocumentAccess | None = None
     notify: Callable[[str], None] = lambda _step: None
     ask: Callable[[str, OperationResult | None], bool | None] = lambda _question, _tried: None
 

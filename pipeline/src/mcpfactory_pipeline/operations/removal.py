@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
-from mcpfactory_pipeline.delivery.clients.files import this_machine
+from mcpfactory_pipeline.delivery.clients.files import read_user_paths
 from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
     Omitted,
@@ -93,7 +93,7 @@ class Remove(Operation):
         made = remove(
             context.workspace,
             self.server,
-            this_machine(os.environ),
+            read_user_paths(os.environ),
             project=Path.cwd(),
             reason=self.reason,
             keep_channels=self.keep_channels,
@@ -165,7 +165,7 @@ class Rename(Operation):
             context.workspace,
             self.old,
             self.new,
-            this_machine(os.environ),
+            read_user_paths(os.environ),
             project=Path.cwd(),
             keep_channels=self.keep_channels,
             dry_run=context.dry_run,

@@ -10,12 +10,12 @@ from typing import Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_files, hash_record, source_files
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.base.versions import commit, part_version, python_version, template_version
+from mcpfactory_pipeline.base.versions import checked_out_commit, distribution_version, python_version, template_version
 from mcpfactory_pipeline.plan.plan import describe_change
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
-from mcpfactory_pipeline.workspace.adopted import adopted_files, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.adopted import adopted_files, read_known_drift, replacement_hash
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
 from mcpfactory_pipeline.workspace.workspace import (
@@ -24,8 +24,8 @@ from mcpfactory_pipeline.workspace.workspace import (
     CONFIG,
     REPORT,
     WorkspaceServer,
-    api_model_files,
     is_evaluation,
+    simulated_api_files,
 )
 
 
@@ -87,10 +87,10 @@ def _generated(subject: InputReader) -> str:
 def _source(subject: InputReader) -> str:
     """Return the hash of the candidate's sources; a wheel is built from a copy of exactly these files."""
     files = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
-    return joined_sources(files, hash_external_files(subject.server))
+    return hash_all_sources(files, hash_external_files(subject.server))
 
 
-def joined_sources(files: str, own: str) -> str:
+def hash_all_sources(files: str, own: str) -> str:
     """Return one hash for the files in a server's folder and its files elsewhere (`hash_external_files`)."""
     return files if own == ABSENT else hash_record({"beside": files, "own": own})
 
@@ -106,7 +106,7 @@ def hash_external_files(server: WorkspaceServer) -> str:
 
 def _tests(subject: InputReader) -> str:
     tests = subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
-    return joined_sources(tests, hash_external_files(subject.server))
+    return hash_all_sources(tests, hash_external_files(subject.server))
 
 
 def _evals(subject: InputReader) -> str:
@@ -123,7 +123,7 @@ def _reports(subject: InputReader) -> str:
 
 def _model(subject: InputReader) -> str:
     """Return the hash of the simulated API and the files that it may use; `none` without a simulated API or cases."""
-    files = api_model_files(subject.files)
+    files = simulated_api_files(subject.files)
     return subject.hash_all(files) if files and _evals(subject) != ABSENT else ABSENT
 
 
@@ -147,7 +147,7 @@ def _waivers(subject: InputReader) -> str:
 def _drift(subject: InputReader) -> str:
     """Return the hash of the known drift of an adopted server; `none` if no drift is known."""
     known = read_known_drift(subject.server.folder, subject.server.adopted)
-    return offered_now(known) or ABSENT
+    return replacement_hash(known) or ABSENT
 
 
 _DOCUMENTS: Final = (".json", ".yaml", ".yml")
@@ -169,10 +169,10 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "candidate": lambda subject: subject.state.candidate or ABSENT,
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
-    "codegen": lambda _subject: part_version("mcpfactory-codegen"),
+    "codegen": lambda _subject: distribution_version("mcpfactory-codegen"),
     # Adopted servers do not use this factory's runtime; if one needs a runtime, its own files include the wheel.
-    "runtime": lambda subject: ABSENT if subject.server.adopted else part_version("mcpfactory-runtime"),
-    "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),
+    "runtime": lambda subject: ABSENT if subject.server.adopted else distribution_version("mcpfactory-runtime"),
+    "rules": lambda _subject: distribution_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),
 }
 
@@ -202,7 +202,7 @@ _OF_STATE: Final[dict[str, Callable[[ServerState, str], str]]] = {"stage": _show
 SHOWN_FILE: Final = "file:"
 
 
-def shown_by_state(stage: Stage, state: ServerState) -> dict[str, str]:
+def shown_state_parts(stage: Stage, state: ServerState) -> dict[str, str]:
     """Return a stage's shown parts that are in the state: all except files in the server's folder."""
     found = {name: state.candidate or ABSENT for name in stage.reads if name == "candidate"}
     for name in stage.reads:
@@ -245,7 +245,7 @@ _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "py
 
 def provenance(subject: InputReader) -> dict[str, str]:
     """Return the inputs that affected the candidate's sources but are not inputs of `build`; only for its record."""
-    return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": commit(subject.server.folder)}
+    return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": checked_out_commit(subject.server.folder)}
 
 
 def fingerprint(inputs: Mapping[str, str]) -> str:

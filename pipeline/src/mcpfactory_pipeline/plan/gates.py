@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.base.versions import permits
+from mcpfactory_pipeline.base.versions import is_sufficient_step
 from mcpfactory_pipeline.state.state import Candidate, Release
 
 
@@ -62,7 +62,7 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
     breaking = breaking_changes(candidate, offered)
     if breaking is None:
         return None
-    if not breaking or permits(offered.version, candidate.version, "major"):
+    if not breaking or is_sufficient_step(offered.version, candidate.version, "major"):
         return ""
     return f"{breaking} changes break callers of {offered.version}, and {candidate.version} is not a major version"
 

@@ -208,7 +208,7 @@ def _is_content(value: str) -> bool:
     return value == ABSENT or value.startswith("sha256:")
 
 
-def arrange(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+def sort_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """Sort the stages: each follows the stages that it needs, otherwise the order stays. `before` becomes `needs`.
 
     Raises:

@@ -260,7 +260,7 @@ def apply_isolation(stages: Sequence[Stage], settings: PipelineSettings) -> tupl
     return tuple(replace(stage, settings={**stage.settings, **said}) if stage.sandboxed else stage for stage in stages)
 
 
-def level_here(workspace: Workspace, stages: Sequence[Stage]) -> str:
+def local_isolation_level(workspace: Workspace, stages: Sequence[Stage]) -> str:
     """Return the isolation level for server code on this machine; "" if no stage runs server code.
 
     Raises:

@@ -25,7 +25,7 @@ import httpx
 
 from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.workspace.settings import EventSettings, MailSettings
-from mcpfactory_runtime.errors import connection_error_reason, system_error
+from mcpfactory_runtime.errors import connection_error_reason, find_os_error
 
 _LONGEST: Final = 1500  # characters; maximum length of a line, because chats reject much longer ones
 # Kind of event → text after the server's name. Other kinds are shown by their name.
@@ -112,7 +112,7 @@ _OF_MAIL: Final[tuple[tuple[type[Exception], str], ...]] = (
 def delivery_error_reason(error: Exception) -> str:
     """Describe a delivery error without its text, which may quote a URL, a user or a password."""
     known = next((words for kind, words in _OF_MAIL if isinstance(error, kind)), "")
-    system = system_error(error)
+    system = find_os_error(error)
     return known or (connection_error_reason(system) if system is not None else type(error).__name__)
 
 

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.base.locks import register_run
 from mcpfactory_pipeline.channels.candidate import prune_by_policy
 from mcpfactory_pipeline.decisions.integrity import name_clashes
 from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
-from mcpfactory_pipeline.plan.stage import Stage, level_here
+from mcpfactory_pipeline.plan.stage import Stage, local_isolation_level
 from mcpfactory_pipeline.reporting import NotifyingReporter, make_notifier
 from mcpfactory_pipeline.run.executor import Executor, LocalExecutor
 from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
@@ -153,7 +153,7 @@ def run_pipeline(
         reporter = NotifyingReporter(reporter, others)
     if executor is None or isinstance(executor, str):
         executor = make_executor(workspace, executor, jobs)
-    level = level_here(workspace, stages) if isinstance(executor, LocalExecutor) else ""
+    level = local_isolation_level(workspace, stages) if isinstance(executor, LocalExecutor) else ""
 
     def emit(event: RunEvent) -> None:
         with guard:

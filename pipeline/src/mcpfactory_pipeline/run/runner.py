@@ -23,7 +23,7 @@ from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, format_duration, on
 from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
 from mcpfactory_pipeline.decisions.decision import hold
 from mcpfactory_pipeline.decisions.promote import rollback
-from mcpfactory_pipeline.decisions.signatures import without_unsigned
+from mcpfactory_pipeline.decisions.signatures import drop_unsigned_approvals
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import BLOCKED, HELD, RUN, UP_TO_DATE, WAITING, PlanStep, plan
 from mcpfactory_pipeline.plan.policy import describe_decision, version_fault
@@ -57,7 +57,9 @@ def log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
     return found[:_SHOWN] or list(lines[-_SHOWN:])
 
 
-def soaking(stage: Stage, outputs: StageOutputs, candidate: str, events: Sequence[Event], clock: Clock) -> StageOutputs:
+def apply_soak_time(
+    stage: Stage, outputs: StageOutputs, candidate: str, events: Sequence[Event], clock: Clock
+) -> StageOutputs:
     """Return the outputs of a passed stage; `inconclusive` until the watched channel's soak time is over.
 
     Message and summary omit the remaining time, because the state contains no clock times.
@@ -70,7 +72,9 @@ def soaking(stage: Stage, outputs: StageOutputs, candidate: str, events: Sequenc
     return replace(outputs, outcome="inconclusive", message=words, summary={**outputs.summary, "soaking": True})
 
 
-def move_back(workspace: Workspace, stages: Sequence[Stage], state: ServerState, store: Store) -> list[str]:
+def rollback_failed_channels(
+    workspace: Workspace, stages: Sequence[Stage], state: ServerState, store: Store
+) -> list[str]:
     """Roll back and hold the channels whose candidate failed a stage with `on_failure = "rollback"`.
 
     Return a description of each change. A channel without an earlier release is only held. Channels that already have
@@ -130,7 +134,7 @@ def server_plan(
 ) -> tuple[PlanStep, ...]:
     """Return the plan of one server from the files on disk; `inputs` are its inputs if they were already read."""
     inputs = read_inputs(stages, InputReader(server, state)) if inputs is None else inputs
-    state = without_unsigned(workspace, state, lambda: Store(workspace).history(server.name), stages)
+    state = drop_unsigned_approvals(workspace, state, lambda: Store(workspace).history(server.name), stages)
     artifact = artifact_of(workspace, state)
     present = artifact is None or all((artifact.folder / name).exists() for name in artifact.files)
     return plan(stages, state, inputs, force=force, present=present)
@@ -201,7 +205,7 @@ class Runner:
         result = ServerResult(server.name)
         while not self.stopped.is_set():
             state = self.store.state(server.name)
-            if moved := move_back(self.workspace, self.stages, state, self.store):
+            if moved := rollback_failed_channels(self.workspace, self.stages, state, self.store):
                 for words in moved:
                     self.emit(events.ServerUnusable(state.server, words, "mcpfactory inbox"))
                 continue
@@ -376,7 +380,7 @@ class Runner:
         origin = provenance(InputReader(server, state)) if built else None
         with self.store.transaction(server.name) as transaction:
             if stage.soak and candidate:
-                outputs = soaking(stage, outputs, candidate.id, transaction.events, self.store.clock)
+                outputs = apply_soak_time(stage, outputs, candidate.id, transaction.events, self.store.clock)
             if stage.channel and candidate:
                 outputs = self._move(transaction, stage.channel, candidate, outputs)
             transaction.append(

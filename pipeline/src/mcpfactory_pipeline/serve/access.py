@@ -103,9 +103,9 @@ class WorkspaceAccess:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Restrict fetches of documents to permitted addresses, even if a host name resolves differently later."""
-        from mcpfactory_codegen.read.document import public_only  # noqa: PLC0415 - heavy, and rarely needed
+        from mcpfactory_codegen.read.document import restrict_to_public_hosts  # noqa: PLC0415 - heavy, and rarely needed
 
-        with public_only([one for one in self.documents if not _is_folder(one)]):
+        with restrict_to_public_hosts([one for one in self.documents if not _is_folder(one)]):
             yield
 
     def template(self, name: str) -> str:

@@ -33,7 +33,7 @@ permits agents to decide. The prompts describe whole tasks. A command in a hint,
 NAME`, has a tool of the same name."""
 
 
-def make_factory(root: Path, documents: Sequence[str] = (), *, local: bool = True) -> Server:
+def make_factory_server(root: Path, documents: Sequence[str] = (), *, local: bool = True) -> Server:
     """Return the server for the workspace at `root`; `documents` are other permitted sources of API documents.
 
     Without `local`, the server is reached over HTTP, so only authenticated callers can make decisions.

@@ -23,9 +23,9 @@ from mcpfactory_pipeline.base.hashing import hash_files, hash_record, source_fil
 from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.launch.command import server_command, server_environ
-from mcpfactory_pipeline.serve.relay import ChildServer, OuterNames, ServerListing, inner_uri, plain_listing
+from mcpfactory_pipeline.serve.child_server import ChildServer, GatewayNames, ServerListing, inner_uri, sanitize_listing
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.upstream import SHARED_ADDRESS, refuse_shared
+from mcpfactory_pipeline.workspace.upstream import SHARED_ADDRESS, refuse_shared_address
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime import Completion, Context, Server, ToolError
 from mcpfactory_runtime.client import Client
@@ -64,7 +64,7 @@ def health_json(rows: Sequence[ChildHealth]) -> dict[str, Any]:
     }
 
 
-def make_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str, bool], tuple[str, str]]:
+def make_health_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str, bool], tuple[str, str]]:
     """Return the status page for HTTP; unauthorized callers get the status only."""
 
     def page(_accept: str, admitted: bool) -> tuple[str, str]:
@@ -215,11 +215,11 @@ class Gateway:
             collection.clear()
         self._inner.clear()
         rows: dict[str, GeneratedTool] = {}
-        plain = {name: plain_listing(self._listings[name]) for name in self._known if name in self._listings}
+        plain = {name: sanitize_listing(self._listings[name]) for name in self._known if name in self._listings}
         self._notes = {name: notes for name, (_, notes) in plain.items()}
         shown = {name: found for name, (found, _) in plain.items()}
         for server, found in shown.items():
-            names, call = OuterNames(server), partial(self._call, server)
+            names, call = GatewayNames(server), partial(self._call, server)
             for wire in found.tools:
                 tool = relay.relayed_tool(wire, call, names)
                 rows[tool.name] = GeneratedTool(tool, "", server)
@@ -271,7 +271,7 @@ def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> 
         ConfigError: the environment sets one address for the APIs of all servers.
     """
     known = workspace.choose(list(names))
-    refuse_shared(known, os.environ)
+    refuse_shared_address(known, os.environ)
     return Gateway(workspace, known, **options)
 
 

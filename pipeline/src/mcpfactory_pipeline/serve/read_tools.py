@@ -157,7 +157,7 @@ class ReadTools:
         Args:
             server: its name.
         """
-        from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs  # noqa: PLC0415 - heavy
+        from mcpfactory_pipeline.checks.evaluation.confusable_tools import confused_pairs  # noqa: PLC0415 - heavy
         from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_reports  # noqa: PLC0415 - heavy
         from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools  # noqa: PLC0415 - heavy
 

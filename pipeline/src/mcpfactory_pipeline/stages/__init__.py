@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.plan.plan import arrange, channels_before, needed_stages, required_stages, source_channels
+from mcpfactory_pipeline.plan.plan import channels_before, needed_stages, required_stages, sort_stages, source_channels
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.plan.stage import (
     Artifact,
@@ -128,8 +128,8 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     awaited = _awaited(own, channels)
     if (evaluated := _evaluation_stage(workspace, channels)) is not None:
         before.append(evaluated)
-    stages = arrange((*before, *own, promotion, *awaited))
-    stages = arrange([_with_checks(stages, stage, channels) for stage in stages])
+    stages = sort_stages((*before, *own, promotion, *awaited))
+    stages = sort_stages([_with_checks(stages, stage, channels) for stage in stages])
     _check_channels(stages, channels)
     stages = apply_isolation([_completed(stages, stage, channels) for stage in stages], workspace.settings.pipeline)
     return apply_limits(stages, workspace.settings.pipeline.limits)

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.channels.candidate import store_candidate
-from mcpfactory_pipeline.isolation.levels import AUTO, Sandbox, find_level, foreign_path, make_sandbox
+from mcpfactory_pipeline.isolation.levels import AUTO, Sandbox, find_level, make_sandbox, path_without_mcpfactory
 from mcpfactory_pipeline.plan.stage import BuiltFiles, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
@@ -168,7 +168,7 @@ def _run_declared(
     from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - heavy
 
     sandbox, empty = _sandbox(inputs, ready, "declared")
-    environ = {**sandbox.environ, "PATH": foreign_path(), **_dummies(ready.record)}
+    environ = {**sandbox.environ, "PATH": path_without_mcpfactory(), **_dummies(ready.record)}
     setup = ServerSetup(sandbox.command(ready.command), environ, cwd=empty)
     return run_declared(declared, setup)
 
@@ -243,7 +243,7 @@ def _local_target(
     inputs: StageInputs, ready: PreparedServer, target: type[ValidationTarget], about: Mapping[str, Any]
 ) -> tuple[str, ValidationTarget]:
     sandbox, empty = _sandbox(inputs, ready, "validated")
-    environ = {**sandbox.environ, "PATH": foreign_path(), **_dummies(ready.record)}
+    environ = {**sandbox.environ, "PATH": path_without_mcpfactory(), **_dummies(ready.record)}
     return sandbox.level.name, target(
         command=tuple(sandbox.command(ready.command)), cwd=empty, environ=environ, **about
     )

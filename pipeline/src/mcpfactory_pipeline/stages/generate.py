@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.server_files import Lock, LockError
+from mcpfactory_codegen.servers.server_files import Lockfile, LockfileError
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
@@ -19,8 +19,8 @@ def run(inputs: StageInputs) -> StageOutputs:
     """Regenerate the generated files. A server without an API document passes."""
     server = Workspace.find(inputs.root).server(inputs.server)
     try:
-        template = Lock.read(server.folder).template
-    except LockError as error:
+        template = Lockfile.read(server.folder).template
+    except LockfileError as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
     origin = {"template": template} if template else {}  # drift is computed from this record
     if server.document is None:

@@ -169,7 +169,7 @@ def name_tests(names: Collection[str]) -> str:
 # --- tests of the previous candidate ---
 
 
-def compare_tests(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
+def count_missing_tests(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
     """Count the missing tests: tests that earlier candidates passed and this one did not, by candidate.
 
     Also describe the missing tests of the last candidate. Only candidates in the server's artifacts count.
@@ -182,7 +182,7 @@ def compare_tests(passed: Collection[str], folder: Path, candidate: str) -> tupl
     return {name: len(tests) for name, tests in lost.items()}, words
 
 
-def keep_tests(passed: Collection[str], folder: Path, candidate: str) -> None:
+def store_passed_tests(passed: Collection[str], folder: Path, candidate: str) -> None:
     """Store the names of the tests that a candidate ever passed, in the server's artifacts."""
     file = folder / candidate / "test" / _KEPT
     number, before = _read_kept(file)
@@ -239,8 +239,8 @@ def _with_history(
     if found.outcome != "passed":
         return replace(found, summary={**found.summary, **facts})
     artifacts = inputs.artifacts / inputs.server
-    lost, words = compare_tests(observed.passed, artifacts, candidate)
-    keep_tests(observed.passed, artifacts, candidate)
+    lost, words = count_missing_tests(observed.passed, artifacts, candidate)
+    store_passed_tests(observed.passed, artifacts, candidate)
     message = f"{found.message}; {words}" if words else found.message
     return replace(found, message=message, summary={**found.summary, "lost": lost, **facts})
 

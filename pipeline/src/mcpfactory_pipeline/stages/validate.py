@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import source_files
-from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_api_model, environment_for_validate
+from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_simulated_api, environment_for_validate
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, make_sandbox
@@ -20,12 +20,12 @@ from mcpfactory_pipeline.plan.stage import Artifact, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages.adopted import keep_report, summarize
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import read_waivers
-from mcpfactory_pipeline.workspace.workspace import API_MODEL_PROGRAM, CASES, api_model_files
+from mcpfactory_pipeline.workspace.workspace import API_MODEL_PROGRAM, CASES, simulated_api_files
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks.declared_calls import Evaluations
-    from mcpfactory_pipeline.launch.connection import ApiModel
+    from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup
+    from mcpfactory_pipeline.launch.connection import SimulatedApi
 
 _SHOWN: Final = 3  # maximum files that a message lists
 
@@ -80,28 +80,28 @@ def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
     return found.tools if found else ()
 
 
-def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluations | None, tuple[Path, ...]]:
+def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[EvaluationSetup | None, tuple[Path, ...]]:
     """Return the evaluations, ready to run, and the state folders that the server can write.
 
     The evaluations are None if the server has no cases, or if it has an API document but no simulated API.
     """
-    from mcpfactory_pipeline.checks.declared_calls import Evaluations  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy
 
     cases = read_cases(inputs.folder)
-    model_files = api_model_files(source_files(inputs.folder))
+    model_files = simulated_api_files(source_files(inputs.folder))
     if not cases or ((inputs.folder / CASES).exists() and not model_files):
         return None, ()
     state = inputs.work / "state"
     state.mkdir()
     homes = (clean_environ(state / f"home-{number}") for number in itertools.count(1))
     if not model_files:
-        return Evaluations(cases, None, lambda: next(homes)), (state,)
-    python = environment_for_api_model(inputs, candidate)
+        return EvaluationSetup(cases, None, lambda: next(homes)), (state,)
+    python = environment_for_simulated_api(inputs, candidate)
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(python.folder,), name="model")
     copy_files(inputs.folder, model_files, sandbox.folder)
     model = _ApiModelProgram(sandbox, str(python.python))
-    return Evaluations(cases, model.serve, lambda: next(homes)), (state, Path(sandbox.environ["TMPDIR"]))
+    return EvaluationSetup(cases, model.serve, lambda: next(homes)), (state, Path(sandbox.environ["TMPDIR"]))
 
 
 class _ApiModelProgram:
@@ -112,11 +112,11 @@ class _ApiModelProgram:
         self._python = python
 
     @asynccontextmanager
-    async def serve(self) -> AsyncIterator[ApiModel]:
+    async def serve(self) -> AsyncIterator[SimulatedApi]:
         """Serve the API on loopback until the block ends."""
-        from mcpfactory_pipeline.launch.connection import run_api_model  # noqa: PLC0415 - heavy, and only this job needs it
+        from mcpfactory_pipeline.launch.connection import run_simulated_api  # noqa: PLC0415 - heavy, and only this job needs it
 
         file = self._sandbox.folder / API_MODEL_PROGRAM
         command = self._sandbox.command([self._python, file.name])
-        async with run_api_model(command, cwd=file.parent, environ=self._sandbox.environ) as api:
+        async with run_simulated_api(command, cwd=file.parent, environ=self._sandbox.environ) as api:
             yield api

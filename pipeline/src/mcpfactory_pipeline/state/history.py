@@ -45,7 +45,7 @@ def read(file: Path, where: str) -> list[schema.Event]:
 def parse(data: bytes, where: str) -> list[schema.Event]:
     """Return the events in the bytes of a history, under the rules of `read`."""
     events: dict[str, schema.Event] = {}
-    lines, limits = data.split(b"\n"), schema.latest()
+    lines, limits = data.split(b"\n"), schema.event_limits()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.ids import format_time, last_id, utc_now
+from mcpfactory_pipeline.base.ids import format_time, max_id_at, utc_now
 
 UPGRADE: Final = "update mcpfactory: a newer version wrote this"
 _AHEAD: Final = timedelta(minutes=5)  # maximum clock difference between machines that share a history
@@ -111,14 +111,14 @@ def _events() -> SchemaValidator:
     return SchemaValidator(core_schema.tagged_union_schema(kinds, "event"))
 
 
-def latest() -> Mapping[str, str]:
+def event_limits() -> Mapping[str, str]:
     """Return the maximum `id` and `at` of events at this time."""
     at = utc_now() + _AHEAD
-    return {"id": last_id(at), "at": format_time(at)}
+    return {"id": max_id_at(at), "at": format_time(at)}
 
 
 def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
-    """Return the event of a line of a history; `limits` is what `latest` returns.
+    """Return the event of a line of a history; `limits` is what `event_limits` returns.
 
     Raises:
         ValueError: the event is invalid; `describe_invalid_event` returns the reason.
@@ -143,7 +143,7 @@ def check_event(event: Event, where: str) -> None:
     """
     try:
         _events().validate_python(event)
-        _require_past(event, latest())
+        _require_past(event, event_limits())
     except ValueError as error:
         raise StateError(
             f"{where}: {event.get('event')} cannot be recorded: {describe_invalid_event(error)}"

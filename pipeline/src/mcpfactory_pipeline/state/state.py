@@ -365,7 +365,7 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
     return _pruned(replace(state, channels=channels, candidates=candidates))
 
 
-def referenced(state: ServerState, keep: int) -> set[str]:
+def candidates_to_keep(state: ServerState, keep: int) -> set[str]:
     """Return the candidates to keep: the newest `keep`, the current, published, offered and earlier offered ones."""
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
@@ -374,7 +374,7 @@ def referenced(state: ServerState, keep: int) -> set[str]:
 
 
 def _pruned(state: ServerState) -> ServerState:
-    kept = referenced(state, _KEPT)
+    kept = candidates_to_keep(state, _KEPT)
     left = {name: candidate for name, candidate in state.candidates.items() if name in kept}
     return state if len(left) == len(state.candidates) else replace(state, candidates=left)
 

@@ -1,6 +1,6 @@
 """The stages of a workspace as a graph, with the positions of candidates.
 
-`mcpfactory_pipeline.views.drawing` draws the graph.
+`mcpfactory_pipeline.views.graph_svg` draws the graph.
 """
 
 from __future__ import annotations
@@ -344,7 +344,7 @@ def _offered(
         yield Position(name, server, offer["candidate"], offer["version"], status, words, path)
 
 
-def server_places(
+def server_graph(
     row: Mapping[str, Any], items: Iterable[InboxItem], stages: Sequence[Stage], channels: Sequence[ChannelPolicy]
 ) -> tuple[GraphPlace, ...]:
     """Return the graph of one server, with the status of each stage and the position of each candidate."""
@@ -356,7 +356,7 @@ def server_places(
     )
 
 
-def workspace_places(nodes: Sequence[GraphNode], positions: Iterable[Position], servers: int) -> tuple[GraphPlace, ...]:
+def workspace_graph(nodes: Sequence[GraphNode], positions: Iterable[Position], servers: int) -> tuple[GraphPlace, ...]:
     """Return the graph with a chip for each server; for more than `MANY` servers, with counts by place and status."""
     there: dict[str, list[Position]] = {}
     for one in sorted(positions, key=lambda one: (_ORDER.index(one.status), one.server)):

@@ -32,7 +32,7 @@ from mcpfactory_pipeline.state.timeline import decisions_about, failing_since, i
 from mcpfactory_pipeline.state.verify import head_histories
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.views.suggestions import SuggestionValidator
-from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offered_now, read_known_drift
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, read_known_drift, replacement_hash
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.waivers import expiring, uncovered_reason
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, isolate_server_errors
@@ -140,7 +140,7 @@ def read_inbox(
     items: list[InboxItem] = []
     servers, broken = workspace.load_servers(names)
     items += [_broken_item(one) for one in broken]
-    items += [] if names else gone_items(workspace)
+    items += [] if names else deleted_server_items(workspace)
     for done, server in enumerate(servers):
         count(done, len(servers))
         found = isolate_server_errors(server.name, partial(reader.read, server, refresh=refresh))
@@ -148,7 +148,7 @@ def read_inbox(
     return in_order(items)
 
 
-def gone_items(workspace: Workspace) -> list[InboxItem]:
+def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
     """Return the items of deleted servers, whose releases are still in channels."""
     found = {one.server: one for one in reversed(list(orphans(workspace)))}  # the first of each name
     return [
@@ -428,7 +428,7 @@ class InboxReader:
             yield problem_item(server.name, "waivers", str(error), error.hint)
             return
         days = min(_RENEWED, self.workspace.settings.waivers.max_days) if ending else 0
-        offer = offered_now(read_known_drift(server.folder, server.adopted)) if ending else ""
+        offer = replacement_hash(read_known_drift(server.folder, server.adopted)) if ending else ""
         for waiver, left in ending:
             if waiver.rule == DRIFT_RULE and (not offer or uncovered_reason(waiver, offer)):
                 continue  # the waiver excuses nothing

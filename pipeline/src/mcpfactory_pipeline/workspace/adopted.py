@@ -119,7 +119,7 @@ def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[Drift, ...]
         ) from error
 
 
-def offered_now(known: Sequence[Drift]) -> str:
+def replacement_hash(known: Sequence[Drift]) -> str:
     """Return one hash of everything that replaced the adopted version; "" if nothing replaced it."""
     return known[0].offer if len(known) == 1 else hash_record({one.kind: one.offer for one in known}) if known else ""
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, JsonValue, Tag, model_validator
 
-from mcpfactory_codegen.settings import Names, OneOf, Settings, Strings, refuse
+from mcpfactory_codegen.settings import Names, OneOf, Settings, Strings, validation_error
 from mcpfactory_pipeline.base.text import pluralize
 
 MEMORY: Final = 4 * 2**30  # bytes; default memory limit of a stage and its child processes
@@ -21,7 +21,7 @@ _SIZE: Final = r"^\d{1,6}\s*[MG]i?B$"
 
 def _seconds(value: object) -> float:
     if not isinstance(value, str) or not re.fullmatch(_DURATION, value):
-        raise refuse(f"{value!r} is not a valid duration", 'soak = "24h"; units: s, m, h, d')
+        raise validation_error(f"{value!r} is not a valid duration", 'soak = "24h"; units: s, m, h, d')
     return float(int(value[:-1]) * _UNITS[value[-1]])
 
 
@@ -30,7 +30,7 @@ def _bytes(value: object) -> object:
         return value
     found = re.fullmatch(r"(\d{1,6})\s*([MG]i?B)", value)
     if found is None or not int(found[1]):
-        raise refuse(f"{value!r} is not a valid size", 'memory = "2GB"; units: MB, GB, MiB, GiB')
+        raise validation_error(f"{value!r} is not a valid size", 'memory = "2GB"; units: MB, GB, MiB, GiB')
     return int(found[1]) * _SIZES[found[2]]
 
 
@@ -172,14 +172,18 @@ class ChannelPolicy(Settings):
     def _consistent(self) -> Self:
         _check_approvers(self.approvals, self.approvers)
         if self.signed and not self.approvals:
-            raise refuse("signed requires approvals", "set signed = true only for a channel with approvals", "signed")
+            raise validation_error(
+                "signed requires approvals", "set signed = true only for a channel with approvals", "signed"
+            )
         return self
 
 
 def _check_approvers(approvals: int, approvers: tuple[str, ...]) -> None:
     if approvers and len(set(approvers)) < approvals:
         named = pluralize(len(set(approvers)), "approver")
-        raise refuse(f"requires {approvals} approvals, but names only {named}", "name more approvers", "approvers")
+        raise validation_error(
+            f"requires {approvals} approvals, but names only {named}", "name more approvers", "approvers"
+        )
 
 
 DEFAULT: Final = (
@@ -188,11 +192,11 @@ DEFAULT: Final = (
 )
 
 
-def in_order(channels: tuple[ChannelPolicy, ...]) -> tuple[ChannelPolicy, ...]:
+def check_channel_order(channels: tuple[ChannelPolicy, ...]) -> tuple[ChannelPolicy, ...]:
     """Return the channels; raise an error if a channel is not after its source."""
     first, *others = channels
     if first.source is not None or first.approvals or first.approvers or first.soak:
-        raise refuse(
+        raise validation_error(
             "the first channel, which runs fill, must not have from, soak, approvals or approvers",
             "give a later channel the fields from, soak and approvals",
             0,
@@ -200,10 +204,12 @@ def in_order(channels: tuple[ChannelPolicy, ...]) -> tuple[ChannelPolicy, ...]:
     known = [first.name]
     for index, channel in enumerate(others, 1):
         if channel.name in known:
-            raise refuse(f"there are two channels {channel.name}", "give one of them another name", index, "name")
+            raise validation_error(
+                f"there are two channels {channel.name}", "give one of them another name", index, "name"
+            )
         if channel.source not in known:
             message = f"from is {channel.source!r}, which is not an earlier channel"
-            raise refuse(message, f'from = "{known[-1]}"', index)
+            raise validation_error(message, f'from = "{known[-1]}"', index)
         known.append(channel.name)
     return channels
 
@@ -296,18 +302,22 @@ class JobStage(StageTable):
     @model_validator(mode="after")
     def _one_program(self) -> Self:
         if self.entry is not None and self.command is not None:
-            raise refuse("has both a command and an entry", "remove one of the two", "entry")
+            raise validation_error("has both a command and an entry", "remove one of the two", "entry")
         if self.entry is None and self.command is None:
-            raise refuse("command is missing", 'command = ["python", "tools/licenses.py"], or entry = "module:name"')
+            raise validation_error(
+                "command is missing", 'command = ["python", "tools/licenses.py"], or entry = "module:name"'
+            )
         if self.entry is None and self.settings:
-            raise refuse("settings are only for an entry", "pass them to the command as arguments", "settings")
+            raise validation_error(
+                "settings are only for an entry", "pass them to the command as arguments", "settings"
+            )
         return self
 
 
 def _shown(part: str) -> str:
     kind, _, rest = part.partition(":")
     if kind not in {"stage", "artifact", "file"} or not rest or ".." in PurePosixPath(rest).parts or rest[0] == "/":
-        raise refuse(f"invalid entry {part!r}", 'shows = ["stage:validate", "file:README.md"]')
+        raise validation_error(f"invalid entry {part!r}", 'shows = ["stage:validate", "file:README.md"]')
     return part
 
 

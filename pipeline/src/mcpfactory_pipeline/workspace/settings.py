@@ -13,18 +13,25 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from mcpfactory_codegen.servers.config import below_root
-from mcpfactory_codegen.settings import Names, OneOf, Settings, Strings, refuse
+from mcpfactory_codegen.servers.config import require_workspace_path
+from mcpfactory_codegen.settings import Names, OneOf, Settings, Strings, validation_error
 from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
 from mcpfactory_pipeline.isolation.levels import AUTO, LEVELS, REQUIRED
-from mcpfactory_pipeline.workspace.policy import DEFAULT, ChannelPolicy, Memory, Number, StageSettings, in_order
+from mcpfactory_pipeline.workspace.policy import (
+    DEFAULT,
+    ChannelPolicy,
+    Memory,
+    Number,
+    StageSettings,
+    check_channel_order,
+)
 from mcpfactory_runtime.server.generated.catalog import MODES
 from mcpfactory_runtime.urls import split_web_url
 
 
 def _url(value: str) -> str:
     if value and (split_web_url(value) is None or re.search(r"\s", value)):
-        raise refuse(f"{value!r} is not a valid URL", "write an address that begins with https://")
+        raise validation_error(f"{value!r} is not a valid URL", "write an address that begins with https://")
     return value
 
 
@@ -55,7 +62,7 @@ class EndpointSettings(Settings):
     def _both(self) -> Self:
         for name, other in (("written", self.read), ("read", self.written)):
             if other is not None and getattr(self, name) is None:
-                raise refuse(f"the price {name} is missing", "set read and written, per million tokens")
+                raise validation_error(f"the price {name} is missing", "set read and written, per million tokens")
         return self
 
 
@@ -143,16 +150,16 @@ class MailSettings(Settings):
     def _login(self) -> Self:
         if bool(self.user) != bool(self.password_variable):
             hint = 'password_variable = "MAIL_PASSWORD"'
-            raise refuse("mail needs user and password_variable together", hint)
+            raise validation_error("mail needs user and password_variable together", hint)
         if self.user and self.tls == "none" and self.host not in _LOOPBACK:
-            raise refuse("mail would send the password unencrypted", 'tls = "starttls"', "tls")
+            raise validation_error("mail would send the password unencrypted", 'tls = "starttls"', "tls")
         return self
 
 
 class EventSettings(Settings):
     """Receivers of events: a file, a webhook, a chat, mail."""
 
-    log: Annotated[str, AfterValidator(below_root)] = Field(
+    log: Annotated[str, AfterValidator(require_workspace_path)] = Field(
         default="", description="file below the workspace", examples=["pipeline/artifacts/events.jsonl"]
     )
     webhook: Url = Field(default="", description="address of the webhook", examples=["https://chat.example.org/hook"])
@@ -217,10 +224,12 @@ class EventSettings(Settings):
     @model_validator(mode="after")
     def _one_address(self) -> Self:
         if self.webhook and self.webhook_variable:
-            raise refuse("must not have both webhook and webhook_variable", "remove one of the two", "webhook_variable")
+            raise validation_error(
+                "must not have both webhook and webhook_variable", "remove one of the two", "webhook_variable"
+            )
         parts = split_web_url(self.dashboard)
         if parts is not None and (parts.query or parts.fragment):
-            raise refuse(
+            raise validation_error(
                 f"{self.dashboard!r} is not a valid URL", 'dashboard = "https://factory.example.org"', "dashboard"
             )
         return self
@@ -266,7 +275,7 @@ class PipelineSettings(Settings):
         default=ContainerSettings.model_construct(), description='for `isolation = "container"`'
     )
     limits: Mapping[str, LimitSettings] = Field(default={}, description="limits of a stage, by its name")
-    channels: Annotated[tuple[ChannelPolicy, ...], AfterValidator(in_order)] = Field(
+    channels: Annotated[tuple[ChannelPolicy, ...], AfterValidator(check_channel_order)] = Field(
         default=DEFAULT,
         strict=False,
         min_length=1,

@@ -193,7 +193,7 @@ def server_prefix(server: WorkspaceServer) -> str:
     return read_published_names(server.folder).prefix or variable_prefix(server.name)
 
 
-def refuse_shared(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:
+def refuse_shared_address(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:
     """Raise `ConfigError` if all these servers would share one address: credentials would reach another API."""
     if not environ.get(SHARED_ADDRESS):
         return
@@ -208,10 +208,10 @@ def refuse_shared(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]
     )
 
 
-def refuse_among_many(workspace: Workspace, server: WorkspaceServer, environ: Mapping[str, str]) -> None:
-    """Raise the `ConfigError` of `refuse_shared` if `server` and other servers of the workspace share an address."""
+def refuse_shared_in_workspace(workspace: Workspace, server: WorkspaceServer, environ: Mapping[str, str]) -> None:
+    """Raise the `ConfigError` of `refuse_shared_address` if `server` and other servers of the workspace share an address."""
     if environ.get(SHARED_ADDRESS) and sum(one.document is not None for one in workspace.servers()) > 1:
-        refuse_shared([server], environ)
+        refuse_shared_address([server], environ)
 
 
 def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:

@@ -300,7 +300,7 @@ def is_evaluation(path: str) -> bool:
     return _EVALUATION.fullmatch(path) is not None
 
 
-def api_model_files(paths: Iterable[str]) -> list[str]:
+def simulated_api_files(paths: Iterable[str]) -> list[str]:
     """Return the files that the simulated API can use; empty without a simulated API.
 
     These are the files below `tests/`, except tests and generated files.

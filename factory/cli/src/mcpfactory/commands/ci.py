@@ -84,7 +84,7 @@ def ci(
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
     """Write the workflow and, if `factory` is given, the origin of mcpfactory; return the changed paths."""
     from mcpfactory_pipeline.delivery.ci import providers
-    from mcpfactory_pipeline.delivery.ci.origin import choose_origin, read_origin
+    from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin, read_origin
 
     before = read_origin(workspace.settings)
     changed = providers.change_origin(workspace, choose_origin(factory)) if factory else []
@@ -96,7 +96,7 @@ def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
 
 def _check(workspace: Workspace, written: CiFile, again: str) -> None:
     """Exit with NEGATIVE if the workflow file, or the wheels that CI jobs install, are out of date."""
-    from mcpfactory_pipeline.delivery.ci.origin import read_origin, stale_wheels
+    from mcpfactory_pipeline.delivery.ci.factory_origin import read_origin, stale_wheels
     from mcpfactory_pipeline.delivery.ci.providers import is_fresh
 
     if not is_fresh(workspace, written):
@@ -120,7 +120,7 @@ def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
 
 
 def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
-    from mcpfactory_pipeline.delivery.ci.origin import describe_origin, read_origin, unconfigured_project
+    from mcpfactory_pipeline.delivery.ci.factory_origin import describe_origin, read_origin, unconfigured_project
 
     origin = read_origin(workspace.settings)
     if origin and chosen:
@@ -143,8 +143,8 @@ def matrix(provider: Provider = "", as_json: AsJson = False) -> None:
     from mcpfactory_pipeline.base.ids import new_id
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import fold
+    from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci
     from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_shards
-    from mcpfactory_pipeline.delivery.ci.origin import read_ci
     from mcpfactory_pipeline.run.run import plan_servers
 
     workspace = workspace_in()
@@ -184,10 +184,10 @@ def run(
     Server code cannot change the results, because mcpfactory writes them from memory. The exit code is that of
     `mcpfactory pipeline run`, or 5 if a recorded file was changed.
     """
-    from mcpfactory.commands.pipeline import run_exit_code, warn_of_isolation
+    from mcpfactory.commands.pipeline import run_exit_code, warn_missing_isolation
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
-    from mcpfactory_pipeline.delivery.ci.fold import read_run
+    from mcpfactory_pipeline.delivery.ci.fold import validate_run_id
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, end_descendants
     from mcpfactory_pipeline.reporting import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline
@@ -199,9 +199,9 @@ def run(
         workspace,
         [*(names or ()), *servers.split()] or None,
         reporter=reporter,
-        run_id=read_run(run_id) if run_id else "",
+        run_id=validate_run_id(run_id) if run_id else "",
     )
-    warn_of_isolation(workspace, outcome)
+    warn_missing_isolation(workspace, outcome)
     if left := end_descendants():
         output.note(f"ended {pluralize(left, 'orphan')} (processes that jobs left behind)")
     folder.mkdir(parents=True, exist_ok=True)
@@ -258,14 +258,14 @@ def fold(
     """
     from mcpfactory_pipeline.decisions.restore import restore
     from mcpfactory_pipeline.delivery.ci import fold
-    from mcpfactory_pipeline.delivery.ci.fold import assigned_results, named_results, read_run
+    from mcpfactory_pipeline.delivery.ci.fold import assigned_results, named_results, validate_run_id
 
     if not run_id or bool(assigned) == bool(server):
         output.usage_error(
             "the run ID or the assignment of the jobs is missing",
             "set --run ID, and either --assigned MATRIX or --server NAME",
         )
-    workspace, run = workspace_in(), read_run(run_id)
+    workspace, run = workspace_in(), validate_run_id(run_id)
     shard_results = assigned_results(folders, assigned) if assigned else named_results(folders, [server])
     found, refused = fold.fold_results(workspace, shard_results, run, released=released, branch=branch)
     if found:

@@ -30,7 +30,7 @@ class Diagnosis:
     hint: str = ""
 
     @classmethod
-    def of(cls, level: str, about: str, error: PipelineError) -> Diagnosis:
+    def from_error(cls, level: str, about: str, error: PipelineError) -> Diagnosis:
         """Return the diagnosis for an error, with its message and hint."""
         return cls(level, about, str(error), error.hint)
 
@@ -63,7 +63,7 @@ def _check_machine() -> Iterator[Diagnosis]:
     try:
         yield Diagnosis("ok", "runtime", describe_runtime())
     except PipelineError as error:
-        yield Diagnosis.of("error", "runtime", error)
+        yield Diagnosis.from_error("error", "runtime", error)
     yield Diagnosis("ok", "python", f"{platform.python_version()} at {sys.executable}")
     if git := shutil.which("git"):
         yield Diagnosis("ok", "git", git)
@@ -84,7 +84,7 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
     try:
         workspace = workspace_in()
     except (WorkspaceError, ConfigError) as error:
-        yield Diagnosis.of("warning" if isinstance(error, WorkspaceError) else "error", "workspace", error)
+        yield Diagnosis.from_error("warning" if isinstance(error, WorkspaceError) else "error", "workspace", error)
         return
     yield _check_isolation(workspace)
     servers, broken = workspace.load_servers(names)
@@ -107,9 +107,9 @@ def _check_isolation(workspace: Workspace) -> Diagnosis:
         wanted = workspace.settings.pipeline.isolation
         level = find_level(wanted)
     except ConfigError as error:
-        return Diagnosis.of("error", "isolation", error)
+        return Diagnosis.from_error("error", "isolation", error)
     except StageError as error:
-        return Diagnosis.of("warning", "isolation", error)
+        return Diagnosis.from_error("warning", "isolation", error)
     words = f"{level.name}: {level.says}"
     if level is not NONE or wanted == NONE.name:
         return Diagnosis("ok", "isolation", words)
@@ -124,7 +124,7 @@ def _check_isolation(workspace: Workspace) -> Diagnosis:
 def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
     """Check that CI jobs install this version of the factory, and that uv finds its runtime."""
     from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.delivery.ci.origin import (
+    from mcpfactory_pipeline.delivery.ci.factory_origin import (
         FOLDER,
         factory_wheels,
         read_origin,
@@ -136,12 +136,12 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
     try:
         origin = read_origin(workspace.settings)
     except ConfigError as error:
-        yield Diagnosis.of("error", "factory", error)
+        yield Diagnosis.from_error("error", "factory", error)
         return
     if origin is None:
         return
     problems = [stale_wheels(workspace.root, origin), unconfigured_project(workspace.root, origin)]
-    warnings = [Diagnosis.of("warning", "factory", problem) for problem in problems if problem]
+    warnings = [Diagnosis.from_error("warning", "factory", problem) for problem in problems if problem]
     yield from warnings
     wheels = factory_wheels(workspace.root / origin.place) if origin.kind == FOLDER else []
     if lost := ignored(workspace.root, [wheel.relative_to(workspace.root).as_posix() for wheel in wheels]):
@@ -153,13 +153,13 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
     """Check for an address that several APIs share (refused by `run` and `serve`), and for shared variables."""
     from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.workspace.upstream import refuse_among_many, shared_variables
+    from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace, shared_variables
 
     try:
         for server in workspace.servers():
-            refuse_among_many(workspace, server, os.environ)
+            refuse_shared_in_workspace(workspace, server, os.environ)
     except ConfigError as error:
-        yield Diagnosis.of("warning", "workspace", error)
+        yield Diagnosis.from_error("warning", "workspace", error)
     hint = "run each in its own environment, or rename one: mcpfactory rename"
     for names, variables in shared_variables(workspace.load_servers()[0]).items():
         yield Diagnosis("warning", "workspace", f"{' and '.join(names)} both read {', '.join(variables)}", hint)
@@ -174,7 +174,7 @@ def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
     try:
         python, lacking = find_python(server)
     except ServerError as error:
-        return Diagnosis.of("warning", server.name, error)
+        return Diagnosis.from_error("warning", server.name, error)
     if lacking:
         unused = f"servers/{server.name}/.venv is not used: it lacks {lacking}"
         return Diagnosis("warning", server.name, unused, "install the missing packages, or delete .venv")
@@ -185,7 +185,7 @@ def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
     try:
         tools = asyncio.run(_count_tools(server))
     except PipelineError as error:
-        return Diagnosis.of("error", server.name, error)
+        return Diagnosis.from_error("error", server.name, error)
     return Diagnosis("ok", server.name, f"starts with {python}, and lists {pluralize(tools, 'tool')}")
 
 
@@ -205,7 +205,7 @@ def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
     try:
         data = inspection_report(server.folder) or {}
     except StageError as error:
-        yield Diagnosis.of("error", server.name, error)
+        yield Diagnosis.from_error("error", server.name, error)
         return
     if data and "credentials" not in data:
         again = f"mcpfactory pipeline run {server.name} --until generate --force"

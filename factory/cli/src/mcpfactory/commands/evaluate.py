@@ -147,14 +147,14 @@ def evaluate_model(
 
 def show_report(server: WorkspaceServer, report: ModelReport, request: EvaluationRequest) -> None:
     """Print or store the report; exit with 1 if a pass rate is too low, and with 7 if answers are missing."""
-    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import against_rows, load_report, write_report
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import comparison_rows, load_report, write_report
 
     earlier = load_report(request.baseline) if request.baseline else None
     if request.report:
         file = write_report(server.folder, report)
         if not request.as_json:
             output.note(f"saved {file.relative_to(server.folder)} of {server.name} and a page next to it")
-    compared = against_rows(report, earlier)
+    compared = comparison_rows(report, earlier)
     if request.as_json:
         names = ("what", "difference", "questions", "beyond_chance")
         output.data({**report.to_json(), "compared": [dict(zip(names, row, strict=True)) for row in compared]})
@@ -197,11 +197,11 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
         output.table(("difference", "points (95 %)", "questions", "beyond chance"), compared)
 
 
-def show_worth(
+def check_case_quality(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
 ) -> None:
     """Print the worth of each case by a model or the search index; exit with 1 if a case is worthless."""
-    from mcpfactory_pipeline.checks.evaluation.cases import LISTS, found_worth, model_worth
+    from mcpfactory_pipeline.checks.evaluation.cases import LISTS, rate_cases_by_search, rate_cases_from_report
     from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
 
     if request.model and (request.modes != ["full"] or len(request.profiles) > 1):
@@ -212,11 +212,11 @@ def show_worth(
     report = None
     if request.model:
         report = evaluate_model(workspace, server, cases, request)
-        found = model_worth(cases, report)
+        found = rate_cases_from_report(cases, report)
     else:
         with progress(quiet=request.as_json) as step:
             step(f"the tools of {server.name}")
-            found = found_worth(cases, asyncio.run(server_tools(server, request.profiles[0])))
+            found = rate_cases_by_search(cases, asyncio.run(server_tools(server, request.profiles[0])))
     if request.as_json:
         asked = {"asked": request.model or "the search index", "report": report and report.to_json()}
         output.data({**asked, "cases": [one.to_json() for one in found]})
@@ -233,9 +233,9 @@ def show_worth(
         raise typer.Exit(Exit.NEGATIVE)
 
 
-def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
+def print_confused_tools(server: WorkspaceServer, *, as_json: bool) -> None:
     """Print the tools that were confused or compete, with their descriptions."""
-    from mcpfactory_pipeline.checks.evaluation.competition import confused_pairs
+    from mcpfactory_pipeline.checks.evaluation.confusable_tools import confused_pairs
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_reports
     from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
 
@@ -261,7 +261,7 @@ def show_suggestions(server: WorkspaceServer, *, as_json: bool) -> None:
         output.hint(f"mcpfactory evaluate {server.name} --model KIND:MODEL --report shows what a model confuses")
 
 
-def write_proposals(server: WorkspaceServer, *, as_json: bool) -> None:
+def write_proposed_cases(server: WorkspaceServer, *, as_json: bool) -> None:
     """Write proposed cases to a file next to the evaluated cases, and print the path of the file."""
     from mcpfactory_pipeline.base.files import read_json, replace_file
     from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
@@ -308,11 +308,11 @@ def evaluate(**values: Any) -> None:
     workspace = workspace_in()
     server = workspace.server(request.name)
     if request.suggest or request.propose:
-        (show_suggestions if request.suggest else write_proposals)(server, as_json=request.as_json)
+        (print_confused_tools if request.suggest else write_proposed_cases)(server, as_json=request.as_json)
         return
     cases = _cases(server)
     if request.check_cases:
-        show_worth(workspace, server, cases, request)
+        check_case_quality(workspace, server, cases, request)
     elif request.model:
         show_report(server, evaluate_model(workspace, server, cases, request), request)
     else:
@@ -369,12 +369,12 @@ def _show(server: WorkspaceServer, found: Evaluation, request: EvaluationRequest
 
 
 def _print_evaluation(found: Evaluation) -> None:
-    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import case_rows, found_rows
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import case_rows, retrieval_rows
     from mcpfactory_pipeline.checks.evaluation.offered_tools import WITHIN
 
     output.table(("case", *(f"place ({mode})" for mode in found.lists), "calls"), case_rows(found))
     output.line()
-    output.table(("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), found_rows(found))
+    output.table(("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), retrieval_rows(found))
     for pair in found.competing:
         output.line(f"{' and '.join(pair.tools)} compete: {pair.why}; {pair.advice}")
     for one in found.expensive:

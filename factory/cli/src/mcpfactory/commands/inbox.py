@@ -61,7 +61,7 @@ def inbox(
         _print(items, show or len(items))
 
 
-def greet() -> bool:
+def print_inbox_summary() -> bool:
     """Print the inbox and the next commands for `mcpfactory` without arguments; return False outside a workspace."""
     from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.views.inbox import next_commands, read_inbox
@@ -83,10 +83,10 @@ def greet() -> bool:
 
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
     """Return the inbox items; an item about a drifted server also names the clients that have this server installed."""
-    from mcpfactory_pipeline.delivery.clients.files import this_machine
+    from mcpfactory_pipeline.delivery.clients.files import read_user_paths
     from mcpfactory_pipeline.views.inbox_notifications import add_affected_clients
 
-    return add_affected_clients(items, workspace, this_machine(os.environ), Path.cwd())
+    return add_affected_clients(items, workspace, read_user_paths(os.environ), Path.cwd())
 
 
 def _print(items: list[Any], limit: int) -> None:

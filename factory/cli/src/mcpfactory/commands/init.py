@@ -14,7 +14,7 @@ from mcpfactory.options import AsJson, DryRun, Factory, Yes
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.delivery.ci.origin import Origin
+    from mcpfactory_pipeline.delivery.ci.factory_origin import Origin
     from mcpfactory_pipeline.maintenance.setup import WorkspaceSetup
 
 
@@ -31,7 +31,7 @@ def init(
 
     A workspace is a repository: `git init` runs if the folder is not in a repository. Existing files stay unchanged.
     """
-    from mcpfactory_pipeline.delivery.ci.origin import describe_origin
+    from mcpfactory_pipeline.delivery.ci.factory_origin import describe_origin
     from mcpfactory_pipeline.maintenance.setup import apply_setup, ignored, read_setup
 
     folder_given, folder = folder, folder.resolve()
@@ -61,7 +61,7 @@ def init(
 
 def _chosen_origin(folder: Path, factory: str) -> Origin | None:
     """Return the user's choice of origin, else a usable origin; None if an existing workspace keeps its origin."""
-    from mcpfactory_pipeline.delivery.ci.origin import choose_origin
+    from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
     file = folder / CONFIG

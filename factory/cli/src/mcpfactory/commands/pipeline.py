@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mcpfactory import completion, output
-from mcpfactory.groups import CommandEntry, lazy_group
+from mcpfactory.command_groups import CommandEntry, lazy_group
 from mcpfactory.operations import command_of
 from mcpfactory.options import AsJson, DryRun, Name, Names, Show, workspace_in
 from mcpfactory.output import count_progress
@@ -92,7 +92,7 @@ def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
 
     reporter = make_reporter("json" if as_json else "live" if output.is_interactive(sys.stdout) else "plain")
     outcome = wanted.carry_out(replace(context, reporter=reporter))
-    warn_of_isolation(context.workspace, outcome)
+    warn_missing_isolation(context.workspace, outcome)
     notify_inbox_items(context.workspace, list(outcome.servers))
     if not as_json:
         _note_waiting(context.workspace, list(outcome.servers))
@@ -114,7 +114,7 @@ def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
             output.note(f"{item.server}: {item.message}\nnext: {item.command}")
 
 
-def warn_of_isolation(workspace: Workspace, outcome: Any) -> None:
+def warn_missing_isolation(workspace: Workspace, outcome: Any) -> None:
     """Warn, once per run, if server code ran without isolation and the setting is `auto`."""
     from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
 
@@ -178,8 +178,8 @@ def status(
 def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
     from mcpfactory_pipeline.plan.policy import read_channels
     from mcpfactory_pipeline.stages import workspace_stages
-    from mcpfactory_pipeline.views.drawing import read_picture
     from mcpfactory_pipeline.views.graph import FORMATS, graph_of
+    from mcpfactory_pipeline.views.graph_svg import render_graph_svg
     from mcpfactory_pipeline.views.status import status as read_status
 
     if form not in (*FORMATS, "svg"):
@@ -187,10 +187,10 @@ def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
     if len(names) > 1:
         output.usage_error("--graph accepts at most one server", f"mcpfactory pipeline status --graph {form}")
     if form == "svg":
-        output.document(read_picture(workspace, "".join(names)))
+        output.print_document(render_graph_svg(workspace, "".join(names)))
         return
     row = read_status(workspace, names)[0] if names else None
-    output.document(FORMATS[form](graph_of(workspace_stages(workspace), row, read_channels(workspace))))
+    output.print_document(FORMATS[form](graph_of(workspace_stages(workspace), row, read_channels(workspace))))
 
 
 def history(
@@ -214,7 +214,7 @@ def history(
         if as_json:
             output.data({"server": name, "stage": stage, "log": text})
         else:
-            output.raw(text)
+            output.print_untrusted_text(text)
         return
     events = read_history(workspace_in(), name)[-show:]
     if as_json:
@@ -238,14 +238,14 @@ def verify(
     no other files.
     """
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.decisions.integrity import served_faults, signature_faults
+    from mcpfactory_pipeline.decisions.integrity import channel_folder_faults, signature_faults
     from mcpfactory_pipeline.state.store import Store
     from mcpfactory_pipeline.state.verify import repair as repair_states
     from mcpfactory_pipeline.state.verify import verify as compare
 
     workspace = workspace_in()
     found = (repair_states if repair else compare)(workspace, names or None)
-    found += [*signature_faults(workspace, names or None), *served_faults(workspace, names or None)]
+    found += [*signature_faults(workspace, names or None), *channel_folder_faults(workspace, names or None)]
     left = [entry for entry in found if not entry.get("mended")]
     store = Store(workspace)
     halves = [(server, store.half_written(server)) for server in names or store.servers()]

@@ -47,11 +47,11 @@ def run(
 ) -> None:
     """Start a server on stdio or over HTTP."""
     from mcpfactory_pipeline.launch.command import server_command, server_environ
-    from mcpfactory_pipeline.workspace.upstream import refuse_among_many
+    from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace
 
     space = workspace_in(workspace)
     server = space.server(name)
-    refuse_among_many(space, server, os.environ)
+    refuse_shared_in_workspace(space, server, os.environ)
     chosen = [
         f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile), ("dialect", dialect)) if value
     ]
@@ -107,11 +107,11 @@ def login(
 def _run_own_command(name: str, *arguments: str) -> NoReturn:
     """Run a command of the server's program, with the server's settings and libraries."""
     from mcpfactory_pipeline.launch.command import server_command, server_environ
-    from mcpfactory_pipeline.workspace.upstream import refuse_among_many
+    from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace
 
     workspace = workspace_in()
     server = workspace.server(name)
-    refuse_among_many(workspace, server, os.environ)
+    refuse_shared_in_workspace(workspace, server, os.environ)
     done = subprocess.run(server_command(server, *arguments), env=server_environ(server), check=False)
     sys.exit(done.returncode)
 
@@ -137,14 +137,14 @@ def call(
     ] = 60.0,
 ) -> None:
     """Call a tool of a server and print the result."""
-    from mcpfactory_pipeline.workspace.upstream import refuse_among_many
+    from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace
 
     if mode not in MODES:
         output.usage_error(f"unknown mode {mode!r}", "use --mode full or --mode search")
     typed = _parse_arguments(arg or [], args)
     space = workspace_in()
     server = space.server(name)
-    refuse_among_many(space, server, os.environ)
+    refuse_shared_in_workspace(space, server, os.environ)
     _warn_of_drift(space, server)
     offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     offer |= {"MCPFACTORY_DEMO": "1"} if demo else {}

@@ -76,21 +76,21 @@ def serve(
         options = {"search": search, "private": not http, "unset": secret_variables(place)}
         _serve_gateway(found, names, place, options)
     else:
-        from mcpfactory_pipeline.serve.factory import make_factory
+        from mcpfactory_pipeline.serve.factory import make_factory_server
 
-        listen(make_factory(found.root, documents or (), local=not http), place)
+        listen(make_factory_server(found.root, documents or (), local=not http), place)
 
 
 def _serve_gateway(found: Workspace, names: list[str], place: HttpAddress | None, options: dict[str, Any]) -> None:
     """Serve a gateway until it ends, then end all processes of its servers, including processes in other sessions."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
     from mcpfactory_pipeline.serve.factory import listen
-    from mcpfactory_pipeline.serve.gateway import make_gateway, make_page
+    from mcpfactory_pipeline.serve.gateway import make_gateway, make_health_page
 
     ours = descendants(os.getpid())
     adopt_orphans()
     made = make_gateway(found, names, **options)
     try:
-        listen(made.server, place, pages={"/health": make_page(made.rows)})
+        listen(made.server, place, pages={"/health": make_health_page(made.rows)})
     finally:
         end_descendants(ours)

@@ -34,14 +34,14 @@ def run_declared(
     from mcpfactory_pipeline.checks.call_plan import api_variables
     from mcpfactory_pipeline.checks.declared_tests import ServerSetup, read_tests, run_tests
     from mcpfactory_pipeline.launch.command import server_command, server_environ
-    from mcpfactory_pipeline.workspace.upstream import refuse_among_many
+    from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace
 
     if record and live:
         output.usage_error("--record and --live cannot be combined", "mcpfactory test NAME --live")
     workspace = workspace_in()
     server = workspace.server(name)
     if live:
-        refuse_among_many(workspace, server, os.environ)
+        refuse_shared_in_workspace(workspace, server, os.environ)
     tests = read_tests(server.folder)
     if not tests:
         output.fail(

@@ -154,7 +154,7 @@ def _explain(name: str, *, as_json: bool) -> None:
     if as_json:
         output.data(rule_to_json(rule))
     else:
-        output.raw(explain_rule(rule))
+        output.print_untrusted_text(explain_rule(rule))
 
 
 def _report_start_failure(report: Report) -> None:
@@ -257,10 +257,10 @@ def _write_reports(report: Report, destinations: _Destinations) -> None:
         if path is None and name == "text":
             head, _, rest = text.rstrip("\n").partition("\n")
             output.line(output.styled(head, _STYLES[report.verdict]))
-            output.raw(rest + "\n")
+            output.print_untrusted_text(rest + "\n")
             continue
         if path is None:
-            output.document(text.rstrip("\n") + "\n")
+            output.print_document(text.rstrip("\n") + "\n")
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

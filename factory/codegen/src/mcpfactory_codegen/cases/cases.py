@@ -28,8 +28,8 @@ from mcpfactory_codegen.effects import effect_of, is_certainly_read_only, is_ide
 from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json
 from mcpfactory_codegen.naming import Names
-from mcpfactory_codegen.text import compact, json_lines
-from mcpfactory_runtime.schemas.sample import NOTHING, alternative_values, invalid_values, sample, two_items
+from mcpfactory_codegen.text import dump_compact_json, dump_json_rows
+from mcpfactory_runtime.schemas.sample import NOTHING, alternative_values, invalid_values, sample, two_item_arrays
 from mcpfactory_runtime.schemas.validation import ArgumentValidator, compile_schema
 from mcpfactory_runtime.schemas.values import ArgumentError
 from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, resolve
@@ -128,14 +128,14 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
     for key in ("refused", "answers", "variants"):  # least important first
         for most in range(MAX_CASES_PER_TOOL, -1, -1):
-            if most < MAX_CASES_PER_TOOL and count(built) <= MAX_CASES:
+            if most < MAX_CASES_PER_TOOL and count_tests(built) <= MAX_CASES:
                 break
             for case in built:
                 case[key] = case[key][:most]
     return built
 
 
-def count(built: Sequence[Json]) -> int:
+def count_tests(built: Sequence[Json]) -> int:
     """Return the number of tests in these cases."""
     return sum(3 + sum(len(case[name]) for name in ("variants", "refused", "answers")) for case in built)
 
@@ -277,12 +277,12 @@ def _distinct(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
         if item.encoding is None or not item.encoding.file:
             root = one.api.root
             if isinstance(value, list):
-                values = _first_taken(one, values, item.slot, two_items(value, item.schema, root))
-            elif compact(value) in seen:
+                values = _first_taken(one, values, item.slot, two_item_arrays(value, item.schema, root))
+            elif dump_compact_json(value) in seen:
                 steps = (new for step in range(1, _STEPS) for new in alternative_values(value, item.schema, root, step))
-                fresh = (new for new in steps if compact(new) not in seen and _fits_place(item, new))
+                fresh = (new for new in steps if dump_compact_json(new) not in seen and _fits_place(item, new))
                 values = _first_taken(one, values, item.slot, fresh)
-        seen.add(compact(values[item.slot]))
+        seen.add(dump_compact_json(values[item.slot]))
     return values
 
 
@@ -456,6 +456,6 @@ def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *
     head["untested"] = untested(built, tools)
     return {
         "tests/_generated/__init__.py": _INIT,
-        "tests/_generated/cases.json": json_lines("cases", built, head),
+        "tests/_generated/cases.json": dump_json_rows("cases", built, head),
         "tests/_generated/test_tools.py": module,
     }

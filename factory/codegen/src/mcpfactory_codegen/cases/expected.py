@@ -17,7 +17,7 @@ from mcpfactory_codegen.inputs import Input
 from mcpfactory_codegen.ir import Api, ApiOperation, Encoding
 from mcpfactory_codegen.naming import Names
 from mcpfactory_runtime.upstream.encoding import is_json, media_type
-from mcpfactory_runtime.upstream.operation import CookieStyle, HeaderStyle, PathStyle, QueryStyle, complete
+from mcpfactory_runtime.upstream.operation import CookieStyle, HeaderStyle, PathStyle, QueryStyle, check_table_complete
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # ignored by OpenAPI (§4.8.12.1)
@@ -138,7 +138,7 @@ def _in_path(item: Input, value: Any) -> str | None:
     return prefix + named + (joint if explode else ",").join(texts)
 
 
-_PATH: Final[Mapping[str, tuple[str, str]]] = complete(
+_PATH: Final[Mapping[str, tuple[str, str]]] = check_table_complete(
     {"simple": ("", ","), "segments": ("", ","), "label": (".", "."), "matrix": (";", ";")},
     PathStyle,
     "cases/expected.py _PATH",
@@ -188,7 +188,7 @@ def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | N
     return _joined(name, listed, delimiter)
 
 
-_QUERY: Final[Mapping[str, tuple[str | None, bool]]] = complete(
+_QUERY: Final[Mapping[str, tuple[str | None, bool]]] = check_table_complete(
     {
         "form": (",", True),
         "spaceDelimited": (" ", False),
@@ -236,8 +236,8 @@ def _cookie(item: Input, value: Any) -> Pairs:
     return [[item.name, text]] if plain else []
 
 
-_HEADERS: Final = complete({"simple": _header}, HeaderStyle, "cases/expected.py _HEADERS")
-_COOKIES: Final = complete({"form": _cookie, "cookie": _cookie}, CookieStyle, "cases/expected.py _COOKIES")
+_HEADERS: Final = check_table_complete({"simple": _header}, HeaderStyle, "cases/expected.py _HEADERS")
+_COOKIES: Final = check_table_complete({"form": _cookie, "cookie": _cookie}, CookieStyle, "cases/expected.py _COOKIES")
 
 
 # --- body ---

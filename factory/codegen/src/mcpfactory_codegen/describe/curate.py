@@ -14,16 +14,16 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 
-from mcpfactory_codegen.curation import ArgumentCuration, MergeCuration, ToolCuration
-from mcpfactory_codegen.describe.tools import ApiTool, Binding, MergedArgument
+from mcpfactory_codegen.curation import ArgumentCuration, ArgumentMergeCuration, ToolCuration
+from mcpfactory_codegen.describe.tools import ApiTool, ArgumentLocation, MergedArgument
 from mcpfactory_codegen.inputs import may_be_argument
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.naming.tools import may_be_tool
-from mcpfactory_codegen.text import VERSION, clean, compact, count_tokens
+from mcpfactory_codegen.text import VERSION, count_tokens, dump_compact_json, strip_control_characters
 from mcpfactory_runtime.schemas.validation import compile_schema
 from mcpfactory_runtime.schemas.values import ArgumentError
-from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reached, required_of
+from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reachable_definitions, required_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +131,14 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
     for name, written in decision.arguments.items():
         if name in tool.fixed:
             if any(value not in (None, tool.fixed[name]) for value in (written.fix, written.default)):
-                problems.append(_default(f"{where}.{name}", f"the API accepts only {compact(tool.fixed[name])}"))
+                problems.append(
+                    _default(f"{where}.{name}", f"the API accepts only {dump_compact_json(tool.fixed[name])}")
+                )
             continue
         one = written if written.fix is None else written.model_copy(update={"hide": True, "default": written.fix})
         usable = one.default is not None and _fits(one.default, properties[name], tool.input_schema)
         if one.default is not None and not usable:
-            problems.append(_default(f"{where}.{name}", f"{compact(one.default)} is not a value of {name}"))
+            problems.append(_default(f"{where}.{name}", f"{dump_compact_json(one.default)} is not a value of {name}"))
         if one.hide and name in required and not usable:
             problems.append(
                 _default(f"{where}.{name}", f"{name} is required and was not hidden: it has no valid default")
@@ -148,13 +150,13 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
             defaults[name] = one.default
             properties[name] = {**properties[name], "default": one.default}
         if one.description and name in properties:
-            properties[name] = {**properties[name], "description": clean(one.description)}
+            properties[name] = {**properties[name], "description": strip_control_characters(one.description)}
     required = [name for name in required if name in properties and name not in defaults]
     merged, bindings = _merged(tool, decision.merge, properties, required, _MergeContext(where, defaults, problems))
     done = replace(
         tool,
-        title=clean(decision.title) or tool.title,
-        description=clean(decision.description) or tool.description,
+        title=strip_control_characters(decision.title) or tool.title,
+        description=strip_control_characters(decision.description) or tool.description,
         input_schema=_schema(tool.input_schema, properties, required),
         bindings={name: binding for name, binding in bindings.items() if name in properties},
         merged=merged,
@@ -174,11 +176,11 @@ class _MergeContext(NamedTuple):
 
 def _merged(
     tool: ApiTool,
-    merge: Mapping[str, MergeCuration],
+    merge: Mapping[str, ArgumentMergeCuration],
     properties: dict[str, Any],
     required: list[str],
     context: _MergeContext,
-) -> tuple[dict[str, MergedArgument], dict[str, Binding]]:
+) -> tuple[dict[str, MergedArgument], dict[str, ArgumentLocation]]:
     """Replace several properties by one; changes `properties` and `required`."""
     merged: dict[str, MergedArgument] = {}
     bindings = dict(tool.bindings)
@@ -200,7 +202,7 @@ def _merged(
         else:
             properties[name] = dict(schemas[0])
         if one.description:
-            properties[name]["description"] = clean(one.description)
+            properties[name]["description"] = strip_control_characters(one.description)
         kinds = tuple(str(schema.get("type", "string")) if isinstance(schema, dict) else "string" for schema in schemas)
         merged[name] = MergedArgument(tuple(one.arguments), kinds, one.separator)
         bindings[name] = bindings[one.arguments[0]]
@@ -224,12 +226,12 @@ def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[s
     if required:
         schema["required"] = [name for name in ordered if name in required]
     definitions = definitions_of(old)
-    if used := reached([schema], definitions):
+    if used := reachable_definitions([schema], definitions):
         schema["$defs"] = {name: value for name, value in definitions.items() if name in used}
     return schema
 
 
-def check_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
+def check_pinned_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
     """Return a problem for each entry of `[names]` (operation → required tool name) that has no effect."""
     problems = []
     for key, name in wanted.items():
@@ -273,7 +275,7 @@ class ToolGroup:
     flag: str
 
 
-def suggest(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[ToolGroup, ...]:
+def suggest_tool_groups(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[ToolGroup, ...]:
     """Return groups of tools, largest first; () if all tools together are within the bound, or if no groups are found.
 
     Groups are the document's tags if these cover at least half of the tools, otherwise prefixes of its paths.

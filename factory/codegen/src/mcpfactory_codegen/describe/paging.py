@@ -20,7 +20,7 @@ from mcpfactory_codegen.inputs import Input, Inputs
 from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming import OperationNames
 from mcpfactory_codegen.text import word_group
-from mcpfactory_runtime.schemas.walk import lookup, properties_of, types_of
+from mcpfactory_runtime.schemas.walk import properties_of, resolve_definition, types_of
 from mcpfactory_runtime.upstream.operation import Paging
 
 UNCLEAR: Final = "paging-unclear"
@@ -68,13 +68,15 @@ def recognize_paging(
 ) -> tuple[Paging | None, str]:
     """Return the operation's paging or None, and a note about an unclear case, else "".
 
-    `answer` returns the plain form of the response (`Outputs.shape`); it is called only if needed.
+    `answer` returns the plain form of the response (`OutputSchemas.shape`); it is called only if needed.
     """
     found = {normalize_name(item.name): item for item in given.items if item.place in _PLACES and item.name}
     candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
     if not candidates:
         return None, ""
-    inputs = _Inputs(found, {name: _kinds(lookup(found[name].schema, api.schemas)) - {"null"} for name in candidates})
+    inputs = _Inputs(
+        found, {name: _kinds(resolve_definition(found[name].schema, api.schemas)) - {"null"} for name in candidates}
+    )
     graphql = operation.body is not None and bool(operation.body.graphql)
     seen = _AnswerMembers(answer(), _DEPTH + 1 if graphql else _DEPTH)  # GraphQL nests the result in `data`
     for rule in (_by_cursor, _by_number, _by_last):
@@ -90,7 +92,7 @@ def recognize_paging(
             return None, f"its response does not contain the next value of `{found[cursor].name}`"
         paging = _PagingMatch("link", min(candidates, key=lambda name: name in _LAST))
     size = next((name for name in found if name in _SIZE and name != paging.argument), "")
-    first = lookup(found[paging.argument].schema, api.schemas)
+    first = resolve_definition(found[paging.argument].schema, api.schemas)
     known = (first.get("default"), first.get("minimum")) if isinstance(first, dict) else ()
     zero = paging.kind == "page" and 0 in known
     return Paging(
@@ -99,7 +101,7 @@ def recognize_paging(
         next=paging.next,
         items=seen.items or (),
         size=named.arguments[found[size].slot] if size else "",
-        limit=_default(lookup(found[size].schema, api.schemas)) if size else 0,
+        limit=_default(resolve_definition(found[size].schema, api.schemas)) if size else 0,
         first=0 if zero else 1,
         more=seen.ending(_MORE, "boolean"),
         done=seen.ending(_DONE, "boolean"),

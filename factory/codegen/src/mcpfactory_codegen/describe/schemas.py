@@ -13,22 +13,22 @@ from functools import lru_cache, partial, reduce
 from typing import Any, Final
 
 from mcpfactory_codegen.curation import OUTPUT_TOKENS, OutputMode
-from mcpfactory_codegen.describe.values import EXAMPLE_DEPTH, constant_title, example_of, meanings
+from mcpfactory_codegen.describe.values import EXAMPLE_DEPTH, constant_title, enum_meanings, example_of
 from mcpfactory_codegen.ir import ApiOperation, JsonSchema, Response, carries_json, is_structured
-from mcpfactory_codegen.text import compact, one_line
-from mcpfactory_runtime.schemas.merge import both, common_types, either, listed_values
+from mcpfactory_codegen.text import dump_compact_json, one_line
+from mcpfactory_runtime.schemas.merge import common_types, enum_values, intersect_schemas, unite_schemas
 from mcpfactory_runtime.schemas.walk import (
     APPLICATORS,
     TYPES,
     definition,
     items_of,
-    lookup,
+    keyword_subschemas,
     map_schema,
-    parts_of,
     properties_of,
     reference_to,
     references,
     required_of,
+    resolve_definition,
     types_of,
 )
 from mcpfactory_runtime.upstream.encoding import media_type
@@ -82,7 +82,7 @@ class SharedDefinitions:
         if key == "pattern":
             return value if isinstance(value, str) and _compiles(value) else None
         if key == "default":
-            return value if value is None or len(compact(value)) <= _MOST_DEFAULT else None
+            return value if value is None or len(dump_compact_json(value)) <= _MOST_DEFAULT else None
         if (key == "additionalProperties" and value is True) or (key == "required" and not value):
             return None
         return None if value is False and key in {"deprecated", "uniqueItems"} else value
@@ -93,7 +93,7 @@ class SharedDefinitions:
             cleaned = self.clean(self._schemas.get(name, {}), 1)
             self._cleaned[name] = {} if cleaned is True else cleaned
             self._refs[name] = Counter(references(cleaned))
-            self._sizes[name] = len(compact(cleaned))
+            self._sizes[name] = len(dump_compact_json(cleaned))
         return self._cleaned[name]
 
     def close(self, schema: dict[str, Any], budget: int = BUDGET) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -168,10 +168,10 @@ def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with `anyOf` instead of `oneOf`: values often match several branches, and the API decides."""
     if "oneOf" not in schema:
         return schema
-    choice = {"anyOf": parts_of(schema, "oneOf")}
+    choice = {"anyOf": keyword_subschemas(schema, "oneOf")}
     if "anyOf" in schema:
         rest = {key: value for key, value in schema.items() if key != "oneOf"}
-        return {**rest, "allOf": [*parts_of(rest, "allOf"), choice]}
+        return {**rest, "allOf": [*keyword_subschemas(rest, "allOf"), choice]}
     return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
 
@@ -186,7 +186,7 @@ def _first_level(schema: JsonSchema) -> JsonSchema:
 
 
 def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
-    meaning = meanings(schema) or constant_title(schema)
+    meaning = enum_meanings(schema) or constant_title(schema)
     if meaning:
         text = schema["description"] if isinstance(schema.get("description"), str) else ""
         return {"description": " ".join(filter(None, (one_line(text, _DESCRIPTION[min(depth, 2)]), meaning)))}
@@ -196,7 +196,7 @@ def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:
     """Merge an `allOf` of one schema into its parent if no keyword conflicts (the way to describe a `$ref` in 3.0)."""
-    parts = parts_of(schema, "allOf")
+    parts = keyword_subschemas(schema, "allOf")
     if len(parts) != 1 or not isinstance(parts[0], dict):
         return schema
     others = {key: value for key, value in schema.items() if key != "allOf"}
@@ -252,14 +252,14 @@ Shape = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputSchema:
     """Output schema, or None with the reason ("" if the document does not describe the response)."""
 
     schema: dict[str, Any] | None = None
     reason: str = ""
 
 
-class Outputs:
+class OutputSchemas:
     """Output schemas of one API.
 
     Args:
@@ -275,12 +275,12 @@ class Outputs:
         self._strict = mode == "declared"
         self._known: dict[tuple[str, int], Shape] = {}
         self._active: set[tuple[str, int]] = set()
-        self._done: dict[tuple[tuple[int, ...], bool], Output] = {}  # by id(); the API keeps the schemas alive
+        self._done: dict[tuple[tuple[int, ...], bool], OutputSchema] = {}  # by id(); the API keeps the schemas alive
 
-    def of(self, operation: ApiOperation) -> Output:
+    def of(self, operation: ApiOperation) -> OutputSchema:
         """Return the output schema of an operation, for all its successful JSON responses."""
         if self._mode == "none":
-            return Output()
+            return OutputSchema()
         success = [one for one in operation.responses if one.status.startswith("2")]
         schemas = [one.schema for one in success if one.schema is not None and self._carries_json(one)]
         key = tuple(map(id, schemas)), len(schemas) < len(success)
@@ -291,9 +291,9 @@ class Outputs:
         others = [
             media_type(one.content_type)
             for one in success
-            if one.schema is not None and is_structured(lookup(one.schema, self._schemas))
+            if one.schema is not None and is_structured(resolve_definition(one.schema, self._schemas))
         ]
-        return Output(reason=f"its answer is {others[0]}") if others else Output()
+        return OutputSchema(reason=f"its answer is {others[0]}") if others else OutputSchema()
 
     def is_json(self, operation: ApiOperation) -> bool:
         """Return True if a successful response can be JSON."""
@@ -309,14 +309,14 @@ class Outputs:
         levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))  # one more level: `data`
         return next((self._shape(one, levels) for one in found if one is not None), {})
 
-    def _fitting(self, schemas: list[JsonSchema], perhaps_empty: bool) -> Output:
+    def _fitting(self, schemas: list[JsonSchema], perhaps_empty: bool) -> OutputSchema:
         fitting: Shape = {}
         for depth in range(1, _OUTPUT_DEPTH + 1):
             shape = reduce(_either, [self._shape(schema, depth) for schema in schemas])
             if perhaps_empty:
                 shape = {key: value for key, value in shape.items() if key != "required"}
             if not shape:
-                return Output()
+                return OutputSchema()
             root = self._root(shape)
             if root == fitting:  # there are no deeper levels
                 break
@@ -324,8 +324,8 @@ class Outputs:
                 break
             fitting = root
         if not fitting:
-            return Output(reason=f"its first level alone is more than {self._room // _BYTES_A_TOKEN} tokens")
-        return Output(fitting)
+            return OutputSchema(reason=f"its first level alone is more than {self._room // _BYTES_A_TOKEN} tokens")
+        return OutputSchema(fitting)
 
     def _root(self, shape: Shape) -> Shape:
         if shape.get("type") == "object":
@@ -344,10 +344,10 @@ class Outputs:
         shape = self._own(schema, depth)
         if isinstance(schema.get("$ref"), str):
             shape = _both(shape, self._shared(definition(schema["$ref"]), depth))
-        for part in parts_of(schema, "allOf"):
+        for part in keyword_subschemas(schema, "allOf"):
             shape = _both(shape, self._shape(part, depth))
         for key in ("anyOf", "oneOf"):
-            if branches := [self._shape(part, depth) for part in parts_of(schema, key)]:
+            if branches := [self._shape(part, depth) for part in keyword_subschemas(schema, key)]:
                 shape = _both(shape, reduce(_either, branches))
         return shape
 
@@ -365,7 +365,7 @@ class Outputs:
 
     def _own(self, schema: dict[str, Any], depth: int) -> Shape:
         shape: Shape = {}
-        values = listed_values(schema)
+        values = enum_values(schema)
         kinds = _kinds(schema, values)
         if not kinds:
             return shape
@@ -381,7 +381,7 @@ class Outputs:
     def _values(self, shape: Shape, values: list[Any]) -> None:
         if self._strict:
             shape["enum"] = values
-        elif len(values) <= _MOST_EXAMPLES and len(compact(values)) <= _LONGEST_EXAMPLES:
+        elif len(values) <= _MOST_EXAMPLES and len(dump_compact_json(values)) <= _LONGEST_EXAMPLES:
             shown = [one for one in values if isinstance(one, str)]
             if len(shown) > 1:
                 shape["examples"] = shown
@@ -411,7 +411,7 @@ def _size(value: Any, most: int) -> int:
         return size
     if isinstance(value, list):
         return 1 + sum(_size(one, most) + 1 for one in value)
-    return len(compact(value)) if not isinstance(value, str) else len(value) + 2
+    return len(dump_compact_json(value)) if not isinstance(value, str) else len(value) + 2
 
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
@@ -438,12 +438,12 @@ def _both(first: Shape, second: Shape) -> Shape:
         return first or second
     if not common_types(first, second):
         return _either(first, second)
-    return _kept(both(first, second, _both))
+    return _kept(intersect_schemas(first, second, _both))
 
 
 def _either(first: Shape, second: Shape) -> Shape:
     """Return a shape that accepts every value of both shapes, possibly slightly more."""
-    return first if first == second else _kept(either(first, second, _either))
+    return first if first == second else _kept(unite_schemas(first, second, _either))
 
 
 def _kept(merged: Shape) -> Shape:

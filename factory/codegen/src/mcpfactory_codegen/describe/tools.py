@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from mcpfactory_codegen.curation import ResponseOptions
 from mcpfactory_codegen.describe.paging import UNCLEAR, recognize_paging
-from mcpfactory_codegen.describe.schemas import Output, Outputs, SharedDefinitions
-from mcpfactory_codegen.describe.values import only_value
+from mcpfactory_codegen.describe.schemas import OutputSchema, OutputSchemas, SharedDefinitions
+from mcpfactory_codegen.describe.values import constant_value
 from mcpfactory_codegen.effects import Effect, annotations_of, effect_of
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
@@ -20,7 +20,7 @@ from mcpfactory_runtime.schemas.walk import (
     definition,
     definitions_of,
     items_of,
-    parts_of,
+    keyword_subschemas,
     properties_of,
     required_of,
     types_of,
@@ -55,7 +55,7 @@ _SELECT: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class ArgumentLocation:
     """Location of an argument in the request; `inspect --json` shows `place` as `in`."""
 
     place: str
@@ -87,12 +87,12 @@ class ApiTool:
     input_schema: dict[str, Any]
     annotations: dict[str, Any]
     handler: str
-    bindings: Mapping[str, Binding]
+    bindings: Mapping[str, ArgumentLocation]
     tokens: int = 0
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     merged: Mapping[str, MergedArgument] = field(default_factory=dict)
-    output: Output = field(default_factory=Output)
+    output: OutputSchema = field(default_factory=OutputSchema)
     paging: Paging | None = None
     select: str = ""
 
@@ -111,7 +111,7 @@ class ApiTool:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class DescribedTools:
     """The tools, the operations without a tool, and the problems."""
 
     tools: tuple[ApiTool, ...]
@@ -124,12 +124,12 @@ def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
     return describe_all(api, names).tools
 
 
-def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> Description:
+def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> DescribedTools:
     """Return the tools of an API. An operation that cannot become a tool is skipped and reported."""
     library = SharedDefinitions(api.schemas)
     responses = responses or ResponseOptions()
     # The structure of a selected part is unknown, so there are no output schemas with `select`.
-    outputs = Outputs(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
+    outputs = OutputSchemas(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[ApiTool] = []
     skipped: list[Skipped] = []
     problems: list[Problem] = []
@@ -148,7 +148,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
         if reason:
             skipped.append(operation.skipped(reason))
             problems.append(Problem("error", "operation-no-tool", operation.pointer, f"{operation.key}: {reason}"))
-    return Description(tuple(tools), tuple(skipped), tuple(problems))
+    return DescribedTools(tuple(tools), tuple(skipped), tuple(problems))
 
 
 def _selecting(tool: ApiTool) -> ApiTool:
@@ -156,7 +156,7 @@ def _selecting(tool: ApiTool) -> ApiTool:
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}
-    done = replace(tool, input_schema=schema, select=name, output=Output(reason="its answer is selected from"))
+    done = replace(tool, input_schema=schema, select=name, output=OutputSchema(reason="its answer is selected from"))
     return replace(done, tokens=count_tokens(done.listed()))
 
 
@@ -171,7 +171,7 @@ def _cut(operation: ApiOperation, cut: tuple[str, ...]) -> Problem:
 
 
 def _tool(
-    operation: ApiOperation, api: Api, named: OperationNames, library: SharedDefinitions, outputs: Outputs
+    operation: ApiOperation, api: Api, named: OperationNames, library: SharedDefinitions, outputs: OutputSchemas
 ) -> tuple[ApiTool, list[Problem]]:
     operation_inputs = inputs(operation, api)
     fixed = _fixed(operation_inputs, api.schemas)
@@ -188,7 +188,7 @@ def _tool(
         input_schema=schema,
         annotations=annotations_of(effect, operation.method),
         handler=f"{named.module}:{named.function}",
-        bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in asked},
+        bindings={named.arguments[item.slot]: ArgumentLocation(item.place, item.name) for item in asked},
         fixed={named.arguments[slot]: value for slot, value in fixed.items()},
         output=outputs.of(operation),
         paging=paging,
@@ -204,7 +204,7 @@ def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tup
     """Return the required inputs with only one valid value, which the caller need not supply."""
     alternatives = {name for choice in operation_inputs.choices for name in choice}  # the caller chooses among them
     values = {
-        item.slot: only_value(item.schema, schemas)
+        item.slot: constant_value(item.schema, schemas)
         for item in operation_inputs.items
         if item.required and item.name and item.name not in alternatives
     }
@@ -338,4 +338,4 @@ def _needed(schema: Mapping[str, Any]) -> Iterator[Any]:
     properties = properties_of(schema)
     yield from (properties[name] for name in required_of(schema) if name in properties)
     yield items_of(schema)
-    yield from parts_of(schema, "allOf")
+    yield from keyword_subschemas(schema, "allOf")

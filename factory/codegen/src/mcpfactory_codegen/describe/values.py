@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import JsonSchema
-from mcpfactory_codegen.text import compact, one_line
-from mcpfactory_runtime.schemas.merge import listed_values
-from mcpfactory_runtime.schemas.walk import lookup, parts_of, types_of
+from mcpfactory_codegen.text import dump_compact_json, one_line
+from mcpfactory_runtime.schemas.merge import enum_values
+from mcpfactory_runtime.schemas.walk import keyword_subschemas, resolve_definition, types_of
 
 EXAMPLE_DEPTH: Final = 1
 """Maximum depth of schemas with examples: arguments and their direct members."""
@@ -29,7 +29,7 @@ _PLACEHOLDERS: Final = frozenset(
 )
 
 
-def meanings(schema: dict[str, Any]) -> str:
+def enum_meanings(schema: dict[str, Any]) -> str:
     """Return the meanings of enum values, such as `1: open; 2: closed`; "" if unknown or too long."""
     values = schema.get("enum")
     if not isinstance(values, list) or len(values) > _MOST_VALUES:
@@ -65,7 +65,7 @@ def _texts(found: Any, values: list[Any]) -> dict[int, str]:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else compact(value)
+    return value if isinstance(value, str) else dump_compact_json(value)
 
 
 def constant_title(schema: dict[str, Any]) -> str:
@@ -76,17 +76,17 @@ def constant_title(schema: dict[str, Any]) -> str:
     return "" if title == _shown(schema["const"]) else one_line(title, _ONE)
 
 
-def only_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int | float | None:
+def constant_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int | float | None:
     """Return the only string or number that a schema permits (`const` or a one-value `enum`), else None.
 
     Booleans are excluded, because a required true is often a consent of the caller (`accept_terms: true`).
     """
-    found = lookup(schema, schemas)
-    if isinstance(found, dict) and len(parts := parts_of(found, "allOf")) == 1:
-        found = lookup(parts[0], schemas) if found.keys() <= _BESIDE_A_PART else found
+    found = resolve_definition(schema, schemas)
+    if isinstance(found, dict) and len(parts := keyword_subschemas(found, "allOf")) == 1:
+        found = resolve_definition(parts[0], schemas) if found.keys() <= _BESIDE_A_PART else found
     if not isinstance(found, dict):
         return None
-    values = listed_values(found)
+    values = enum_values(found)
     if values is None or len(values) != 1:
         return None
     (value,) = values

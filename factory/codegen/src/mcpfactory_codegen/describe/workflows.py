@@ -17,7 +17,7 @@ from mcpfactory_codegen.curation import WorkflowConfig
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.inputs import may_be_argument
 from mcpfactory_codegen.ir import Problem
-from mcpfactory_codegen.text import clean
+from mcpfactory_codegen.text import strip_control_characters
 from mcpfactory_runtime.schemas.references import UnusableSchemaError
 from mcpfactory_runtime.schemas.validation import compile_schema
 
@@ -35,7 +35,7 @@ class Workflow:
     listed: dict[str, Any]
 
 
-def path_of(text: str) -> tuple[str | int, ...] | None:
+def parse_json_path(text: str) -> tuple[str | int, ...] | None:
     """Return the keys of a JSONPath, with EACH for a wildcard; None if it is not supported."""
     keys: list[str | int] = []
     at = 1
@@ -112,7 +112,7 @@ def _wrong_paths(value: JsonValue, config: WorkflowConfig, answered: set[str]) -
         return next((wrong for one in inside if (wrong := _wrong_paths(one, config, answered))), "")
     if not isinstance(value, str) or not value.startswith("$") or value.startswith("$$"):
         return ""
-    keys = path_of(value)
+    keys = parse_json_path(value)
     if keys is None:
         return (
             f"{value!r} is not supported: use names, indexes and [*], such as $.found.items[0].id; $$ for a literal $"
@@ -135,8 +135,8 @@ def _listed(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> 
         )
     return {
         "name": name,
-        "title": clean(config.title) or name.replace("_", " ").capitalize(),
-        "description": clean(config.description),
+        "title": strip_control_characters(config.title) or name.replace("_", " ").capitalize(),
+        "description": strip_control_characters(config.description),
         "inputSchema": schema | ({"required": required} if required else {}),
         "annotations": annotations,
     }

@@ -12,9 +12,9 @@ from dataclasses import fields as fields_of
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import ApiTool
-from mcpfactory_codegen.describe.workflows import EACH, Workflow, path_of
+from mcpfactory_codegen.describe.workflows import EACH, Workflow, parse_json_path
 from mcpfactory_codegen.effects import SAFE_METHODS, effect_of, is_idempotent
-from mcpfactory_codegen.emit.python import annotation, call, docstring, literal, sequence
+from mcpfactory_codegen.emit.python import annotation, call, docstring, literal, tuple_literal
 from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import (
     Api,
@@ -25,7 +25,7 @@ from mcpfactory_codegen.ir import (
     split_label,
 )
 from mcpfactory_codegen.naming import Names, OperationNames
-from mcpfactory_codegen.text import json_lines, one_line, shorten_text
+from mcpfactory_codegen.text import dump_json_rows, one_line, shorten_text
 from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, required_of
 from mcpfactory_runtime.server.results import MAX_TEXT
 from mcpfactory_runtime.upstream.encoding import is_json, media_type
@@ -98,7 +98,7 @@ def _value(value: Any) -> str:
         return literal(value)
     if value.startswith("$$"):
         return literal(value[1:])
-    keys = path_of(value)
+    keys = parse_json_path(value)
     assert keys is not None
     root, rest = (str(keys[1]), keys[2:]) if keys[0] == "inputs" else (str(keys[0]), keys[1:])
     return call("pick", root, *("EACH" if key == EACH else literal(key) for key in rest)) if rest else root
@@ -136,12 +136,12 @@ def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> 
         f"{generated}/api.py": _api_module(api, names, options),
         f"{generated}/tools/__init__.py": f"{docstring(['Tools of the API, grouped in modules.', _OWNER])}\n",
     }
-    groups: dict[str, list[Function]] = defaultdict(list)
+    groups: dict[str, list[OperationCode]] = defaultdict(list)
     operations = api.by_key()
     for tool in tools:
         operation = operations[tool.key]
         named = names.operations[tool.key]
-        groups[named.module].append(Function(operation, named, tool, inputs(operation, api).items))
+        groups[named.module].append(OperationCode(operation, named, tool, inputs(operation, api).items))
     for module, functions in sorted(groups.items()):
         files[f"{generated}/tools/{module}.py"] = _tools_module(api, functions)
     if options.workflows:
@@ -167,7 +167,7 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
     workflows = [one.name for one in options.workflows]
     if workflows and "profiles" in offer:  # every profile contains all workflows
         offer["profiles"] = {name: [*members, *workflows] for name, members in offer["profiles"].items()}
-    return json_lines("tools", listed, {"manifest": 1, "server": server, **offer})
+    return dump_json_rows("tools", listed, {"manifest": 1, "server": server, **offer})
 
 
 def _api_module(api: Api, names: Names, options: Options) -> str:
@@ -211,7 +211,9 @@ def _scheme(scheme: ApiSecurityScheme, api: Api, names: Names) -> str:
     if scheme.service:
         keywords["service"] = literal(scheme.service)
     if scheme.flows:
-        keywords["flows"] = sequence([call("OAuthFlow", literal(flow.grant), **_stated(flow)) for flow in scheme.flows])
+        keywords["flows"] = tuple_literal(
+            [call("OAuthFlow", literal(flow.grant), **_stated(flow)) for flow in scheme.flows]
+        )
         asked = {one for operation in api.operations for one in dict(operation.scopes).get(scheme.name, ())}
         keywords["scopes"] = literal(tuple(sorted(asked)))
     variables = literal(names.variables[scheme.name])
@@ -225,7 +227,7 @@ def _stated(record: Any, *omitted: str) -> dict[str, str]:
     return {name: literal(value) for name, value in given.items()}
 
 
-def _tools_module(api: Api, functions: Sequence[Function]) -> str:
+def _tools_module(api: Api, functions: Sequence[OperationCode]) -> str:
     tag = min((tag for one in functions for tag in one.operation.tags[:1]), default="")
     about = one_line(api.tag_descriptions.get(tag, "") or tag, 90).rstrip(".")
     constants = [constant(one) for one in functions]
@@ -275,7 +277,7 @@ _REPEATED: Final = SAFE_METHODS | {"PUT", "DELETE"}
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class OperationCode:
     """Data for the code of one operation."""
 
     operation: ApiOperation
@@ -284,13 +286,13 @@ class Function:
     items: Sequence[Input]
 
 
-def constant(one: Function) -> str:
+def constant(one: OperationCode) -> str:
     """Return the source code of an operation's record: `GET_BOOK = Operation(…)`."""
     operation = one.operation
     keywords: dict[str, str] = {}
     parameters = [item for item in one.items if item.parameter is not None]
     if parameters:
-        keywords["parameters"] = sequence([_parameter(item, one.named) for item in parameters])
+        keywords["parameters"] = tuple_literal([_parameter(item, one.named) for item in parameters])
     if operation.body is not None:
         fields = [item for item in one.items if item.parameter is None]
         keywords["body"] = _body(operation.body, fields, one.named)
@@ -300,7 +302,7 @@ def constant(one: Function) -> str:
         keywords["scopes"] = literal(operation.scopes)
     if operation.server:
         keywords["server"] = literal(operation.server)
-    if (accept := accepted(operation, structured=one.tool.output.schema is not None)) != _JSON:
+    if (accept := accept_header(operation, structured=one.tool.output.schema is not None)) != _JSON:
         keywords["accept"] = literal(accept)
     paging = one.tool.paging
     if paging is not None and paging.argument in properties_of(one.tool.input_schema):  # not a hidden argument
@@ -315,7 +317,7 @@ def constant(one: Function) -> str:
     return f"{one.named.constant} = {record}"
 
 
-def accepted(operation: ApiOperation, *, structured: bool = False) -> str:
+def accept_header(operation: ApiOperation, *, structured: bool = False) -> str:
     """Return the Accept header: JSON if the first success status has it, else the media type of that status.
 
     JSON is added as second choice if another success status has it, or if the output is `structured`.
@@ -349,16 +351,18 @@ def _body(body: ApiBody, fields: Sequence[Input], named: OperationNames) -> str:
     if body.xml is not None:
         keywords["xml"] = _xml(body.xml)
     if body.shapes:
-        keywords["shapes"] = sequence([sequence([literal(name), _xml(shape)]) for name, shape in body.shapes])
+        keywords["shapes"] = tuple_literal([tuple_literal([literal(name), _xml(shape)]) for name, shape in body.shapes])
     if body.graphql:
         keywords["graphql"] = literal(body.graphql)
-    return call("Body", literal(body.content_type), sequence([_field(item, named) for item in fields]), **keywords)
+    return call("Body", literal(body.content_type), tuple_literal([_field(item, named) for item in fields]), **keywords)
 
 
 def _xml(xml: Xml) -> str:
     keywords = _stated(xml, "members", "items")
     if xml.members:
-        keywords["members"] = sequence([sequence([literal(name), _xml(member)]) for name, member in xml.members])
+        keywords["members"] = tuple_literal(
+            [tuple_literal([literal(name), _xml(member)]) for name, member in xml.members]
+        )
     if xml.items is not None:
         keywords["items"] = _xml(xml.items)
     return call("Xml", **keywords)
@@ -372,7 +376,7 @@ def _field(item: Input, named: OperationNames) -> str:
     return call("Field", argument, **_stated(Encoding(file=encoding.file)))
 
 
-def function(one: Function) -> str:
+def function(one: OperationCode) -> str:
     """Return the source code of an operation's function: `async def get_book(api, /, *, …) -> ToolResult`."""
     properties = properties_of(one.tool.input_schema)
     required = required_of(one.tool.input_schema)
@@ -416,7 +420,7 @@ def _optional(kind: str) -> str:
     return f"{kind.removesuffix(' | None')} | Unset | None" if kind.endswith(" | None") else f"{kind} | Unset"
 
 
-def _docstring(one: Function, properties: Mapping[str, Any]) -> str:
+def _docstring(one: OperationCode, properties: Mapping[str, Any]) -> str:
     operation = one.operation
     summary = one_line(operation.summary or one.tool.description, 90).rstrip(".")
     paragraphs = [f"{summary}.", f"{operation.method} {one_line(operation.path, 300)}"]

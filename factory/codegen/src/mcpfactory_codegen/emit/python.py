@@ -10,10 +10,10 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from mcpfactory_codegen.read.parse import WrittenFloat, WrittenInt
-from mcpfactory_codegen.text import clean
-from mcpfactory_runtime.schemas.merge import listed_values
-from mcpfactory_runtime.schemas.walk import definition, items_of, parts_of, types_of
+from mcpfactory_codegen.read.parse import TextPreservingFloat, TextPreservingInt
+from mcpfactory_codegen.text import strip_control_characters
+from mcpfactory_runtime.schemas.merge import enum_values
+from mcpfactory_runtime.schemas.walk import definition, items_of, keyword_subschemas, types_of
 
 _WIDTH: Final = 110
 
@@ -25,12 +25,12 @@ def literal(value: Any) -> str:
         TypeError: the value has another type, whose `repr` could be arbitrary code.
     """
     if isinstance(value, tuple):
-        return sequence(map(literal, value))
+        return tuple_literal(map(literal, value))
     if type(value) is list:
         return f"[{', '.join(map(literal, value))}]"
     if type(value) is dict:
         return f"{{{', '.join(f'{literal(key)}: {literal(member)}' for key, member in value.items())}}}"
-    if isinstance(value, (WrittenInt, WrittenFloat)):
+    if isinstance(value, (TextPreservingInt, TextPreservingFloat)):
         return int.__repr__(value) if isinstance(value, int) else float.__repr__(value)
     if value is None or type(value) in (str, int, float, bool):
         return repr(value)
@@ -42,7 +42,7 @@ def call(name: str, /, *arguments: str, **keywords: str) -> str:
     return f"{name}({', '.join([*arguments, *(f'{key}={value}' for key, value in keywords.items())])})"
 
 
-def sequence(items: Iterable[str]) -> str:
+def tuple_literal(items: Iterable[str]) -> str:
     """Return a tuple, with a trailing comma only if it has one item; the items are source code."""
     items = list(items)
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
@@ -60,7 +60,7 @@ def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
 def _wrapped(paragraph: str, indent: str) -> list[str]:
     """Return lines of at most `_WIDTH` characters. Continuations of an indented line are indented further."""
     lines = []
-    for line in clean(paragraph).split("\n"):
+    for line in strip_control_characters(paragraph).split("\n"):
         hanging = line[: len(line) - len(line.lstrip())]
         lines += textwrap.wrap(
             line.strip(),
@@ -101,13 +101,13 @@ class _Annotations:
             return "Any"
         if name := definition(schema.get("$ref")):
             return self._referred(name, depth + 1)
-        if values := listed_values(schema):
+        if values := enum_values(schema):
             return _literals(values, schema)
         if kinds := types_of(schema):
             return _union([self._of_kind(kind, schema, depth) for kind in kinds])
-        if branches := parts_of(schema, "anyOf") or parts_of(schema, "oneOf"):
+        if branches := keyword_subschemas(schema, "anyOf") or keyword_subschemas(schema, "oneOf"):
             return _union([self.of(branch, depth + 1) for branch in branches])
-        if parts := parts_of(schema, "allOf"):
+        if parts := keyword_subschemas(schema, "allOf"):
             return next((text for part in parts if (text := self.of(part, depth + 1)) != "Any"), "Any")
         return "dict[str, Any]" if "properties" in schema else "Any"
 

@@ -26,7 +26,15 @@ from mcpfactory_codegen.inputs import inputs, name_arguments
 from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming.tools import TOOL_LIMIT, name_tools
 from mcpfactory_codegen.naming.variables import name_variables, variable_prefix
-from mcpfactory_codegen.text import VERSION, choose_unique_names, digest, identifier, shorten, snake_case, words
+from mcpfactory_codegen.text import (
+    VERSION,
+    choose_unique_names,
+    digest,
+    identifier,
+    join_and_shorten,
+    snake_case,
+    words,
+)
 
 # Names that are used by the code of generated modules.
 _RESERVED_FUNCTIONS: Final = frozenset(
@@ -138,7 +146,7 @@ def _group(operation: ApiOperation) -> str:
 
 def _module(text: str) -> str:
     name = identifier(text, prefix="group", reserved=_RESERVED_MODULES)
-    return name if len(name) <= _MODULE_LIMIT else shorten(words(name), _MODULE_LIMIT, text)
+    return name if len(name) <= _MODULE_LIMIT else join_and_shorten(words(name), _MODULE_LIMIT, text)
 
 
 def _literal(path: str) -> list[str]:
@@ -211,7 +219,7 @@ def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
     parts = [*words(label), *plain.split("_")]
     yield _fitted(parts, len(words(label)) + 1)
     for length in count(8, 2):
-        yield shorten(parts, TOOL_LIMIT - length - 1, key) + "_" + digest(key, length)
+        yield join_and_shorten(parts, TOOL_LIMIT - length - 1, key) + "_" + digest(key, length)
 
 
 def name_labeled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
@@ -224,7 +232,7 @@ def name_labeled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
 def _led(label: str, module: str) -> str:
     lead, parts = words(label), words(module)
     name = identifier(module if parts[: len(lead)] == lead else f"{label} {module}", prefix="group")
-    return name if len(name) <= _LABELLED_MODULE_LIMIT else shorten(words(name), _LABELLED_MODULE_LIMIT, name)
+    return name if len(name) <= _LABELLED_MODULE_LIMIT else join_and_shorten(words(name), _LABELLED_MODULE_LIMIT, name)
 
 
 def _each(

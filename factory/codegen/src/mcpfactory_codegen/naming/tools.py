@@ -22,8 +22,8 @@ from typing import Final
 
 from mcpfactory_codegen.effects import VERBS
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.naming.phrases import IdWords, PathWords, id_words, path_words
-from mcpfactory_codegen.text import digest, shorten, singular, word_pairs, words
+from mcpfactory_codegen.naming.operation_words import OperationIdWords, PathWords, operation_id_words, path_words
+from mcpfactory_codegen.text import digest, join_and_shorten, singular, word_pairs, words
 
 TOOL_LIMIT: Final = 64
 """Maximum characters of a name, by the strictest clients."""
@@ -90,7 +90,7 @@ def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) ->
             names[operation.key] = name
             holders[name.lower()] = words(name)
     claimants = {operation.key: _claimant(operation) for operation in ordered}
-    common = WordFrequency.of(claimant.forms[0] for claimant in claimants.values())
+    common = WordFrequency.count_words(claimant.forms[0] for claimant in claimants.values())
     waiting = [claimant for key, claimant in claimants.items() if key not in names]
     while waiting:
         waiting = _phase(waiting, names, holders, common)
@@ -138,7 +138,7 @@ def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
 
 
 def _claimant(operation: ApiOperation) -> _UnnamedOperation:
-    said = id_words(operation)
+    said = operation_id_words(operation)
     # With an operationId, the path only adds words, so it is not shortened.
     path = path_words(operation, TOOL_LIMIT) if operation.operation_id else path_words(operation)
     literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
@@ -147,7 +147,7 @@ def _claimant(operation: ApiOperation) -> _UnnamedOperation:
     return _UnnamedOperation(operation.key, forms, (said.whole, (path.verb, *path.written)), frozenset(every))
 
 
-def _forms_of(operation: ApiOperation, said: IdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
+def _forms_of(operation: ApiOperation, said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
     """Yield the forms of an operation, from plain to specific."""
     if said.plain:
         yield from _id_forms(said, path)
@@ -165,7 +165,7 @@ def _forms_of(operation: ApiOperation, said: IdWords, path: PathWords) -> Iterat
     yield from filter(None, (full, full + by, raw, full + more, full + by + more, full + via, full + by + via))
 
 
-def _id_forms(said: IdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
+def _id_forms(said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
     short = _without_parameters(said.plain, path)
     if len("_".join(said.plain)) > TOOL_LIMIT and short != said.plain:
         yield short
@@ -173,7 +173,7 @@ def _id_forms(said: IdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
     yield said.whole
 
 
-def _path_forms(operation: ApiOperation, said: IdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
+def _path_forms(operation: ApiOperation, said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
     if said.tail and said.tail[0] in VERBS:
         yield (said.tail[0], *path.near[1:])
         yield (said.tail[0], *path.near[1:], *said.tail[1:])
@@ -219,7 +219,7 @@ class WordFrequency:
     total: int
 
     @classmethod
-    def of(cls, names: Iterable[Sequence[str]]) -> WordFrequency:
+    def count_words(cls, names: Iterable[Sequence[str]]) -> WordFrequency:
         """Count each word once per name, in the singular."""
         every = list(names)
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))
@@ -247,7 +247,7 @@ def shortened(
         if work.fits():
             break
         step()
-    return work.name() if work.fits() else shorten(work.left(), limit, key)
+    return work.name() if work.fits() else join_and_shorten(work.left(), limit, key)
 
 
 def _usual(word: str) -> str:

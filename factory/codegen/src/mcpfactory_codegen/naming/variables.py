@@ -41,7 +41,7 @@ LOGIN_GRANTS: Final = frozenset({"authorizationCode", "deviceAuthorization", "di
 _EMPTY_WORDS: Final = word_group("scheme-words")
 
 
-def environment_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
+def credential_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
     """Return the parts of a scheme's credential, in the order of the runtime."""
     grants = {flow.grant for flow in scheme.flows}
     account = "serviceAccount" in grants
@@ -55,7 +55,7 @@ def variable_prefix(server: str) -> str:
 
 
 def name_variables(schemes: Sequence[ApiSecurityScheme], server: str, prefix: str = "") -> dict[str, tuple[str, ...]]:
-    """Return the variables of each scheme, in the order of `environment_parts`. No two schemes share a variable.
+    """Return the variables of each scheme, in the order of `credential_parts`. No two schemes share a variable.
 
     If several would have the same variable, it goes to the scheme with exactly that name: `api_key` next to
     `api_token`. If `prefix` is "", the prefix of a new server is used.
@@ -95,7 +95,7 @@ def _literal(scheme: ApiSecurityScheme, prefix: str) -> tuple[str, ...]:
 def _variables(scheme: ApiSecurityScheme, prefix: str, stem: str) -> tuple[str, ...]:
     lead = f"{prefix}_{stem.upper()}" if stem else prefix
     variables = []
-    for part in environment_parts(scheme):
+    for part in credential_parts(scheme):
         if f"_{lead}".endswith((f"_{part}", "_TOKEN") if part == "API_KEY" and stem else f"_{part}"):
             variables.append(lead)  # `api_key` is MCPF_BOOKSHOP_API_KEY, not MCPF_BOOKSHOP_API_KEY_API_KEY
         else:

@@ -1,6 +1,6 @@
 """Conversion of API documents to the intermediate form: OpenAPI 3.0 to 3.2, Swagger 2.0, and the formats of `sources`.
 
-`context` handles differences between versions, `references` resolves `$ref`s, and `translate` converts schemas.
+`context` handles differences between versions, `references` resolves `$ref`s, and `schema_translation` converts schemas.
 `parameters`, `content`, `security` and `servers` read the parts of operations. All pure.
 """
 
@@ -15,13 +15,13 @@ from typing import Any, Final, NamedTuple
 from mcpfactory_codegen.ir import MARK_PREFIXES, Api, ApiOperation, ProblemCollector, Response, Skipped
 from mcpfactory_codegen.openapi.content import read_body, read_responses
 from mcpfactory_codegen.openapi.context import SPEC_VERSIONS, Node, ReaderContext, UnusableOperationError, spec_version
-from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
+from mcpfactory_codegen.openapi.parameters import merge_parameters, normalize_path_template, read_parameters
 from mcpfactory_codegen.openapi.references import Location, References, UnresolvedError
+from mcpfactory_codegen.openapi.schema_translation import SchemaTranslator
 from mcpfactory_codegen.openapi.security import Security
-from mcpfactory_codegen.openapi.servers import own_server, report_rootless, root_servers, settle_servers
-from mcpfactory_codegen.openapi.shared_schemas import Visibility
-from mcpfactory_codegen.openapi.translate import Schemas
-from mcpfactory_codegen.read.document import Document, Part
+from mcpfactory_codegen.openapi.servers import operation_server_url, report_missing_root, resolve_servers, root_servers
+from mcpfactory_codegen.openapi.shared_schemas import HiddenProperties
+from mcpfactory_codegen.read.document import Document, DocumentFile
 from mcpfactory_codegen.sources import DocumentKind, recognize
 from mcpfactory_codegen.sources.translation import Translation, table, text
 
@@ -40,22 +40,22 @@ def read_api(document: Document) -> Api:
     references = References(document)
     raws = [part.raw for part in document.parts.values()] or [document.raw]
     raws.extend(overlay.raw for overlay in document.overlays.values())
-    visibility = Visibility(references, iter(raws))
-    schemas = Schemas(spec, references, visibility, problems)
+    visibility = HiddenProperties(references, iter(raws))
+    schemas = SchemaTranslator(spec, references, visibility, problems)
     context = ReaderContext(document, spec, references, problems, schemas.translate)
     root = context.root
     info = _info(root.at("info"))
     servers = root_servers(root)
     security = Security(context)
     operations, skipped = read_operations(context, security, servers)
-    if operations and security.unapplied:
+    if operations and security.unused_scheme_alternatives:
         message = "security schemes are defined, but no operation uses one; each is sent if its credential is set"
         problems.add("security-unapplied", spec.schemes, message, "add `security` at the top")
-        operations = [replace(operation, security=security.unapplied) for operation in operations]
+        operations = [replace(operation, security=security.unused_scheme_alternatives) for operation in operations]
     stated = spec.shape == "2" or bool(document.data.get("servers"))
-    settled = settle_servers(servers, operations, stated=stated)
+    settled = resolve_servers(servers, operations, stated=stated)
     if not servers and (settled.assumed or not settled.root):
-        report_rootless(root, settled.assumed)
+        report_missing_root(root, settled.assumed)
     for key in ("webhooks", "x-webhooks"):
         if count := len(root.at(key).table):
             message = f"webhooks are requests that the API sends, so they cannot be tools; left out: {count}"
@@ -81,7 +81,7 @@ def read_api(document: Document) -> Api:
 
 def _info(written: Node) -> dict[str, str]:
     target = written.target()
-    info = written.holding(target.value if target is not None else None)
+    info = written.with_value(target.value if target is not None else None)
     if info.is_object("info-invalid", "`info` has to be an object with `title` and `version`; left empty", null=True):
         info.check(
             "Info", {key: str(value) if isinstance(value, float) else value for key, value in info.value.items()}
@@ -111,7 +111,7 @@ _FIELDS: Final = frozenset({"$ref", "summary", "description", "servers", "parame
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
 
 
-class WrittenOperation(NamedTuple):
+class RawOperation(NamedTuple):
     """One operation as written in the document.
 
     The location of `node` is below `paths` even if the path item is a reference.
@@ -167,9 +167,9 @@ def _id(operation: Node) -> str:
     return str(name) if isinstance(name, (str, int)) and not isinstance(name, bool) else ""
 
 
-def _written(section: Node) -> Iterator[WrittenOperation]:
+def _written(section: Node) -> Iterator[RawOperation]:
     target = section.target()
-    paths = section.holding(target.value if target is not None else None)
+    paths = section.with_value(target.value if target is not None else None)
     paths.is_object("paths-invalid", "`paths` has to be an object; there is nothing to read")
     for key, written in paths.members():
         if key.startswith("x-") or (key == "$ref" and isinstance(written.value, str)):
@@ -183,7 +183,7 @@ def _written(section: Node) -> Iterator[WrittenOperation]:
             message = f"the path {key[:200]!r} does not begin with a slash; read as {path[:200]!r}"
             written.report("path-slash", message)
         for method, node in _methods(item, written.location):
-            yield WrittenOperation(path, method, item, node)
+            yield RawOperation(path, method, item, node)
 
 
 def _item(written: Node) -> Node | None:
@@ -193,7 +193,7 @@ def _item(written: Node) -> Node | None:
         return None
     if written.is_reference() and isinstance(item.value, dict):
         beside = {key: value for key, value in written.value.items() if key != "$ref"}
-        return item.holding({**item.value, **beside})
+        return item.with_value({**item.value, **beside})
     message = "a path has to be an object of operations; left out"
     return item if item.is_object("path-invalid", message) else None
 
@@ -223,7 +223,7 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
             node.report("path-method", f"{key[:80]!r} is not an HTTP method; ignored")
 
 
-def _read(security: Security, servers: tuple[str, ...], written: WrittenOperation) -> ApiOperation:
+def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -> ApiOperation:
     """Return one operation. Problems inside the operation point to the actual location of the text."""
     path, method, item, identity = written
     tail = identity.location.pointer.split("/")[3:]  # without "", "paths" and the path
@@ -232,8 +232,8 @@ def _read(security: Security, servers: tuple[str, ...], written: WrittenOperatio
     if operation.value.get("callbacks"):
         message = "callbacks need a separate server and were left out"
         operation.at("callbacks").report("callbacks-ignored", message)
-    operation = operation.flags("deprecated")
-    found = gather(item, operation, path)
+    operation = operation.convert_booleans("deprecated")
+    found = merge_parameters(item, operation, path)
     path = _path(path, found, identity)
     inside = [one for one in found if one.value["in"] in {"body", "formData"}]
     outside = [one for one in found if one not in inside] if inside else found
@@ -256,7 +256,7 @@ def _read(security: Security, servers: tuple[str, ...], written: WrittenOperatio
         responses=_responses(operation, method),
         security=security.of(operation),
         scopes=security.scopes_of(operation),
-        server=own_server((operation, item), servers),
+        server=operation_server_url((operation, item), servers),
         external_docs=text(table(operation.value, "externalDocs"), "url"),
         extensions=_extensions(item.context.document.data, item.value, operation.value),
     )
@@ -274,7 +274,7 @@ def _responses(operation: Node, method: str) -> tuple[Response, ...]:
 
 def _path(path: str, found: list[Node], identity: Node) -> str:
     """Return the path with its parameters in braces; report unusual syntax."""
-    plain = plain_path(path, frozenset(one.value["name"] for one in found if one.value["in"] == "path"))
+    plain = normalize_path_template(path, frozenset(one.value["name"] for one in found if one.value["in"] == "path"))
     odd = ""
     if plain != path:
         odd = f"the parameters of {path[:200]!r} are not written as {{name}}; read as {plain[:200]!r}"
@@ -323,9 +323,9 @@ def read_source(document: Document) -> Api:
     if translation is None:
         return read_api(document)
     raw = json.dumps(translation.data, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    part = Part(translation.data, raw)
+    part = DocumentFile(translation.data, raw)
     derived = Document(translation.data, raw, "json", document.source, document.main, {document.main: part})
-    return translation.moved(read_api(derived), document.data, document.problems)
+    return translation.with_source_pointers(read_api(derived), document.data, document.problems)
 
 
 def _translation(document: Document) -> Translation | None:

@@ -10,7 +10,7 @@ from mcpfactory_codegen.ir import MISLABELED, ApiBody, Encoding, JsonSchema, Res
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.context import Direction, Node, UnusableOperationError
 from mcpfactory_codegen.openapi.references import UnresolvedError
-from mcpfactory_codegen.openapi.xml import as_xml, has_structure, xml_lists
+from mcpfactory_codegen.openapi.xml import add_xml_mapping, is_object_or_array, xml_lists
 from mcpfactory_runtime.upstream.encoding import JSON_LINES, is_json, is_xml, media_type
 from mcpfactory_runtime.upstream.operation import FORM_STYLES
 
@@ -50,7 +50,7 @@ _SHORT: Final = {
 }
 
 
-def rank(content_type: str) -> int:
+def media_type_rank(content_type: str) -> int:
     """Return the preference rank of a media type; lower is better."""
     name = media_type(content_type)
     return next((place for pattern, place in _RANKS if re.fullmatch(pattern, name)), _LAST)
@@ -66,8 +66,8 @@ def _fitting_rank(content_type: str, schema: Node) -> int:
     """
     name = media_type(content_type)
     if _LIST.fullmatch(name) or _NO_LIST.fullmatch(name):
-        return rank(content_type) if _is_list(schema) is (_LIST.fullmatch(name) is not None) else _LAST + 1
-    return _XML if _is_xml(name) and schema.properties() else rank(content_type)
+        return media_type_rank(content_type) if _is_list(schema) is (_LIST.fullmatch(name) is not None) else _LAST + 1
+    return _XML if _is_xml(name) and schema.properties() else media_type_rank(content_type)
 
 
 def _is_xml(name: str) -> bool:
@@ -78,16 +78,16 @@ def _carries_files(schemas: dict[str, Node]) -> bool:
     """Return True if `multipart/form-data` has file properties, and each preferred media type has them too."""
     known = {name: one.properties() for name, one in schemas.items()}
     files = {name for name, one in known.get("multipart/form-data", {}).items() if one.is_file()}
-    others = [found for name, found in known.items() if rank(name) < rank("multipart/form-data")]
+    others = [found for name, found in known.items() if media_type_rank(name) < media_type_rank("multipart/form-data")]
     return bool(files) and all(files <= found.keys() for found in others)
 
 
 def _is_list(schema: Node) -> bool:
-    node = schema.followed()
+    node = schema.resolved_object()
     return node.get("type") == "array" or "items" in node
 
 
-def choose(content: Node) -> Media | None:
+def choose_media_type(content: Node) -> Media | None:
     """Return the preferred media type of a `content` map, or None if it has no usable one."""
     content = content.mapping()
     content.is_object("media-invalid", "`content` has to be an object of media types; ignored")
@@ -109,7 +109,7 @@ def choose(content: Node) -> Media | None:
         return Media(name, target)
     if target is not None and target.value is not None:
         written.report("media-invalid", "a media type has to be an object; anything is accepted")
-    return Media(name, written.holding({}))
+    return Media(name, written.with_value({}))
 
 
 def _best(usable: dict[str, Node]) -> str:
@@ -164,8 +164,8 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
     if not isinstance(body.value, dict):
         message = "its request body is not an object"
         raise UnusableOperationError("body-invalid", body.location, message, "write `content` with a media type")
-    body = body.flags("required")
-    media = _shortened(body) or choose(body.at("content"))
+    body = body.convert_booleans("required")
+    media = _shortened(body) or choose_media_type(body.at("content"))
     if media is None:
         body.report("body-empty", "the request body has no media type, so nothing can be sent", "add `content`")
         return None
@@ -184,17 +184,17 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
 def _sendable(body: ApiBody, schema: Node) -> ApiBody:
     """Return a body whose media type can encode its value. A mislabeled body becomes JSON, others one text argument."""
     kind = media_type(body.content_type)
-    if is_json(kind) or not has_structure(schema):
+    if is_json(kind) or not is_object_or_array(schema):
         return body
     is_list = _is_list(schema)
-    is_object = schema.followed().get("type") == "object" or bool(schema.properties())
+    is_object = schema.resolved_object().get("type") == "object" or bool(schema.properties())
     if (is_list and kind in _FORMS) or (MISLABELED.fullmatch(kind) and (is_list or is_object)):
         sent = "application/json is sent"
         body = replace(body, content_type="application/json", encoding={})
     elif kind in JSON_LINES if is_list else kind in _FORMS or kind.startswith("multipart/"):
         return body
     elif _is_xml(kind):
-        return as_xml(body, schema)
+        return add_xml_mapping(body, schema)
     else:
         sent = "the body is one text argument"
         text: JsonSchema = {"type": "string", "description": f"The body as {kind[:80]}."}
@@ -316,10 +316,10 @@ def _described_response(status: str, node: Node, produces: list[str]) -> Respons
         examples = node.at("examples").table
         if "schema" not in node.value and not examples:
             return plain
-        name = min(produces or list(examples), key=rank, default="application/json")
+        name = min(produces or list(examples), key=media_type_rank, default="application/json")
         schema = node.at("schema").schema("response") if "schema" in node.value else None
         return replace(plain, content_type=name, schema=schema, example=examples.get(name), lists=_lists(name, node))
-    media = choose(node.at("content"))
+    media = choose_media_type(node.at("content"))
     if media is None:
         return plain
     return replace(
@@ -355,7 +355,7 @@ def _body_of_2(parameters: list[Node], consumes: list[str]) -> ApiBody | None:
     schema = whole.at("schema")
     body = ApiBody(
         content_type=min(consumes, key=lambda one: _fitting_rank(one, schema), default="application/json"),
-        schema=(schema if "schema" in whole.value else schema.holding({})).schema("request"),
+        schema=(schema if "schema" in whole.value else schema.with_value({})).schema("request"),
         required=whole.value.get("required") is True,
         description=whole.at("description").text(),
         example=whole.value.get("x-example"),
@@ -368,7 +368,7 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
     encoding: dict[str, Encoding] = {}
     for one in fields:
         name, kind = one.value["name"], one.value.get("type")
-        schema = one.holding(swagger2.schema_in(one.value)).schema("request")
+        schema = one.with_value(swagger2.extract_inline_schema(one.value)).schema("request")
         description = one.at("description").text()
         if description and isinstance(schema, dict):
             schema = {**schema, "description": description}
@@ -376,7 +376,7 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
         if kind == "file":
             encoding[name] = Encoding(file=True)
         elif kind == "array":
-            style, explode = swagger2.collection_style(one)
+            style, explode = swagger2.convert_collection_format(one)
             encoding[name] = Encoding(style=style, explode=explode)
     required = [one.value["name"] for one in fields if one.value.get("required") is True]
     whole: dict[str, Any] = {"type": "object", "properties": properties}
@@ -385,7 +385,7 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
     if any(one.file for one in encoding.values()):
         content_type = next((one for one in offered if media_type(one) == _FORMS[0]), _FORMS[0])
     else:
-        content_type = min(offered, key=rank, default=_FORMS[1])
+        content_type = min(offered, key=media_type_rank, default=_FORMS[1])
     return ApiBody(content_type, whole, bool(required), encoding=encoding)
 
 

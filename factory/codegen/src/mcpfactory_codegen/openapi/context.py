@@ -143,7 +143,7 @@ class Node(NamedTuple):
         for index, value in enumerate(self.value if isinstance(self.value, list) else ()):
             yield Node(self.context, value, self.location.down(index))
 
-    def holding(self, value: Any) -> Node:
+    def with_value(self, value: Any) -> Node:
         """Return the node with another value, such as a repaired one."""
         return Node(self.context, value, self.location)
 
@@ -177,7 +177,7 @@ class Node(NamedTuple):
             self.context.problems.add(error.code, str(self.location.down("$ref")), str(error), error.hint)
             return None
 
-    def followed(self) -> dict[str, Any]:
+    def resolved_object(self) -> dict[str, Any]:
         """Return the object behind references; {} for other values and for unresolved references."""
         try:
             return self.follow().table
@@ -244,19 +244,19 @@ class Node(NamedTuple):
         if isinstance(examples.value, list):
             return next(iter(examples.value), None)
         for _, one in examples.members():
-            found = one.followed()  # a missing example is not reported
+            found = one.resolved_object()  # a missing example is not reported
             if key := next((key for key in ("value", "dataValue") if key in found), ""):
                 return found[key]
         return None
 
-    def flags(self, *keys: str) -> Node:
+    def convert_booleans(self, *keys: str) -> Node:
         """Return the node with strings such as "true" and `yes` converted to booleans."""
         texts = {key: text for key in keys if isinstance(text := self.value.get(key), str) and text.lower() in _SAID}
         found = {key: _SAID[text.lower()] for key, text in texts.items()}
         for key, value in found.items():
             message = f"{key} is the string {texts[key]!r}; read as {str(value).lower()}"
             self.at(key).report("parameter-shape", message)
-        return self.holding({**self.value, **found})
+        return self.with_value({**self.value, **found})
 
     def check(self, kind: Kind, value: dict[str, Any]) -> None:
         """Validate an object with the model of the specification, and report one warning per invalid field."""

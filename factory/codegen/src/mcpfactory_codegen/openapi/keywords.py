@@ -46,9 +46,9 @@ DROPPED: Final = frozenset(
     {
         # Identifiers, definitions and metadata, which the output does not need.
         "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "definitions", "id",
-        # Keywords of OpenAPI only; translate.py converts the ones that have an equivalent.
+        # Keywords of OpenAPI only; schema_translation.py converts the ones that have an equivalent.
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
-        # Keywords of older drafts; handled by `older_drafts`.
+        # Keywords of older drafts; handled by `convert_old_draft_keywords`.
         "additionalItems", "dependencies",
         # Keywords of other objects that often occur in schemas by mistake.
         "allowEmptyValue", "links",
@@ -186,7 +186,7 @@ Report = Callable[[str, str, str], None]
 _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 
-def older_drafts(out: Object, node: Object) -> None:
+def convert_old_draft_keywords(out: Object, node: Object) -> None:
     """Convert keywords of drafts 4 to 2019-09 to their current form; `node` is the schema as written."""
     for exclusive, bound in _BOUNDS:
         if node.get(exclusive) is True and bound in out:
@@ -362,7 +362,7 @@ _PAIRS: Final = (
 )
 
 
-def keep_satisfiable(out: dict[str, Any], report: Report) -> None:
+def drop_unsatisfiable_bounds(out: dict[str, Any], report: Report) -> None:
     """Drop a lower bound that no call reaches, and contradictory bounds."""
     for low, high in _PAIRS:
         least, most = out.get(low), out.get(high)
@@ -376,7 +376,7 @@ def keep_satisfiable(out: dict[str, Any], report: Report) -> None:
             report("schema-bounds", low, f"{low} is more than {high}, so no value is valid; both were dropped")
 
 
-def spread_enum(out: dict[str, Any], report: Report) -> None:
+def move_enum_to_items(out: dict[str, Any], report: Report) -> None:
     """Move enum values next to `type: array` to the items, because these values cannot match an array."""
     values, items = out.get("enum"), out.get("items", {})
     if out.get("type") in ("array", ["array"]) and isinstance(values, list) and isinstance(items, dict):

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from mcpfactory_codegen.ir import ApiParameter, JsonSchema
 from mcpfactory_codegen.openapi import swagger2
-from mcpfactory_codegen.openapi.content import choose, read_media
+from mcpfactory_codegen.openapi.content import choose_media_type, read_media
 from mcpfactory_codegen.openapi.context import Node, UnusableOperationError
-from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, unusable_header
+from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, forbidden_header_reason
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
 """Header parameters that OpenAPI ignores (3.1 §4.8.12.1). `credentials` handles the third, `Authorization`."""
@@ -20,7 +20,7 @@ _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
 
 
-def plain_path(path: str, names: frozenset[str]) -> str:
+def normalize_path_template(path: str, names: frozenset[str]) -> str:
     """Return the path with the declared path parameters `names` written as `{id}`.
 
     Other forms are `:id`, `<int:id>` and `{id:[0-9]+}`. Operators of RFC 6570 (`{.id*}`) are removed, because `style`
@@ -40,7 +40,7 @@ def plain_path(path: str, names: frozenset[str]) -> str:
     return _OTHER_TEMPLATE.sub(template, plain)
 
 
-def gather(item: Node, operation: Node, path: str) -> list[Node]:
+def merge_parameters(item: Node, operation: Node, path: str) -> list[Node]:
     """Return the parameters that apply. On equal place and name, the operation's parameter replaces the path item's."""
     merged: dict[tuple[str, str], Node] = {}
     for owner in (item, operation):
@@ -101,7 +101,7 @@ def _read(node: Node) -> ApiParameter | None:
         return None
     if where == "header" and name.lower() in _NOT_OURS:
         return None
-    if where == "header" and (reason := unusable_header(name)):
+    if where == "header" and (reason := forbidden_header_reason(name)):
         if node.value.get("required") is True:
             message = f"it requires the header {name[:80]!r}, which {reason}"
             raise UnusableOperationError("parameter-header", node.location, message)
@@ -136,15 +136,15 @@ def _schema(node: Node) -> tuple[JsonSchema, str]:
     if "schema" in node.value:
         schema = node.at("schema")
         if node.context.spec.shape == "2":
-            schema = node.holding(schema.value)
+            schema = node.with_value(schema.value)
         return schema.schema("request"), ""
-    if (media := choose(node.at("content"))) is not None:
+    if (media := choose_media_type(node.at("content"))) is not None:
         found = read_media(media, "request")
         return ({} if found is None else found), media.content_type
     if {"type", "enum", "items"} & node.value.keys():
         message = "`type` is in the parameter itself, as in Swagger 2.0; read as its schema"
         node.report("parameter-shape", message, "move it below `schema`")
-        return node.holding(swagger2.schema_in(node.value)).schema("request"), ""
+        return node.with_value(swagger2.extract_inline_schema(node.value)).schema("request"), ""
     message = f"the parameter {node.value['name'][:80]!r} has neither `schema` nor `content`; anything is accepted"
     node.report("parameter-schema", message)
     return {}, ""
@@ -226,7 +226,7 @@ def _normalized(node: Node, path: str, key: str) -> Node:
     there = f"{{{name}}}" in path
     where = done.get("in")
     if where is None and not there and not done.keys() & {"schema", "type", "content"}:
-        return node.holding(done)  # probably not a parameter
+        return node.with_value(done)  # probably not a parameter
     if not isinstance(where, str) or where.lower() in {"", "url", "uri", "path", "params"}:
         done["in"] = "path" if there or str(where).lower() == "path" else "query"
     else:
@@ -234,7 +234,9 @@ def _normalized(node: Node, path: str, key: str) -> Node:
     if done["in"] != where:
         said = "has no `in`" if where is None else f"is in {str(where)[:40]!r}"
         node.report("parameter-location", f"the parameter {name[:80]!r} {said}; read as {done['in']}")
-    return node.holding(done).flags("required", "deprecated", "explode", "allowReserved", "allowEmptyValue")
+    return node.with_value(done).convert_booleans(
+        "required", "deprecated", "explode", "allowReserved", "allowEmptyValue"
+    )
 
 
 def _normalized_style(node: Node) -> Node:
@@ -243,11 +245,11 @@ def _normalized_style(node: Node) -> Node:
         return node
     written = node.value.get("style")
     if "style" not in node.value and "collectionFormat" in node.value:
-        own, explodes = swagger2.collection_style(node)
-        return node.holding({**node.value, "style": own, "explode": explodes})
+        own, explodes = swagger2.convert_collection_format(node)
+        return node.with_value({**node.value, "style": own, "explode": explodes})
     style, explode = _STYLES.get(written.lower(), ("", None)) if isinstance(written, str) else ("", None)
     if not style or style == written:
         return node
     message = f"the style {str(written)[:40]!r} does not exist in query; read as {style}"
     node.at("style").report("parameter-style", message, f"write {style}, and explode")
-    return node.holding({**node.value, "style": style, **({} if explode is None else {"explode": explode})})
+    return node.with_value({**node.value, "style": style, **({} if explode is None else {"explode": explode})})

@@ -206,7 +206,7 @@ class References:
 
         Repairs a missing `#`, a path of another spec version, and wrong capitalization.
         """
-        for tokens in candidates(reference, self._parts[at.part]):
+        for tokens in suggest_targets(reference, self._parts[at.part]):
             with suppress(UnresolvedError):
                 parent = self._descend(Location(at.part, ""), tokens[:-1], reference).node
                 names = list(parent) if isinstance(parent, dict) else []
@@ -263,7 +263,7 @@ _BARE: Final = re.compile(r"#?/?[\w.-]+(?<!\.json)(?<!\.yaml)(?<!\.yml)")
 _OLD: Final = {"definitions": "schemas", "parameters": "parameters", "responses": "responses"}
 
 
-def candidates(reference: str, data: Any) -> Iterator[list[str]]:
+def suggest_targets(reference: str, data: Any) -> Iterator[list[str]]:
     """Yield probable targets of a broken reference, as tokens of a pointer from the top."""
     text = reference.strip()
     old = isinstance(data, dict) and "swagger" in data

@@ -57,7 +57,7 @@ class Security:
         return tuple(one for name, one in self._schemes.items() if one is not None and name not in self._same)
 
     @property
-    def unapplied(self) -> tuple[tuple[str, ...], ...]:
+    def unused_scheme_alternatives(self) -> tuple[tuple[str, ...], ...]:
         """Return each scheme and "no scheme" as alternatives if schemes are defined, but never used; else ()."""
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
@@ -84,7 +84,7 @@ class Security:
     def _alternatives(self, security: Node) -> tuple[tuple[str, ...], ...]:
         if isinstance(security.value, dict):
             security.report("security-shape", "`security` is an object; read as a list of one", "write `- name: []`")
-            security = security.holding([security.value])
+            security = security.with_value([security.value])
         if not isinstance(security.value, list | None):
             security.report("security-invalid", "`security` has to be a list; left out", "write `- name: []`")
         found: list[tuple[str, ...]] = []
@@ -99,7 +99,7 @@ class Security:
         by_place: dict[object, list[str]] = {}
         for name in alternative:
             scheme = self._schemes[name]
-            by_place.setdefault(scheme.sends if scheme is not None else name, []).append(name)
+            by_place.setdefault(scheme.credential_location if scheme is not None else name, []).append(name)
         for names in by_place.values():
             if len(names) > 1:
                 listed = " and ".join(repr(name[:80]) for name in names)
@@ -137,7 +137,7 @@ class Security:
         if isinstance(requirement.value, str):
             message = "a security requirement is a string; read as the name of a scheme"
             requirement.report("security-shape", message, "write `name: []`")
-            requirement = requirement.holding({requirement.value: []})
+            requirement = requirement.with_value({requirement.value: []})
         message = "a security requirement has to be an object; left out"
         if not requirement.is_object("security-invalid", message, "write `name: []`", null=True):
             return None
@@ -169,7 +169,7 @@ class Security:
         if node is None or not node.is_object("security-invalid", message, null=True):
             return None
         if self._context.spec.shape == "2":
-            node = node.holding(swagger2.security_scheme(node.value))
+            node = node.with_value(swagger2.convert_security_scheme(node.value))
         node = _normalized_scheme(node)
         node.check("SecurityScheme", node.value)
         reduced = _reduce(name, node)
@@ -317,7 +317,7 @@ def _normalized_scheme(scheme: Node) -> Node:
     if intended != node:
         changed = ", ".join(f"{key}: {intended[key]}" for key in intended if intended[key] != node.get(key))
         scheme.report("security-shape", f"the scheme has nonstandard values; read as {changed[:120]}")
-    return scheme.holding(intended)
+    return scheme.with_value(intended)
 
 
 def _host(url: str) -> str:

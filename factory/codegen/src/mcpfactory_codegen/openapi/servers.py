@@ -1,6 +1,6 @@
 """Servers: absolute base URLs with the defaults of their variables (OpenAPI 3.1 §4.8.5, §4.8.6), and the root.
 
-Operations reference servers by URL in a document, and by name after `settle_servers`. Any spelling of the root's URL
+Operations reference servers by URL in a document, and by name after `resolve_servers`. Any spelling of the root's URL
 is the root; other servers get names (`naming.variables`).
 """
 
@@ -60,7 +60,7 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
     return (real, *(url for url in urls if url != real))
 
 
-def report_rootless(root: Node, assumed: str) -> None:
+def report_missing_root(root: Node, assumed: str) -> None:
     """Report that the document has no root URL. `assumed` is used instead, unless it is ""."""
     message = "the document does not contain the base URL of the API"
     if assumed:
@@ -68,7 +68,7 @@ def report_rootless(root: Node, assumed: str) -> None:
     root.report("server-missing", message, _HINT)
 
 
-def own_server(owners: tuple[Node, ...], roots: tuple[str, ...]) -> str:
+def operation_server_url(owners: tuple[Node, ...], roots: tuple[str, ...]) -> str:
     """Return the server URL of the operation, else of the path; "" without servers, or if the root is among them."""
     root = roots[0] if roots else ""
     for owner in owners:
@@ -88,7 +88,7 @@ def _listed(servers: Node) -> list[tuple[str, Node]]:
     """Return the URLs of a `servers` list with their variables filled in."""
     if isinstance(servers.value, (dict, str)):
         servers.report("server-invalid", "`servers` has to be a list; read as a list of one", "write `- url: …`")
-        servers = servers.holding([servers.value])
+        servers = servers.with_value([servers.value])
     if not isinstance(servers.value, list | None):
         servers.report("server-invalid", "`servers` has to be a list; ignored")
     found = []
@@ -98,7 +98,7 @@ def _listed(servers: Node) -> list[tuple[str, Node]]:
             continue
         if isinstance(server.value, str):
             one.report("server-invalid", "a server is a string; read as its `url`", "write `- url: …`")
-            server = server.holding({"url": server.value})
+            server = server.with_value({"url": server.value})
         if not isinstance(server.table.get("url"), str):
             one.report("server-invalid", "a server has to be an object with a `url`; ignored")
             continue
@@ -168,8 +168,8 @@ def _joined(url: str, at: Node, root: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SettledServers:
-    """Result of `settle_servers`.
+class ResolvedServers:
+    """Result of `resolve_servers`.
 
     `assumed` is the root if it is the most common server, although some operations name no server; else "".
     """
@@ -180,7 +180,7 @@ class SettledServers:
     assumed: str = ""
 
 
-def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *, stated: bool) -> SettledServers:
+def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *, stated: bool) -> ResolvedServers:
     """Return the root, the other servers by name, and the operations with server names instead of URLs.
 
     `operations` have the URL of their server, "" for the root. If not `stated`, the root is only the URL that the
@@ -192,7 +192,7 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
     counts = Counter(operation.server for operation in operations)
     at_root = counts.pop("", 0)
     if not counts:
-        return SettledServers(roots, (), tuple(operations))
+        return ResolvedServers(roots, (), tuple(operations))
     # Of equally common servers, the shortest URL is used.
     common, times = max(sorted(counts.items(), key=lambda one: (len(one[0]), one[0])), key=lambda one: one[1])
     taken = not (stated and roots) and (not at_root or (not roots and 2 * times > len(operations)))
@@ -200,7 +200,7 @@ def settle_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *
     base = root[0] if root else ""
     named = name_servers([url for url in counts if not is_same_server(url, base)], base)
     names = {one.url: one.name for one in named}
-    return SettledServers(
+    return ResolvedServers(
         root,
         named,
         tuple(dataclasses.replace(one, server=names.get(one.server, "")) if one.server else one for one in operations),

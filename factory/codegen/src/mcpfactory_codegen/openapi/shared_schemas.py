@@ -23,7 +23,7 @@ _FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "write
 _FLAG_LEVELS: Final = 10  # maximum levels of references and `allOf` to search for the flag of a property
 
 
-class Visibility:
+class HiddenProperties:
     """Hidden properties of one document, by direction."""
 
     def __init__(self, references: References, raws: Iterator[bytes]) -> None:
@@ -47,7 +47,7 @@ class Visibility:
         self._collect(schema, location, direction, names, _FLAG_LEVELS)
         return frozenset(names)
 
-    def differs(self, target: LocatedNode, direction: Direction) -> bool:
+    def has_separate_form(self, target: LocatedNode, direction: Direction) -> bool:
         """Return True if this shared schema has a separate form for this direction."""
         if direction not in self._used:
             return False
@@ -69,7 +69,7 @@ class Visibility:
         if not isinstance(schema, dict) or levels == 0:
             return
         if isinstance(schema.get("$ref"), str):
-            if (target := self._target(schema, location)) is not None and self.differs(target, direction):
+            if (target := self._target(schema, location)) is not None and self.has_separate_form(target, direction):
                 self._collect(*target, direction, names, levels - 1)
             return
         properties, at = self._references.mapping(schema.get("properties"), location.down("properties"))
@@ -164,11 +164,11 @@ class SchemaNames:
                 location = Location("", pointer).down(key)
                 self._names[location, ""] = self._unique(str(key))
 
-    def claim(self, location: Location, variant: Variant) -> str:
+    def assign_name(self, location: Location, variant: Variant) -> str:
         """Return the name of a schema. The first call chooses it."""
         if (known := self._names.get((location, variant))) is not None:
             return known
-        wanted = f"{self.claim(location, '')}_{variant}" if variant else _wanted_name(location)
+        wanted = f"{self.assign_name(location, '')}_{variant}" if variant else _wanted_name(location)
         name = self._names[location, variant] = self._unique(wanted)
         return name
 
@@ -198,7 +198,7 @@ def _wanted_name(location: Location) -> str:
 class SharedSchemas:
     """Names of all referenced schemas, and the queue of schemas to translate."""
 
-    def __init__(self, names: SchemaNames, visibility: Visibility) -> None:
+    def __init__(self, names: SchemaNames, visibility: HiddenProperties) -> None:
         self._names = names
         self._visibility = visibility
         self.waiting: list[tuple[str, LocatedNode, Direction]] = []
@@ -206,8 +206,8 @@ class SharedSchemas:
 
     def name(self, target: LocatedNode, direction: Direction) -> str:
         """Return the `$defs` name of a schema in a direction."""
-        variant: Direction = direction if self._visibility.differs(target, direction) else ""
-        name = self._names.claim(target.location, variant)
+        variant: Direction = direction if self._visibility.has_separate_form(target, direction) else ""
+        name = self._names.assign_name(target.location, variant)
         if name not in self.locations:
             self.locations[name] = target.location
             self.waiting.append((name, target, variant))

@@ -28,7 +28,7 @@ _COLLECTION: Final[dict[str, tuple[QueryStyle, bool]]] = {
 _FLOWS: Final = {"accessCode": "authorizationCode", "application": "clientCredentials"}
 
 
-def schema_in(node: dict[str, Any]) -> dict[str, Any]:
+def extract_inline_schema(node: dict[str, Any]) -> dict[str, Any]:
     """Return the schema whose keywords are in the parameter or header object itself."""
     schema = {key: value for key, value in node.items() if key in _IN_PARAMETER}
     if isinstance(node.get("schema"), dict):
@@ -40,17 +40,17 @@ def parameter(node: Node) -> Node:
     """Return a query, path or header parameter with `schema`, `style` and `explode`."""
     written = node.value
     shaped = {key: written[key] for key in ("name", "in", "required", "description", "deprecated") if key in written}
-    shaped["schema"] = schema_in(written)
+    shaped["schema"] = extract_inline_schema(written)
     for key in ("example", "x-example"):
         if key in written:
             shaped["example"] = written[key]
-    style, explode = collection_style(node)
+    style, explode = convert_collection_format(node)
     if written.get("type") == "array" and written["in"] == "query":
         shaped["style"], shaped["explode"] = style, explode
-    return node.holding(shaped)
+    return node.with_value(shaped)
 
 
-def collection_style(node: Node) -> tuple[QueryStyle, bool]:
+def convert_collection_format(node: Node) -> tuple[QueryStyle, bool]:
     """Return style and explode of an array parameter; `collectionFormat` defaults to csv."""
     written, place = node.value.get("collectionFormat"), node.value["in"]
     if written is None:
@@ -84,7 +84,7 @@ def server_urls(root: Node, schemes: Any = None) -> list[tuple[str, Node]]:
     return [(f"{one}://{host}{path}", root.at("host")) for one in usable]
 
 
-def security_scheme(node: dict[str, Any]) -> dict[str, Any]:
+def convert_security_scheme(node: dict[str, Any]) -> dict[str, Any]:
     """Return a security definition in the shape of 3.x."""
     if node.get("type") == "basic":
         return {**node, "type": "http", "scheme": "basic"}

@@ -24,7 +24,7 @@ _STRUCTURED: Final = frozenset({"properties", "additionalProperties", "items", "
 _PLAIN: Final = Xml()
 
 
-def has_structure(schema: Node) -> bool:
+def is_object_or_array(schema: Node) -> bool:
     """Return True if values of a schema can be objects or lists."""
     for part in schema.composed("allOf", "oneOf", "anyOf"):
         kind = part.value.get("type")
@@ -34,7 +34,7 @@ def has_structure(schema: Node) -> bool:
     return False
 
 
-def as_xml(body: ApiBody, schema: Node) -> ApiBody:
+def add_xml_mapping(body: ApiBody, schema: Node) -> ApiBody:
     """Return a body with the XML form of its value, or with one text argument if its root element has no name."""
     reader = _XmlReader()
     root = reader.node(schema, 0)

@@ -62,7 +62,7 @@ def host_of(url: str) -> str:
 
 
 @contextmanager
-def public_only(besides: Collection[str] = ()) -> Iterator[None]:
+def restrict_to_public_hosts(besides: Collection[str] = ()) -> Iterator[None]:
     """Restrict `fetch` to public addresses inside this context, checked for each connection.
 
     Use it for URLs that do not come from the operator. `besides` are hosts (`host`, `host:port`) that can be private.
@@ -133,7 +133,7 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
 def _dialled(url: str) -> tuple[str, dict[str, Any]]:
     """Return the URL to connect to, with headers and options.
 
-    In `public_only`, the host is replaced by its checked address, because the name could resolve differently later.
+    In `restrict_to_public_hosts`, the host is replaced by its checked address, because the name could resolve differently later.
     """
     headers = {"Accept": "application/json, application/yaml, */*"}
     parts, besides = urlsplit(url), _BESIDES.get()
@@ -181,7 +181,7 @@ class DocumentError(McpfactoryError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DocumentFile:
     """One file of a document: its data, and the bytes as read."""
 
     data: Any
@@ -203,10 +203,10 @@ class Document:
     format: Format
     source: str
     main: str = ""
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, DocumentFile] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
-    overlays: dict[str, Part] = field(default_factory=dict)
+    overlays: dict[str, DocumentFile] = field(default_factory=dict)
 
 
 def load(
@@ -324,7 +324,7 @@ class _Loading:
         self._origin = origin
         self._left = max_bytes
         self._problems = ProblemCollector()
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, DocumentFile] = {}
         self._refused: dict[str, str] = {}
 
     def document(self) -> Document:
@@ -350,7 +350,7 @@ class _Loading:
         if source.stored is not None:
             data = source.stored(data)
             raw = json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "replace")
-        self._parts[origin.main] = Part(data, raw, form)
+        self._parts[origin.main] = DocumentFile(data, raw, form)
         if source.translate is None:  # documents of other kinds have no references to files
             self._gather(origin.main)
         problems = self._problems.all()
@@ -379,7 +379,7 @@ class _Loading:
         except (FetchError, _RefusedError, ParseError) as error:
             self._refused[name] = str(error)
             return False
-        self._parts[name] = Part(data, raw, form)
+        self._parts[name] = DocumentFile(data, raw, form)
         return True
 
 

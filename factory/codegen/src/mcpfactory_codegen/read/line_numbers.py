@@ -15,7 +15,7 @@ from typing import Final
 import yaml
 
 from mcpfactory_codegen.ir import Problem
-from mcpfactory_codegen.read.document import Document, Part
+from mcpfactory_codegen.read.document import Document, DocumentFile
 from mcpfactory_codegen.read.parse import decoded, without_comments
 from mcpfactory_runtime.schemas.walk import unescape
 
@@ -65,7 +65,7 @@ def _located_part(pointer: str, document: Document) -> tuple[str, str]:
     return (part, f"/{inside}") if separator else ("", "")
 
 
-def find_line_numbers(part: Part, pointers: Iterable[str]) -> dict[str, int]:
+def find_line_numbers(part: DocumentFile, pointers: Iterable[str]) -> dict[str, int]:
     """Return the line numbers, from 1, of JSON pointers into a file; a missing node has the line of its parent."""
     root = _Wanted()
     for pointer in pointers:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import ProblemCollector
-from mcpfactory_codegen.read.document import MAX_BYTES, Document, DocumentError, Part
+from mcpfactory_codegen.read.document import MAX_BYTES, Document, DocumentError, DocumentFile
 from mcpfactory_codegen.read.parse import ParseError, parse
 
 _VERSIONS: Final = re.compile(r"1\.[01](\.\d+)?\Z")
@@ -26,7 +26,7 @@ class Overlay:
     """An overlay: its name in messages, and its file."""
 
     name: str
-    part: Part
+    part: DocumentFile
 
     @property
     def data(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
     if not isinstance(data, dict) or not isinstance(data.get("actions"), list):
         hint = "an overlay has `overlay: 1.0.0`, `info` and `actions`"
         raise DocumentError(f"{path} is not an overlay: it has no list of actions", hint)
-    return Overlay(name, Part(data, raw, form))
+    return Overlay(name, DocumentFile(data, raw, form))
 
 
 def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
@@ -145,8 +145,8 @@ def _value(data: Any, action: dict[str, Any]) -> Any:
 def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
     """Return the location of each node that a JSONPath matches, as keys and indexes."""
     try:
-        return [location for location, _ in find(data, path)]
-    except PathError as error:
+        return [location for location, _ in find_by_json_path(data, path)]
+    except JsonPathError as error:
         raise _WrongActionError(str(error), f"/{field}", error.hint) from None
 
 
@@ -201,7 +201,7 @@ def _copied(node: Any) -> Any:
 MAX_MATCHED_NODES: Final = 200_000  # limit of matches per path
 
 
-class PathError(Exception):
+class JsonPathError(Exception):
     """Error for an invalid JSONPath, or one that finds too many nodes."""
 
     def __init__(self, message: str, hint: str) -> None:
@@ -209,11 +209,11 @@ class PathError(Exception):
         self.hint = hint
 
 
-def find(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
+def find_by_json_path(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
     """Return (keys and indexes, value) of each node in `data` that a JSONPath matches.
 
     Raises:
-        PathError: the JSONPath is invalid, or finds too many nodes.
+        JsonPathError: the JSONPath is invalid, or finds too many nodes.
     """
     from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - takes 70 ms
 
@@ -225,8 +225,8 @@ def find(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
         for match in compiled.finditer(data):
             found.append((tuple(match.parts), match.obj))
             if len(found) > MAX_MATCHED_NODES:
-                raise PathError(f"it selects more than {MAX_MATCHED_NODES:,} nodes", "narrow it")
+                raise JsonPathError(f"it selects more than {MAX_MATCHED_NODES:,} nodes", "narrow it")
     except (JSONPathError, RecursionError) as error:
         reason = " ".join(str(error).partition("\n")[0].split())[:200] or type(error).__name__
-        raise PathError(f"{path[:200]!r} is not a valid JSONPath: {reason}", "see RFC 9535") from None
+        raise JsonPathError(f"{path[:200]!r} is not a valid JSONPath: {reason}", "see RFC 9535") from None
     return found

@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 import yaml
 
 from mcpfactory_codegen.ir import ProblemCollector
-from mcpfactory_codegen.sources import member_of
-from mcpfactory_codegen.sources.translation import finite
+from mcpfactory_codegen.sources import text_document_key
+from mcpfactory_codegen.sources.translation import parse_finite_number
 from mcpfactory_runtime.schemas.walk import escape
 
 MAX_DEPTH: Final = 200
@@ -52,7 +52,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
         problems.add("document-encoding", file, "it is not UTF-8; read as Windows-1252", "save it as UTF-8")
     if not text.strip():
         raise ParseError("it is empty", "check that it is the right file and that it was saved")
-    if member := member_of(raw):
+    if member := text_document_key(raw):
         return {member: text}, "graphql"
     if text.lstrip()[0] not in "{[":
         return _Yaml(text, problems, file).build(), "yaml"
@@ -108,7 +108,7 @@ def _parse_json(text: str, raw: bytes, problems: ProblemCollector, file: str) ->
         return result
 
     try:
-        data = json.loads(text, object_pairs_hook=mapping, parse_constant=str, parse_float=finite)
+        data = json.loads(text, object_pairs_hook=mapping, parse_constant=str, parse_float=parse_finite_number)
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:  # also for integers with too many digits for Python
@@ -327,9 +327,9 @@ class _Yaml:
     def _resolve(self, event: Any, text: str) -> Any:
         tag: str | None = event.tag
         if not tag:
-            return plain_scalar(text)
+            return parse_plain_scalar(text)
         self._tagged(event)
-        return plain_scalar(text) if isinstance(plain_scalar(text), _TAGGED.get(tag, ())) else text
+        return parse_plain_scalar(text) if isinstance(parse_plain_scalar(text), _TAGGED.get(tag, ())) else text
 
 
 _KNOWN_TAGS: Final = frozenset(
@@ -354,7 +354,7 @@ _WORDS: Final[dict[str, bool | None]] = {
 }  # fmt: skip
 
 
-class WrittenInt(int):
+class TextPreservingInt(int):
     """An integer that keeps its source text, because "01234" and "1234" differ if the schema expects a string."""
 
     text: str
@@ -363,7 +363,7 @@ class WrittenInt(int):
         return self.text
 
 
-class WrittenFloat(float):
+class TextPreservingFloat(float):
     """A float that keeps its source text, because "1.10" and "1.1" differ if the schema expects a string."""
 
     text: str
@@ -378,17 +378,17 @@ def _number(text: str) -> int | float | str:
         whole = int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
         if str(whole) == text:
             return whole
-        written: WrittenInt | WrittenFloat = WrittenInt(whole)
+        written: TextPreservingInt | TextPreservingFloat = TextPreservingInt(whole)
     else:
-        number = finite(text)
+        number = parse_finite_number(text)
         if isinstance(number, str) or repr(number) == text:
             return number
-        written = WrittenFloat(number)
+        written = TextPreservingFloat(number)
     written.text = text
     return written
 
 
-def plain_scalar(text: str) -> Any:
+def parse_plain_scalar(text: str) -> Any:
     """Return a plain scalar's value by the core schema of YAML 1.2 (section 10.3.2), but .inf and .nan as strings."""
     if text in _WORDS:
         return _WORDS[text]

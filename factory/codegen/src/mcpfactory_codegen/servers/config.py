@@ -22,8 +22,8 @@ from mcpfactory_codegen.settings import (
     load_text,
     quoted,
     read_settings,
-    refuse,
     to_toml,
+    validation_error,
 )
 from mcpfactory_codegen.text import unknown_key
 from mcpfactory_runtime.server.generated.catalog import DIALECTS, MODES
@@ -97,18 +97,20 @@ def _apis(value: Any, read: Callable[[Any], tuple[ApiConfig, ...]]) -> tuple[Api
         before = apis[:index]
         if not api.document:
             hint = 'document = "api/openapi.yaml"; mcpfactory update NAME --from-openapi LABEL=FILE adds one'
-            raise refuse(f"[[api]] table number {index + 1} has no document", hint)
+            raise validation_error(f"[[api]] table number {index + 1} has no document", hint)
         if api.label in (one.label for one in before):
             what = f"the label {api.label!r}" if api.label else "no label"
-            raise refuse(f"two [[api]] tables have {what}", 'label = "…": each but the first needs a unique label')
+            raise validation_error(
+                f"two [[api]] tables have {what}", 'label = "…": each but the first needs a unique label'
+            )
         if api.document in (one.document for one in before):
-            raise refuse(f"two [[api]] tables have the same document {api.document}", "remove one of them")
+            raise validation_error(f"two [[api]] tables have the same document {api.document}", "remove one of them")
     return apis
 
 
 def _profile_name(name: str) -> str:
     if not NAME.match(name) or name == _FULL:
-        raise refuse(
+        raise validation_error(
             f"{name!r} is not a valid name of a profile",
             f"use [a-z][a-z0-9-]*, but not {_FULL}, which always means all tools",
         )
@@ -116,7 +118,7 @@ def _profile_name(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class KindFields:
+class AdoptedKindFields:
     """Required and optional fields of `[adopted]` for one kind; `says` describes the kind."""
 
     says: str
@@ -125,22 +127,22 @@ class KindFields:
 
 
 _OWN_TESTS: Final = ("test", "report")
-KINDS: Final[Mapping[str, KindFields]] = {
-    "python": KindFields("a Python project", ("path", "start"), _OWN_TESTS),
-    "node": KindFields("a project of Node.js", ("path", "start"), ("build", *_OWN_TESTS)),
-    "command": KindFields(
+KINDS: Final[Mapping[str, AdoptedKindFields]] = {
+    "python": AdoptedKindFields("a Python project", ("path", "start"), _OWN_TESTS),
+    "node": AdoptedKindFields("a project of Node.js", ("path", "start"), ("build", *_OWN_TESTS)),
+    "command": AdoptedKindFields(
         "a command with the files that it runs", ("start",), ("path", "files", "version", *_OWN_TESTS)
     ),
-    "pypi": KindFields("a package of a Python index", ("package", "version", "hash", "start"), ("constraints",)),
-    "npm": KindFields("a package of an npm registry", ("package", "version", "hash", "start")),
-    "url": KindFields("a server at a URL", ("url",)),
+    "pypi": AdoptedKindFields("a package of a Python index", ("package", "version", "hash", "start"), ("constraints",)),
+    "npm": AdoptedKindFields("a package of an npm registry", ("package", "version", "hash", "start")),
+    "url": AdoptedKindFields("a server at a URL", ("url",)),
 }
 
 
-def below_root(path: str) -> str:
+def require_workspace_path(path: str) -> str:
     """Return a path of a settings file; refuse a path outside the workspace."""
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts or "\\" in path:
-        raise refuse(f"{path!r} is outside the workspace", "use a path below its root")
+        raise validation_error(f"{path!r} is outside the workspace", "use a path below its root")
     return path
 
 
@@ -151,10 +153,10 @@ class Adopted(Settings):
     start: Names = Field(
         default=(), description="command line: a program of the package or a file below path, and arguments"
     )
-    path: Annotated[str, AfterValidator(below_root)] = Field(
+    path: Annotated[str, AfterValidator(require_workspace_path)] = Field(
         default="", description="folder of its files, below the workspace"
     )
-    files: tuple[Annotated[str, AfterValidator(below_root)], ...] = Field(
+    files: tuple[Annotated[str, AfterValidator(require_workspace_path)], ...] = Field(
         default=(), strict=False, description="the files below path that a command needs"
     )
     package: str = Field(default="", description="name of the package")
@@ -163,7 +165,9 @@ class Adopted(Settings):
     constraints: Names = Field(default=(), description="pinned versions of its dependencies")
     url: str = Field(default="", description="address of a server that runs elsewhere")
     test: Names = Field(default=(), description="command of its tests")
-    report: Annotated[str, AfterValidator(below_root)] = Field(default="", description="file that its tests write")
+    report: Annotated[str, AfterValidator(require_workspace_path)] = Field(
+        default="", description="file that its tests write"
+    )
     build: Names = Field(default=(), description="build command of a Node.js project")
 
     @model_validator(mode="after")
@@ -171,9 +175,9 @@ class Adopted(Settings):
         kind = KINDS[self.kind]
         given = dict.fromkeys(self.model_fields_set)
         if found := unknown_key(given, ("kind", *kind.required, *kind.optional), f"kind {self.kind}"):
-            raise refuse(*found)
+            raise validation_error(*found)
         if missing := [name for name in kind.required if not getattr(self, name)]:
-            raise refuse(f"{missing[0]} is missing, and {self.kind} needs it", "mcpfactory adopt writes it")
+            raise validation_error(f"{missing[0]} is missing, and {self.kind} needs it", "mcpfactory adopt writes it")
         return self
 
     @property

@@ -23,13 +23,13 @@ from mcpfactory_codegen.servers.config import Answer, ApiConfig, ServerConfig, S
 from mcpfactory_codegen.servers.documents import (
     ApiSource,
     Sources,
-    as_stored,
     choose_labels,
     document_files,
-    private_source,
-    public_source,
+    private_source_url,
+    redacted_source_url,
     sources_of,
     stored_documents,
+    to_stored_document,
 )
 from mcpfactory_codegen.servers.generation import (
     FIRST_VERSION,
@@ -40,11 +40,11 @@ from mcpfactory_codegen.servers.generation import (
     edited_file_problems,
     from_template,
     generate,
-    no_notice,
+    ignore_notice,
     package_of,
+    read_package_version,
     require_tools,
     server_name,
-    stated_version,
 )
 from mcpfactory_codegen.servers.report import PublishedNames, read_published_names
 from mcpfactory_codegen.servers.scaffold import find_template, stored_source
@@ -68,7 +68,7 @@ def create_server(
     strict: bool = False,
     permit: bool = False,
     dry_run: bool = False,
-    notify: Notify = no_notice,
+    notify: Notify = ignore_notice,
 ) -> CreatedServer:
     """Create the server `folder/<name>` from API documents (`source`: path or URL) or from a template.
 
@@ -109,7 +109,7 @@ def create_server(
         )
         config = ServerConfig(server=table, answers=dict(answers or {}), apis=tuple(one.api for one in taken))
         if taken:
-            private = {one.api.label: private_source(one.api.source) for one in taken} if permit else {}
+            private = {one.api.label: private_source_url(one.api.source) for one in taken} if permit else {}
             documents = {one.api.label: one.document for one in taken}
             new = PublishedNames()
             built = generate(config, documents, new, FIRST_VERSION, scaffold=found, sources=private, notify=notify)
@@ -142,7 +142,7 @@ def regenerate(folder: Path) -> CreatedServer:
         if not config.document:
             return CreatedServer(server=config.name, path=folder)
         documents = stored_documents(folder, config)
-        built = generate(config, documents, read_published_names(folder), stated_version(folder, config))
+        built = generate(config, documents, read_published_names(folder), read_package_version(folder, config))
         require_tools(built, config, config.document)
         plan = FilePlan(folder)
         plan.replace_machine(built.machine)
@@ -173,7 +173,7 @@ def _taken(
     """Return the documents of a new server; `wanted` has the settings of each document."""
     loaded = []
     for one in sources:
-        notify(f"reading {public_source(one.place) or one.place}")
+        notify(f"reading {redacted_source_url(one.place) or one.place}")
         loaded.append(load(one.place))
     titles = [title_of(document) for document in loaded]
     labels = (
@@ -191,12 +191,12 @@ def _take(loaded: Document, label: str, overlays: Sequence[Path], wanted: ApiCon
     paths = _overlay_paths(overlays, label)
     read = {target: load_overlay(path, target) for target, path in paths.items()}
     layout = document_files(loaded, label)
-    document = apply_overlays(as_stored(loaded, layout), tuple(read.values()))
+    document = apply_overlays(to_stored_document(loaded, layout), tuple(read.values()))
     api = wanted.model_copy(
         update={
             "label": label,
             "document": layout.main,
-            "source": public_source(document.source),
+            "source": redacted_source_url(document.source),
             "overlays": tuple(paths),
             "credentials": wanted.credentials if label else "",
         }

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from mcpfactory_runtime.schemas.diff import lost_members, member_changes
+from mcpfactory_runtime.schemas.diff import property_changes, removed_properties
 from mcpfactory_runtime.types import Json
 
 Kind = Literal["breaking", "additive", "cosmetic"]
@@ -107,7 +107,7 @@ def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
         return
     if new is None:
         yield _change("output-removed", name, "", f"{name} no longer has an output schema")
-    elif old is None or not (lost := list(lost_members(old, new))):
+    elif old is None or not (lost := list(removed_properties(old, new))):
         yield _change("output-added", name, "", f"{name} has a more detailed output schema")
     else:
         yield _change("output-changed", name, "", f"{name}: its results lost or changed {', '.join(lost[:6])}")
@@ -131,6 +131,6 @@ def _hints(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterato
 
 
 def _arguments(name: str, old: Json, new: Json) -> Iterator[Change]:
-    for code, path, message in member_changes(old, new):
+    for code, path, message in property_changes(old, new):
         joint = " " if message.startswith("is ") else ": "
         yield _change(code, name, path, f"{name}: {path}{joint}{message}")

@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.combine import add_label, combine, equal_schemes
-from mcpfactory_codegen.credentials import NO_OPTIONS, bind_credentials
+from mcpfactory_codegen.credentials import NO_OPTIONS, convert_credential_parameters
 from mcpfactory_codegen.curation import CredentialOptions, Selection
 from mcpfactory_codegen.ir import Api, Problem, split_label
 from mcpfactory_codegen.openapi import kind_of, read_source
@@ -26,7 +26,7 @@ from mcpfactory_codegen.select import select
 from mcpfactory_codegen.servers import server_files
 from mcpfactory_codegen.servers.config import LABEL, SHARED_CREDENTIALS, ApiConfig, ServerConfig, render_apis
 from mcpfactory_codegen.settings import CONFIG, SettingsError, to_toml
-from mcpfactory_codegen.text import VERSION, clean, words
+from mcpfactory_codegen.text import VERSION, strip_control_characters, words
 from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
 
 _HEADER: Final = re.compile(r"^\[(\[)?[ \t]*api[ \t]*\](?(1)\])[^\n]*\n?", re.M)
@@ -36,7 +36,7 @@ _NEXT_TABLE: Final = re.compile(r"^\[", re.M)
 # --- updates of the tables in mcpfactory.toml ---
 
 
-def with_apis(text: str, apis: Sequence[ApiConfig]) -> str:
+def replace_api_tables(text: str, apis: Sequence[ApiConfig]) -> str:
     """Return a configuration text with these documents, their files, sources and private hosts.
 
     The rest of the text is kept. New documents are added after the others, and `[api]` then becomes `[[api]]`.
@@ -176,9 +176,14 @@ def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]
 def _telling(place: str, title: str) -> tuple[str, ...]:
     """Return the words of the file name; if these are generic, of the title, the host or the folder."""
     path = PurePosixPath(unquote(urlsplit(place).path) if "://" in place else place.replace("\\", "/"))
-    stem = words(clean(path.name).partition(".")[0])
-    host = words(clean(urlsplit(place).hostname or "")) if "://" in place else ()
-    for found in (stem, words(clean(title)), host, words(clean(path.parent.name))):
+    stem = words(strip_control_characters(path.name).partition(".")[0])
+    host = words(strip_control_characters(urlsplit(place).hostname or "")) if "://" in place else ()
+    for found in (
+        stem,
+        words(strip_control_characters(title)),
+        host,
+        words(strip_control_characters(path.parent.name)),
+    ):
         if set(found) - _SAYING_NOTHING and not all(VERSION.match(word) for word in found):
             return tuple(word for word in found if word not in _SAYING_NOTHING)
     return ("api",)
@@ -222,7 +227,7 @@ def read_documents(
     apis: Sequence[ApiConfig], documents: Mapping[str, Document], credentials: CredentialOptions = NO_OPTIONS
 ) -> CombinedApi:
     """Return the selected operations of the documents, by label, without credential parameters."""
-    read = {one.label: bind_credentials(read_source(documents[one.label]), credentials) for one in apis}
+    read = {one.label: convert_credential_parameters(read_source(documents[one.label]), credentials) for one in apis}
     read = {label: add_label(api, label) for label, api in read.items()}
     chosen = {one.label: select(read[one.label], one) for one in apis}
     if len(apis) > 1:
@@ -308,20 +313,20 @@ def document_files(document: Document, label: str = "") -> DocumentFiles:
     return DocumentFiles(targets[document.main], {targets[key]: part.raw for key, part in document.parts.items()})
 
 
-def as_stored(document: Document, layout: DocumentFiles) -> Document:
+def to_stored_document(document: Document, layout: DocumentFiles) -> Document:
     """Return the document as it will be read from the server's folder, so that `regenerate` has the same result.
 
     The keys of its files are URLs after fetching, but paths after storing. A document in one file without references to
     others has no such keys and is returned unchanged.
 
     Raises:
-        TreeError: a file would be outside the server's folder.
+        UnsafePathError: a file would be outside the server's folder.
     """
     if len(document.parts) <= 1 and not document.refused:
         return document
     with TemporaryDirectory(prefix="mcpfactory-document-") as folder:
         for target, content in layout.files.items():
-            file = server_files.locate(Path(folder), target)  # a URL may contain an encoded `..`
+            file = server_files.resolve_server_path(Path(folder), target)  # a URL may contain an encoded `..`
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         first = PurePosixPath(layout.main).parts[0]
@@ -351,10 +356,10 @@ def stored_document(folder: Path, api: ApiConfig) -> Document:
     if not path.resolve().is_relative_to(folder.resolve()):
         hint = "copy it to api/ and set the new path"
         raise SettingsError(f"{folder / CONFIG}: the document {api.document!r} is not in the server's folder", hint)
-    return apply_overlays(load(str(path), root=root), overlays_of(folder, api))
+    return apply_overlays(load(str(path), root=root), load_configured_overlays(folder, api))
 
 
-def overlays_of(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
+def load_configured_overlays(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
     """Return the overlays in the configuration.
 
     Raises:
@@ -376,7 +381,7 @@ def is_url(source: str) -> bool:
     return re.match(r"https?://", source) is not None
 
 
-def public_source(source: str) -> str:
+def redacted_source_url(source: str) -> str:
     """Return a document's source if it is a URL, without credentials and query; "" for local files."""
     if not is_url(source):
         return ""
@@ -388,7 +393,7 @@ def public_source(source: str) -> str:
 # This does not allow a private URL inside a document, because the author of the document is not the operator.
 
 
-def private_source(source: str) -> str:
+def private_source_url(source: str) -> str:
     """Return a document's URL if its host resolves to a private address; "" for public hosts and for files."""
     host = host_port_of(source)
     if not host or describe_private(source):
@@ -401,8 +406,8 @@ def private_source(source: str) -> str:
     return "" if all(is_public(str(one[4][0])) for one in found) else source
 
 
-def permitted_host(source: str, base_url: str) -> tuple[str, ...]:
-    """Return the host and port of an API's base URL if the document came from there (see `private_source`)."""
+def private_api_host(source: str, base_url: str) -> tuple[str, ...]:
+    """Return the host and port of an API's base URL if the document came from there (see `private_source_url`)."""
     source_host, api_host = host_port_of(source), host_port_of(base_url)
     # localhost and 127.0.0.1 are the same host.
     here = describe_private(source) == describe_private(base_url) == "this machine"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.cases.cases import test_files
 from mcpfactory_codegen.curation import Selection
-from mcpfactory_codegen.describe.curate import ToolGroup, check_names, curate, rename, suggest
+from mcpfactory_codegen.describe.curate import ToolGroup, check_pinned_names, curate, rename, suggest_tool_groups
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.describe.workflows import check_workflows
 from mcpfactory_codegen.emit import Options, emit
@@ -21,18 +21,24 @@ from mcpfactory_codegen.naming import Names, name_api
 from mcpfactory_codegen.naming.variables import keep_server_names
 from mcpfactory_codegen.openapi import kind_of
 from mcpfactory_codegen.read.document import Document, DocumentError
-from mcpfactory_codegen.select import marked, select
+from mcpfactory_codegen.select import inclusion_mark, select
 from mcpfactory_codegen.servers import server_files
 from mcpfactory_codegen.servers.config import NAME, ApiConfig, ServerConfig, render_config
-from mcpfactory_codegen.servers.documents import is_url, locate_problems, permitted_host, read_documents
+from mcpfactory_codegen.servers.documents import is_url, locate_problems, private_api_host, read_documents
 from mcpfactory_codegen.servers.overview import Overview, overview
 from mcpfactory_codegen.servers.report import REPORT, PublishedNames, environment, has_root, render_report, report
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, render
-from mcpfactory_codegen.servers.server_files import FormatError, LockError, MergeError, TreeError, formatted
-from mcpfactory_codegen.servers.template_answers import checked_answers, questions, render_answers
+from mcpfactory_codegen.servers.server_files import (
+    FormatError,
+    LockfileError,
+    MergeError,
+    UnsafePathError,
+    format_python_files,
+)
+from mcpfactory_codegen.servers.template_answers import checked_answers, read_template_questions, render_answers
 from mcpfactory_codegen.servers.templates import TemplateSourceError, UnknownTemplateError
 from mcpfactory_codegen.settings import CONFIG, SettingsError, quoted
-from mcpfactory_codegen.text import clean, markdown_text, one_line, snake_case, words
+from mcpfactory_codegen.text import escape_markdown, one_line, snake_case, strip_control_characters, words
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 FIRST_VERSION: Final = "0.1.0"
@@ -45,7 +51,7 @@ Notify = Callable[[str], None]
 """Receives a progress line."""
 
 
-def no_notice(_step: str) -> None:
+def ignore_notice(_step: str) -> None:
     """Ignore the line."""
 
 
@@ -102,7 +108,7 @@ def generate(
     *,
     scaffold: ServerTemplate | None = None,
     sources: Mapping[str, str] | None = None,
-    notify: Notify = no_notice,
+    notify: Notify = ignore_notice,
 ) -> CreatedServer:
     """Return a server generated from its documents (by label), with person-owned files if a `scaffold` is given.
 
@@ -128,7 +134,13 @@ def generate(
     workflows, unmade = check_workflows(config.workflows, curated.tools)
     hidden = (one.skipped(HIDDEN) for one in api.operations if one.key in curated.hidden)
     skipped = (*api.skipped, *described.skipped, *hidden)
-    of_choice = (*check_names(named, config.names), *renamed.problems, *curated.problems, *profiles.problems, *unmade)
+    of_choice = (
+        *check_pinned_names(named, config.names),
+        *renamed.problems,
+        *curated.problems,
+        *profiles.problems,
+        *unmade,
+    )
     problems = locate_problems(documents, (*api.problems, *described.problems, *of_choice))
     notify(f"writing the code of {len(curated.tools)} tools")
     tests = test_files(api, renamed.names, curated.tools, config.package, dialect="dialect" in profiles.offer)
@@ -145,10 +157,12 @@ def generate(
     person: dict[str, str] = {}
     if scaffold:
         preset = template_data(config, api, renamed.names, curated.tools)
-        person = render(scaffold, {**checked_answers(config.answers, questions(scaffold), preset), **preset})
+        person = render(
+            scaffold, {**checked_answers(config.answers, read_template_questions(scaffold), preset), **preset}
+        )
         person[CONFIG] = render_config(config) + render_answers(config.answers)
     notify(f"formatting {len(machine) + len(person)} files")
-    done, groups = formatted({**machine, **person}), suggest(api, curated.tools)
+    done, groups = format_python_files({**machine, **person}), suggest_tool_groups(api, curated.tools)
     data = report(
         api, renamed.names, curated.tools, skipped, problems, uncurated=renamed.uncurated, private=config.allow_private
     )
@@ -182,7 +196,7 @@ def describe_documents(documents: Mapping[str, Document], counts: Mapping[str, i
 
 
 def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], bases: Mapping[str, str]) -> ServerConfig:
-    hosts = {one.label: permitted_host(sources.get(one.label, ""), bases[one.label]) for one in config.apis}
+    hosts = {one.label: private_api_host(sources.get(one.label, ""), bases[one.label]) for one in config.apis}
     allowed = (tuple(dict.fromkeys((*one.allow_private, *hosts[one.label]))) for one in config.apis)
     apis = (one.model_copy(update={"allow_private": new}) for one, new in zip(config.apis, allowed, strict=True))
     return config.model_copy(update={"apis": tuple(apis)})
@@ -217,21 +231,21 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> CreatedServ
         CreateError: the template needs an API document.
         TemplateSourceError: an answer is unknown or invalid.
     """
-    if template.of_document:
+    if template.requires_api_document:
         hint = (
             f"mcpfactory new {config.name} --from-openapi FILE, or --template minimal for a server without a document"
         )
         message = f"template {template.name} is for servers that are generated from an API document"
         raise CreateError(message, hint, "template")
     preset = {"name": config.name, "package": config.package, "distribution": distribution_of(config.name)}
-    given = checked_answers(config.answers, questions(template), preset)
+    given = checked_answers(config.answers, read_template_questions(template), preset)
     files = render(template, {**preset, "title": config.name.replace("-", " ").capitalize(), **given})
     # The template's file continues the table [server].
     files[CONFIG] = render_config(config) + files.get(CONFIG, "") + render_answers(config.answers)
-    return CreatedServer(person=formatted(files), template=template.version)
+    return CreatedServer(person=format_python_files(files), template=template.version)
 
 
-def stated_version(folder: Path, config: ServerConfig) -> str:
+def read_package_version(folder: Path, config: ServerConfig) -> str:
     """Return the version in the user's package."""
     init = folder / "src" / config.package / "__init__.py"
     found = _VERSION.search(init.read_text("utf-8")) if init.is_file() else None
@@ -245,7 +259,12 @@ def server_name(name: str | None, text: str) -> str:
         CreateError: the name is invalid.
     """
     if name is None:
-        built = snake_case(clean(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
+        built = (
+            snake_case(strip_control_characters(text))
+            .replace("_", "-")
+            .lstrip("-0123456789")[:_LONGEST_NAME]
+            .strip("-")
+        )
         return built.removesuffix("-api") or "api"
     if not NAME.match(name) or len(name) > _LONGEST_NAME:
         hint = f"use [a-z][a-z0-9-]*, at most {_LONGEST_NAME} characters"
@@ -296,7 +315,7 @@ def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -
     for name, selection in config.profiles.items():
         members[name] = _profile_members(api, tools, selection, name, problems)
     if CURATED not in members:
-        keys = {operation.key for operation in api.operations if marked(operation.extensions) is True}
+        keys = {operation.key for operation in api.operations if inclusion_mark(operation.extensions) is True}
         if found := [tool.name for tool in tools if tool.key in keys]:
             members[CURATED] = found
     offer: dict[str, Any] = {}
@@ -368,7 +387,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "description_quoted": quoted(description),
         "instructions_quoted": quoted(instructions),
         "document": ", ".join(places) if len(places) <= _NAMED else f"{len(places)} documents in api/",
-        "title_markdown": markdown_text(title),
+        "title_markdown": escape_markdown(title),
         "about_markdown": _about(api, tools),
         "tools_count": len(tools),
         "tools_table": _tools_table(tools),
@@ -386,8 +405,8 @@ def _about(api: Api, tools: Sequence[ApiTool]) -> str:
     counts = Counter(tag for tool in tools for tag in operations[tool.key].tags[:1])
     texts = {tag: one_line(api.tag_descriptions.get(tag, ""), _ROW) for tag, _ in counts.most_common()}
     described = {tag: text for tag, text in texts.items() if words(text.lower()) not in ((), words(tag.lower()))}
-    topics = [f"- {markdown_text(tag)}: {markdown_text(text)}" for tag, text in list(described.items())[:_TOPICS]]
-    return "\n\n".join(filter(None, (markdown_text(one_line(api.description, 600)), "\n".join(topics))))
+    topics = [f"- {escape_markdown(tag)}: {escape_markdown(text)}" for tag, text in list(described.items())[:_TOPICS]]
+    return "\n\n".join(filter(None, (escape_markdown(one_line(api.description, 600)), "\n".join(topics))))
 
 
 def _runtime_extras(api: Api) -> list[str]:
@@ -401,14 +420,14 @@ def _runtime_extras(api: Api) -> list[str]:
 
 def _tools_table(tools: Sequence[ApiTool]) -> str:
     does = [one_line(tool.title or tool.description.partition("\n")[0], _ROW) for tool in tools[:_ROWS]]
-    rows = [(f"`{tool.name}`", markdown_text(text)) for tool, text in zip(tools, does, strict=False)]
+    rows = [(f"`{tool.name}`", escape_markdown(text)) for tool, text in zip(tools, does, strict=False)]
     more = f"\n\nand {len(tools) - _ROWS} more" if len(tools) > _ROWS else ""
     return _table(("tool", "what it does"), rows) + more
 
 
 def _environment_table(rows: Sequence[dict[str, Any]]) -> str:
     cells = [
-        (f"`{row['name']}`", "yes" if row["required"] else "no", markdown_text(row["description"])) for row in rows
+        (f"`{row['name']}`", "yes" if row["required"] else "no", escape_markdown(row["description"])) for row in rows
     ]
     return _table(("variable", "required", "what it holds"), cells)
 
@@ -445,8 +464,8 @@ _CODES: Final[Mapping[type[Exception], str]] = {
     DocumentError: "document",
     TemplateSourceError: "template",
     SettingsError: "config",
-    LockError: "damaged",
-    TreeError: "write",
+    LockfileError: "damaged",
+    UnsafePathError: "write",
     MergeError: "merge",
     FormatError: "internal",
     OSError: "write",

@@ -32,14 +32,14 @@ from mcpfactory_codegen.servers.generation import (
     distribution_of,
     from_template,
     generate,
-    no_notice,
+    ignore_notice,
     package_of,
+    read_package_version,
     server_name,
-    stated_version,
 )
-from mcpfactory_codegen.servers.report import REPORT, read_published_names, read_report, variables_of
+from mcpfactory_codegen.servers.report import REPORT, list_report_variables, read_published_names, read_report
 from mcpfactory_codegen.servers.scaffold import find_template
-from mcpfactory_codegen.servers.server_files import Lock, LockEntry, fingerprint, merge
+from mcpfactory_codegen.servers.server_files import Lockfile, LockfileEntry, fingerprint, merge
 from mcpfactory_codegen.servers.templates import TemplateSourceError
 from mcpfactory_codegen.settings import CONFIG
 from mcpfactory_codegen.sources.translation import table
@@ -73,7 +73,7 @@ class Renaming:
     mentions: tuple[NameMention, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     changes: Mapping[str, bytes | None] = field(default_factory=dict)
-    lock: Lock = field(default_factory=Lock)
+    lock: Lockfile = field(default_factory=Lockfile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class _Names:
         return re.compile(rf"(?<![a-z0-9]){spelled}(?![a-z0-9])", re.I)
 
 
-def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Renaming:
+def rename_server(folder: Path, name: str, *, notify: Notify = ignore_notice) -> Renaming:
     """Return the changes that rename the server in `folder`, and write nothing.
 
     `notify` receives a line at the start of each step.
@@ -116,7 +116,7 @@ def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Ren
         name = server_name(name, name)
         package = package_of(name) if old.package == package_of(old.name) else old.package
         names = _Names(old, old.with_server(name=name, package=package))
-        lock = Lock.read(folder)
+        lock = Lockfile.read(folder)
         before, after = _built(folder, old, old, notify), _built(folder, old, names.new, notify)
         changes, entries = _machines(lock, names, after)
         persons = _persons(folder, lock, names, before, after)
@@ -131,7 +131,7 @@ def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Ren
         mentions=tuple(_mentions(names, persons)),
         variables=_variables(folder, after),
         changes=changes,
-        lock=Lock(entries, lock.template),
+        lock=Lockfile(entries, lock.template),
     )
 
 
@@ -160,7 +160,7 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
 
 def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> CreatedServer:
     """Return the server as generated now under a name, without person-owned files if its template is missing."""
-    version = stated_version(folder, old)
+    version = read_package_version(folder, old)
     if not old.document:
         try:
             return from_template(config, find_template(config.template, folder))
@@ -176,10 +176,12 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
         return make()
 
 
-def _machines(lock: Lock, names: _Names, after: CreatedServer) -> tuple[dict[str, bytes | None], dict[str, LockEntry]]:
+def _machines(
+    lock: Lockfile, names: _Names, after: CreatedServer
+) -> tuple[dict[str, bytes | None], dict[str, LockfileEntry]]:
     """Return the changes of machine-owned files, and the lock entries of all files that are not person-owned."""
     changes: dict[str, bytes | None] = {path: text.encode() for path, text in after.machine.items()}
-    entries = {path: LockEntry("machine", fingerprint(text.encode())) for path, text in after.machine.items()}
+    entries = {path: LockfileEntry("machine", fingerprint(text.encode())) for path, text in after.machine.items()}
     for path, entry in lock.files.items():
         if entry.owner == "document":
             entries[path] = entry
@@ -194,10 +196,10 @@ class _UserFiles:
 
     texts: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
-    entries: dict[str, LockEntry] = field(default_factory=dict)
+    entries: dict[str, LockfileEntry] = field(default_factory=dict)
 
 
-def _persons(folder: Path, lock: Lock, names: _Names, before: CreatedServer, after: CreatedServer) -> _UserFiles:
+def _persons(folder: Path, lock: Lockfile, names: _Names, before: CreatedServer, after: CreatedServer) -> _UserFiles:
     done = _UserFiles()
     ours = {path for path, entry in lock.files.items() if entry.owner != "person"}
     for path, text in _texts(folder):
@@ -213,7 +215,7 @@ def _persons(folder: Path, lock: Lock, names: _Names, before: CreatedServer, aft
         if entry.owner == "person":
             base = None if entry.pristine is None else _renamed(names, before, after, path, entry.pristine)
             digest = entry.sha256 if base is None else fingerprint(base.encode())
-            done.entries[names.path(path)] = LockEntry("person", digest, base)
+            done.entries[names.path(path)] = LockfileEntry("person", digest, base)
     return done
 
 
@@ -281,4 +283,4 @@ def _variables(folder: Path, after: CreatedServer) -> dict[str, str]:
 def _read_variables(report: Mapping[str, Any]) -> list[str]:
     prefix = table(report, "address").get("prefix", "")
     settings = [f"{prefix}_{name}" for name in SETTINGS] if prefix else []
-    return [*settings, *(name for name in variables_of(report) if name not in settings)]
+    return [*settings, *(name for name in list_report_variables(report) if name not in settings)]

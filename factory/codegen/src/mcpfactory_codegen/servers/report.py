@@ -13,9 +13,9 @@ from urllib.parse import urljoin, urlsplit
 from mcpfactory_codegen.describe.tools import ApiTool, tool_difficulties
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation_key
 from mcpfactory_codegen.naming import Names
-from mcpfactory_codegen.naming.variables import environment_parts
+from mcpfactory_codegen.naming.variables import credential_parts
 from mcpfactory_codegen.servers.diff import CHANGES, Change
-from mcpfactory_codegen.sources.translation import entries, table, without_empty
+from mcpfactory_codegen.sources.translation import iterate_objects, table, without_empty
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.secrets import server_setting
 
@@ -99,7 +99,7 @@ def _named(operation: ApiOperation | Skipped) -> dict[str, Any]:
     return {**label, "method": operation.method, "path": operation.path, "operationId": operation.operation_id or None}
 
 
-def reported_key(operation: Mapping[str, Any]) -> str:
+def reported_operation_key(operation: Mapping[str, Any]) -> str:
     """Return the identity of an operation of a report."""
     return operation_key(operation["method"], operation["path"], operation.get("document", ""))
 
@@ -126,7 +126,7 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
             continue
         needing = [one for one in using if all(scheme.name in alternative for alternative in one)]
         about = one_line(scheme.note or scheme.description, 160)
-        for variable, part in zip(names.variables[scheme.name], environment_parts(scheme), strict=True):
+        for variable, part in zip(names.variables[scheme.name], credential_parts(scheme), strict=True):
             text = f"{_PARTS[part]} for {len(using)} of {len(tools)} tools ({one_line(scheme.name, 60)})"
             text = f"{text}: {about}" if about else text
             required = len(needing) == len(tools) and not scheme.flows and part not in _OPTIONAL
@@ -239,16 +239,18 @@ def read_report(folder: Path) -> dict[str, Any]:
     return read_object(folder / REPORT)
 
 
-def variables_of(report: Mapping[str, Any]) -> list[str]:
+def list_report_variables(report: Mapping[str, Any]) -> list[str]:
     """Return the variables in a report, in its order; skip invalid rows, such as after a manual merge."""
-    return [str(row["name"]) for _, row in entries(report, "environment") if "name" in row]
+    return [str(row["name"]) for _, row in iterate_objects(report, "environment") if "name" in row]
 
 
 def read_published_names(folder: Path) -> PublishedNames:
     """Return the published names of the server in a directory; empty if the report is missing or damaged."""
     data = read_report(folder)
     try:
-        names = {reported_key(tool["operation"]): str(tool["name"]) for tool in data["tools"] if tool["operation"]}
+        names = {
+            reported_operation_key(tool["operation"]): str(tool["name"]) for tool in data["tools"] if tool["operation"]
+        }
         names |= {str(key): str(name) for key, name in data.get("names", {}).items()}
     except (KeyError, TypeError, AttributeError):
         return PublishedNames()
@@ -303,11 +305,11 @@ def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     base = str(address.get("base_url") or "")
     if not address.get("rootless") and (origin := _origin(base)):
         yield "the base URL", "", origin
-    for _, one in entries(address, "servers"):
+    for _, one in iterate_objects(address, "servers"):
         if origin := _origin(str(one.get("url") or "")):
             yield f"the address of {one.get('name')}", str(one.get("name")), origin
-    for _, scheme in entries(credentials, "schemes"):
-        for _, flow in entries(scheme, "flows"):
+    for _, scheme in iterate_objects(credentials, "schemes"):
+        for _, flow in iterate_objects(scheme, "flows"):
             for key, url in flow.items():
                 if key.endswith("_url") and url and (origin := _origin(urljoin(base, str(url)))):
                     yield f"the {key} of {scheme.get('name')}", str(scheme.get("name")), origin

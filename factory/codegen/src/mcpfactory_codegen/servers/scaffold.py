@@ -67,7 +67,7 @@ class ServerTemplate:
         return _version(self.folder)
 
     @property
-    def of_document(self) -> bool:
+    def requires_api_document(self) -> bool:
         """Return True if the template is for servers with an API document: it has the question `document`."""
         return re.search(r"^document:", (self.folder / SETTINGS).read_text("utf-8"), re.M) is not None
 
@@ -95,7 +95,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
         TemplateSourceError: it cannot be fetched.
     """
     parsed = parse_source(source)
-    if parsed.foreign:
+    if parsed.is_remote:
         fetched = _fetched(parsed)
         name = Path(parsed.subfolder or parsed.place.partition("==")[0]).name.removesuffix(".git")
         return ServerTemplate(name, fetched.folder, _about(fetched.folder), source, fetched.origin)
@@ -121,7 +121,7 @@ def stored_source(template: ServerTemplate, server: Path) -> str:
 
     A directory in the workspace is stored by its path relative to the server's directory, others only by name.
     """
-    if template.shipped or parse_source(template.source).foreign:
+    if template.shipped or parse_source(template.source).is_remote:
         return template.source
     if template.folder.is_relative_to(server.parent.parent.resolve()):
         return Path(os.path.relpath(template.folder, server.resolve())).as_posix()
@@ -140,7 +140,7 @@ def template_version(name: str, server: Path) -> str:
 
     Return "" for fetched templates, and for templates outside the workspace.
     """
-    if not name or parse_source(name).foreign:
+    if not name or parse_source(name).is_remote:
         return ""
     shipped = _SHIPPED / name
     ours = Path(name).name == name and shipped.is_dir()  # a path may be absolute
@@ -183,7 +183,7 @@ def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str,
         place.mkdir()
         try:
             if found.shipped:
-                render_here(found.folder, place, data)
+                render_in_process(found.folder, place, data)
             else:
                 _copy(found.folder, Path(folder, "template"))
                 render_in_subprocess(Path(folder, "template"), place, data)
@@ -259,7 +259,7 @@ class RenderError(ValueError):
     """Error for a template that cannot be rendered."""
 
 
-def render_here(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
+def render_in_process(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
     """Render a trusted template.
 
     Raises:
@@ -280,7 +280,7 @@ def render_in_subprocess(
     """Render an untrusted template in a separate process with limited time and memory.
 
     Raises:
-        RenderError: as `render_here`, or a limit of time or memory is exceeded.
+        RenderError: as `render_in_process`, or a limit of time or memory is exceeded.
     """
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _render_main; "
@@ -319,7 +319,7 @@ def _render_main(template: str, folder: str) -> int:
     data = json.load(sys.stdin)
     _limit_process()
     try:
-        render_here(Path(template), Path(folder), data)
+        render_in_process(Path(template), Path(folder), data)
     except RenderError as error:
         sys.stdout.write(str(error))
         return _REFUSED

@@ -90,7 +90,7 @@ def _by_git(texts: list[str]) -> MergedText:
     return MergedText(ran.stdout.decode(), ran.returncode)
 
 
-def has_marks(text: str) -> bool:
+def has_conflict_markers(text: str) -> bool:
     """Return True if the text still has conflict markers of an earlier merge."""
     return _MARKS.search(text) is not None
 
@@ -105,12 +105,12 @@ Owner = Literal["machine", "person", "document"]
 """machine: regenerated; person: written once, then merged; document: the API document as given."""
 
 
-class LockError(McpfactoryError):
+class LockfileError(McpfactoryError):
     """Error for a lock that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class LockEntry:
+class LockfileEntry:
     """One file: its owner, the SHA-256 of the written content, and the text itself if it is person-owned."""
 
     owner: Owner
@@ -119,21 +119,21 @@ class LockEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class Lockfile:
     """The files that mcpfactory wrote, by path below the server's folder (with `/`).
 
     `template` is the template version of the last merge of person-owned files; "" if unknown.
     """
 
-    files: Mapping[str, LockEntry] = field(default_factory=dict)
+    files: Mapping[str, LockfileEntry] = field(default_factory=dict)
     template: str = ""
 
     @classmethod
-    def read(cls, folder: Path) -> Lock:
+    def read(cls, folder: Path) -> Lockfile:
         """Return the lock of a server's directory; empty if missing.
 
         Raises:
-            LockError: the file is not a lock of this version.
+            LockfileError: the file is not a lock of this version.
         """
         path = folder / LOCK
         if not path.exists():
@@ -141,12 +141,12 @@ class Lock:
         try:
             data = json.loads(path.read_bytes())
             if data["lock"] != _VERSION:
-                raise LockError(f"{path}: unknown lock version {data['lock']}", "update mcpfactory")
-            files = {name: LockEntry(**entry) for name, entry in data["files"].items()}
+                raise LockfileError(f"{path}: unknown lock version {data['lock']}", "update mcpfactory")
+            files = {name: LockfileEntry(**entry) for name, entry in data["files"].items()}
             return cls(files, str(data.get("template", "")))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             hint = "restore it from version control, or delete it: the next run writes it, and keeps your files"
-            raise LockError(f"{path} is damaged ({type(error).__name__})", hint) from None
+            raise LockfileError(f"{path} is damaged ({type(error).__name__})", hint) from None
 
     def text(self) -> str:
         """Return the canonical text."""
@@ -169,7 +169,7 @@ Action = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remo
 the file, and it is not created again; collision: an existing file was not written by mcpfactory."""
 
 
-class TreeError(McpfactoryError):
+class UnsafePathError(McpfactoryError):
     """Error for a path that is outside the server's directory, or is a folder."""
 
     exit_code = Exit.BAD_INPUT
@@ -190,12 +190,12 @@ class FilePlan:
     """Planned changes of a server's directory: contents to write (None: removal), lock entries, and steps to report.
 
     Raises:
-        LockError: the directory's lock is damaged.
+        LockfileError: the directory's lock is damaged.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.lock = Lock.read(folder)
+        self.lock = Lockfile.read(folder)
         self.changes: dict[str, bytes | None] = {}
         self.entries = dict(self.lock.files)
         self.steps: list[FileStep] = []
@@ -204,7 +204,7 @@ class FilePlan:
         """Plan a file. An existing person-owned file or document is kept.
 
         Raises:
-            TreeError: the path is absolute, has `..` in it, or passes through a link that leaves the directory.
+            UnsafePathError: the path is absolute, has `..` in it, or passes through a link that leaves the directory.
         """
         raw = content if isinstance(content, bytes) else content.encode("utf-8")
         step = _step(self.folder, path, raw, self.lock, owner)
@@ -214,7 +214,7 @@ class FilePlan:
         if step.action != "same":
             self.changes[path] = raw
         pristine = content if owner == "person" and isinstance(content, str) else None
-        self.entries[path] = LockEntry(owner, fingerprint(raw), pristine)
+        self.entries[path] = LockfileEntry(owner, fingerprint(raw), pristine)
 
     def replace_machine(self, files: Mapping[str, str]) -> None:
         """Plan all machine-owned files, and the removal of machine-owned files that are only in the lock."""
@@ -222,7 +222,7 @@ class FilePlan:
             self.put(path, content, "machine")
         for path, entry in self.lock.files.items():
             if entry.owner == "machine" and path not in files:
-                target = locate(self.folder, path)
+                target = resolve_server_path(self.folder, path)
                 del self.entries[path]
                 if target.is_file():
                     changed = fingerprint(target.read_bytes()) != entry.sha256
@@ -236,17 +236,19 @@ class FilePlan:
 
     def apply(self, template: str = "") -> None:
         """Write the changes and the lock, with `template` if given. Raises the errors of the function `apply`."""
-        apply(self.folder, self.changes, Lock(self.entries, template or self.lock.template))
+        apply(self.folder, self.changes, Lockfile(self.entries, template or self.lock.template))
 
 
-def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lock) -> None:
+def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lockfile) -> None:
     """Write or remove (None) all `changes`, and the lock last. If anything fails, restore the directory.
 
     Raises:
-        TreeError: a path leaves the directory; nothing was written.
+        UnsafePathError: a path leaves the directory; nothing was written.
         OSError: the disk reported an error; the written files were restored.
     """
-    wanted = {locate(folder, path): content for path, content in {**changes, LOCK: lock.text().encode()}.items()}
+    wanted = {
+        resolve_server_path(folder, path): content for path, content in {**changes, LOCK: lock.text().encode()}.items()
+    }
     before: list[tuple[Path, bytes | None]] = []
     try:
         for target, content in wanted.items():
@@ -270,12 +272,12 @@ def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lock) -> None
         raise
 
 
-def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> FileStep:
-    target = locate(folder, path)
+def _step(folder: Path, path: str, content: bytes, lock: Lockfile, owner: Owner) -> FileStep:
+    target = resolve_server_path(folder, path)
     if not target.exists():
         return FileStep(path, "create", owner)
     if target.is_dir():
-        raise TreeError(f"cannot write the file {path}: a folder has that name", f"move {target} away")
+        raise UnsafePathError(f"cannot write the file {path}: a folder has that name", f"move {target} away")
     existing = target.read_bytes()
     if existing == content:
         return FileStep(path, "same", owner)
@@ -285,20 +287,22 @@ def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> 
     return FileStep(path, "rewrite", owner, edited=known is None or fingerprint(existing) != known.sha256)
 
 
-def locate(folder: Path, path: str) -> Path:
+def resolve_server_path(folder: Path, path: str) -> Path:
     """Return the location of a path in the server's directory.
 
     Raises:
-        TreeError: the location is outside that directory.
+        UnsafePathError: the location is outside that directory.
     """
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or ":" in path
     if odd or pure.is_absolute() or not pure.parts or ".." in pure.parts or str(pure) != path:
-        raise TreeError(f"{path!r} is not a path below the server's folder", "use a relative path without ..")
+        raise UnsafePathError(f"{path!r} is not a path below the server's folder", "use a relative path without ..")
     root = folder.resolve()
     target = folder.joinpath(*pure.parts)
     if not target.parent.resolve().is_relative_to(root) or (target.is_symlink() and target.is_dir()):
-        raise TreeError(f"{path} passes through a link that points outside {folder}", "replace the link with a folder")
+        raise UnsafePathError(
+            f"{path} passes through a link that points outside {folder}", "replace the link with a folder"
+        )
     return target
 
 
@@ -337,7 +341,7 @@ class FormatError(Exception):
     """Error for generated code that cannot be formatted, always a bug in the generator."""
 
 
-def formatted(files: Mapping[str, str]) -> dict[str, str]:
+def format_python_files(files: Mapping[str, str]) -> dict[str, str]:
     """Return the files with formatted Python code. Configuration files of the formatter are ignored.
 
     Raises:

@@ -32,7 +32,7 @@ class TemplateQuestion:
     hidden: bool = False
 
 
-def questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
+def read_template_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
     """Return the questions of a template, in their order.
 
     Raises:
@@ -99,7 +99,7 @@ _TEMPLATE: Final = re.compile(r"^template *=.*$", re.M)
 _TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
-def typed_answers(given: Iterable[str]) -> dict[str, str]:
+def parse_answer_options(given: Iterable[str]) -> dict[str, str]:
     """Return the answers on the command line, `NAME=VALUE`.
 
     Raises:
@@ -161,7 +161,7 @@ def render_answers(answers: Mapping[str, Answer]) -> str:
     return "\n".join(["", "[answers]", *(f"{_key(name)} = {_value(value)}" for name, value in answers.items()), ""])
 
 
-def with_answers(text: str, answers: Mapping[str, Answer]) -> str:
+def replace_answers_table(text: str, answers: Mapping[str, Answer]) -> str:
     """Return the text of a `mcpfactory.toml` with its answers replaced."""
     table = render_answers(answers)
     if _TABLE.search(text):
@@ -169,7 +169,7 @@ def with_answers(text: str, answers: Mapping[str, Answer]) -> str:
     return text.rstrip("\n") + "\n" + table
 
 
-def with_template(text: str, source: str) -> str:
+def replace_template_setting(text: str, source: str) -> str:
     """Return the text of a `mcpfactory.toml` with its template replaced."""
     line = f"template = {quoted(source)}"
     if _TEMPLATE.search(text):

@@ -54,7 +54,7 @@ class TemplateSource:
     subfolder: str = ""
 
     @property
-    def foreign(self) -> bool:
+    def is_remote(self) -> bool:
         """Return True if the template must be fetched from a third party."""
         return self.kind != "name"
 

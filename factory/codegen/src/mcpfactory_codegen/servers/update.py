@@ -24,15 +24,15 @@ from mcpfactory_codegen.servers.config import Answer, ApiConfig, ServerConfig, r
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_codegen.servers.documents import (
     Sources,
-    as_stored,
     document_files,
     is_url,
-    overlays_of,
-    private_source,
-    public_source,
+    load_configured_overlays,
+    private_source_url,
+    redacted_source_url,
+    replace_api_tables,
     sources_of,
     stored_document,
-    with_apis,
+    to_stored_document,
 )
 from mcpfactory_codegen.servers.generation import (
     CreatedServer,
@@ -42,23 +42,31 @@ from mcpfactory_codegen.servers.generation import (
     edited_file_problems,
     from_template,
     generate,
-    no_notice,
+    ignore_notice,
+    read_package_version,
     require_tools,
-    stated_version,
 )
 from mcpfactory_codegen.servers.report import (
     ORIGIN_CHANGED,
     REPORT,
+    list_report_variables,
     origin_changes,
     read_object,
     read_published_names,
     read_report,
-    reported_key,
-    variables_of,
+    reported_operation_key,
 )
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, find_template, stored_source
-from mcpfactory_codegen.servers.server_files import FilePlan, FileStep, Lock, LockEntry, fingerprint, has_marks, merge
-from mcpfactory_codegen.servers.template_answers import with_answers, with_template
+from mcpfactory_codegen.servers.server_files import (
+    FilePlan,
+    FileStep,
+    Lockfile,
+    LockfileEntry,
+    fingerprint,
+    has_conflict_markers,
+    merge,
+)
+from mcpfactory_codegen.servers.template_answers import replace_answers_table, replace_template_setting
 from mcpfactory_codegen.settings import CONFIG
 from mcpfactory_codegen.text import did_you_mean
 
@@ -97,7 +105,7 @@ def update_server(
     template: str = "",
     answers: Mapping[str, Answer] | None = None,
     dry_run: bool = False,
-    notify: Notify = no_notice,
+    notify: Notify = ignore_notice,
 ) -> UpdatedServer:
     """Regenerate the server in `folder` and merge the result with the user's edits.
 
@@ -127,7 +135,7 @@ def update_server(
         documents = _read_documents(folder, config, places, labels)
         config = _take_documents(config, documents, plan, renewed=places)
         fresh = documents.fresh if permit else {}
-        named = {label: private_source(one.source) for label, one in fresh.items() if label in places}
+        named = {label: private_source_url(one.source) for label, one in fresh.items() if label in places}
         built = _built(folder, config, chosen, documents, named, notify=notify)
         if built.machine:
             plan.replace_machine(built.machine)
@@ -135,7 +143,7 @@ def update_server(
         before, after = read_report(folder), json.loads(built.machine.get(REPORT, "{}"))
         changes = _changes(folder, config, built, before)
         changes += origin_changes(before, after, [api.label for api in added if api.credentials != "shared"])
-        gone = set(variables_of(before)) - set(variables_of(after)) if after else ()
+        gone = set(list_report_variables(before)) - set(list_report_variables(after)) if after else ()
         if not (dry_run or accept_origin):
             refuse_new_origins(config.name, changes)
         if not dry_run:
@@ -181,13 +189,13 @@ def _built(
         if api.label in documents.fresh:
             fresh = documents.fresh[api.label]
             every[api.label] = apply_overlays(
-                as_stored(fresh, document_files(fresh, api.label)), overlays_of(folder, api)
+                to_stored_document(fresh, document_files(fresh, api.label)), load_configured_overlays(folder, api)
             )
     built = generate(
         config,
         every,
         read_published_names(folder),
-        stated_version(folder, config),
+        read_package_version(folder, config),
         scaffold=template,
         sources=sources,
         notify=notify,
@@ -280,7 +288,7 @@ def _take_documents(
         _own(layout.files, api, owners)
         for path, content in layout.files.items():
             _take_file(path, content, plan)
-        source = public_source(document.source) if api.label in renewed else api.source
+        source = redacted_source_url(document.source) if api.label in renewed else api.source
         apis.append(api.model_copy(update={"document": layout.main, "source": source}))
     kept.update(owners)
     for path in [path for path, entry in plan.lock.files.items() if entry.owner == "document" and path not in kept]:
@@ -303,18 +311,18 @@ def _files_of(api: ApiConfig, document: Document) -> list[str]:
 
 
 def _take_file(path: str, content: bytes, plan: FilePlan) -> None:
-    target = server_files.locate(plan.folder, path)
+    target = server_files.resolve_server_path(plan.folder, path)
     existing = target.read_bytes() if target.is_file() else None
     if existing != content:
         _refuse_edited(target, path, existing, plan.lock)
         plan.changes[path] = content
         plan.steps.append(FileStep(path, "create" if existing is None else "rewrite", "document"))
-    plan.entries[path] = LockEntry("document", fingerprint(content))
+    plan.entries[path] = LockfileEntry("document", fingerprint(content))
 
 
 def _drop_file(path: str, plan: FilePlan) -> None:
     """Plan to remove a file of a former document. An edited file is kept and left to the user."""
-    target = server_files.locate(plan.folder, path)
+    target = server_files.resolve_server_path(plan.folder, path)
     plan.entries.pop(path)
     if not target.is_file():
         return
@@ -326,7 +334,7 @@ def _drop_file(path: str, plan: FilePlan) -> None:
         plan.steps.append(FileStep(path, "keep", "document", note=note))
 
 
-def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lock) -> None:
+def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lockfile) -> None:
     known = lock.files.get(path)
     if existing is None or (known is not None and fingerprint(existing) == known.sha256):
         return
@@ -342,31 +350,31 @@ def _merge_persons(config: ServerConfig, built: CreatedServer, plan: FilePlan) -
     for path in sorted((before | built.person.keys()) - {CONFIG}):
         known = plan.lock.files.get(path)
         base = known.pristine if known is not None and known.owner == "person" else None
-        merged = _merged(server_files.locate(plan.folder, path), base, built.person.get(path))
+        merged = _merged(server_files.resolve_server_path(plan.folder, path), base, built.person.get(path))
         plan.steps.append(FileStep(path, merged.action, "person", note=merged.note))
         complete &= merged.action != "conflict" or merged.content is not None
         if merged.content is not None or merged.action == "remove":
             plan.changes[path] = merged.content
         plan.entries.pop(path, None)
         if merged.base is not None:
-            plan.entries[path] = LockEntry("person", fingerprint(merged.base.encode()), merged.base)
+            plan.entries[path] = LockfileEntry("person", fingerprint(merged.base.encode()), merged.base)
     _configure(config, built, plan)
     return complete
 
 
 def _configure(config: ServerConfig, built: CreatedServer, plan: FilePlan) -> None:
     """Update the documents, the template and the answers in mcpfactory.toml; keep the rest of the file."""
-    ours = server_files.locate(plan.folder, CONFIG).read_bytes().decode()
+    ours = server_files.resolve_server_path(plan.folder, CONFIG).read_bytes().decode()
     known = read_config(plan.folder)
-    text = with_apis(ours, built.apis)
+    text = replace_api_tables(ours, built.apis)
     if config.template != known.template:
-        text = with_template(text, config.template)
+        text = replace_template_setting(text, config.template)
     if config.answers != known.answers:
-        text = with_answers(text, config.answers)
+        text = replace_answers_table(text, config.answers)
     if text != ours:
         plan.changes[CONFIG] = text.encode()
     pristine = built.person[CONFIG]
-    plan.entries[CONFIG] = LockEntry("person", fingerprint(pristine.encode()), pristine)
+    plan.entries[CONFIG] = LockfileEntry("person", fingerprint(pristine.encode()), pristine)
     plan.steps.append(FileStep(CONFIG, "same" if text == ours else "merge", "person"))
 
 
@@ -403,7 +411,7 @@ def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
         if theirs == base:
             return _FileMerge("keep", base=base)
         return _FileMerge("conflict", "not a text file in UTF-8, or a link: merge the changes by hand", base=base)
-    if has_marks(ours):
+    if has_conflict_markers(ours):
         return _FileMerge("conflict", "it still has conflict markers of an earlier update", base=base)
     if ours == theirs:
         return _FileMerge("same", base=theirs)
@@ -434,7 +442,9 @@ def _changes(folder: Path, config: ServerConfig, built: CreatedServer, before: M
     if path not in built.machine:
         return ()
     names = {tool.key: tool.name for tool in built.api_tools}
-    old = {reported_key(row["operation"]): row["name"] for row in before.get("tools", ()) if row.get("operation")}
+    old = {
+        reported_operation_key(row["operation"]): row["name"] for row in before.get("tools", ()) if row.get("operation")
+    }
     renamed = {was: names[key] for key, was in old.items() if key in names}
     return diff(read_object(folder / path), json.loads(built.machine[path]), renamed=renamed)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.sources.discovery import is_discovery, translate_discovery
+from mcpfactory_codegen.sources.google_discovery import is_google_discovery, translate_google_discovery
 from mcpfactory_codegen.sources.graphql import (
     SDL,
     SDL_TEXT,
@@ -19,7 +19,7 @@ from mcpfactory_codegen.sources.graphql import (
     translate_introspection,
     translate_sdl,
 )
-from mcpfactory_codegen.sources.postman import is_postman, translate_postman, without_values
+from mcpfactory_codegen.sources.postman import is_postman, strip_secrets, translate_postman
 from mcpfactory_codegen.sources.translation import Translation
 
 
@@ -44,13 +44,13 @@ class DocumentKind:
 
 SOURCES: Final = (
     DocumentKind("openapi", "an OpenAPI document", "operations", "openapi", lambda data: "openapi" in data or "swagger" in data),
-    DocumentKind("discovery", "a Google discovery document", "methods", "discovery", is_discovery, translate_discovery),
+    DocumentKind("discovery", "a Google discovery document", "methods", "discovery", is_google_discovery, translate_google_discovery),
     DocumentKind(
         "introspection", "the introspection of a GraphQL API", "fields", "introspection",
         is_introspection, translate_introspection,
     ),
     DocumentKind("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
-    DocumentKind("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, without_values),
+    DocumentKind("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, strip_secrets),
 )  # fmt: skip
 """All kinds; the first that recognizes a document is used."""
 
@@ -62,7 +62,7 @@ def recognize(data: Any) -> DocumentKind | None:
     return next((source for source in SOURCES if source.recognises(data)), None)
 
 
-def member_of(raw: bytes) -> str:
+def text_document_key(raw: bytes) -> str:
     """Return the data key for the text of a document that is neither JSON nor YAML; "" for other documents."""
     texts = [source.text for source in SOURCES if source.text is not None]
     data = raw.lstrip()[:1] in {b"{", b"["}

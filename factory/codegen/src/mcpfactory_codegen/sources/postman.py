@@ -20,14 +20,14 @@ from mcpfactory_codegen.sources.translation import (
     REDACTED,
     OpenApiDraft,
     Translation,
-    entries,
-    infer,
+    infer_schema,
+    iterate_objects,
     json_value,
     redacted,
+    strip_userinfo,
     table,
     text,
     without_empty,
-    without_user,
 )
 from mcpfactory_codegen.text import snake_case
 
@@ -121,7 +121,7 @@ def _described(node: dict[str, Any]) -> str:
 
 def _variables(node: dict[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for _, one in entries(node, "variable"):
+    for _, one in iterate_objects(node, "variable"):
         value = one.get("value")
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             found[text(one, "key") or text(one, "id")] = str(value)
@@ -129,7 +129,7 @@ def _variables(node: dict[str, Any]) -> dict[str, str]:
 
 
 def _requests(node: dict[str, Any], origin: str, folders: tuple[str, ...], auth: Any) -> Iterator[_PostmanRequest]:
-    for index, item in entries(node, "item"):
+    for index, item in iterate_objects(node, "item"):
         at = f"{origin}/item/{index}"
         own = item.get("auth") or auth
         if isinstance(item.get("item"), list):
@@ -149,7 +149,7 @@ def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, ro
     if address is None or not _METHOD.match(method):
         reason = "it has no URL" if address is None else "it has no usable method"
         draft.problems.add("operation-invalid", one.origin, f"the request {one.name[:100]!r}: {reason}; left out")
-        draft.leave_out(method, "", name, one.origin, reason)
+        draft.skip_operation(method, "", name, one.origin, reason)
         return
     operation: dict[str, Any] = {
         **without_empty(operationId=name),
@@ -213,7 +213,7 @@ def _written_headers(one: _PostmanRequest) -> dict[str, dict[str, Any]]:
     if isinstance(written, str):
         pairs = (line.partition(":") for line in written.splitlines())
         return {name.strip(): {"value": value.strip()} for name, _, value in pairs if name.strip()}
-    return {text(node, "key"): node for _, node in entries(one.node, "header") if text(node, "key")}
+    return {text(node, "key"): node for _, node in iterate_objects(one.node, "header") if text(node, "key")}
 
 
 def _with_examples(schema: dict[str, Any], value: Any) -> dict[str, Any]:
@@ -233,15 +233,15 @@ def _example(name: str, value: Any) -> dict[str, Any]:
 
 def _address(url: Any, variables: dict[str, str]) -> _Address | None:
     raw = url if isinstance(url, str) else text(url, "raw") or _joined(url)
-    raw = without_user(raw.strip().partition("#")[0])
+    raw = strip_userinfo(raw.strip().partition("#")[0])
     before, _, query = raw.partition("?")
     if not before:
         return None
     base, path = _split(before, variables)
-    known = {text(one, "key") or text(one, "id"): one for _, one in entries(url, "variable")}
+    known = {text(one, "key") or text(one, "id"): one for _, one in iterate_objects(url, "variable")}
     parameters: dict[str, dict[str, Any]] = {}
     segments = [_segment(segment, variables, known, parameters) for segment in path.split("/")]
-    pairs = [one for _, one in entries(url, "query")]
+    pairs = [one for _, one in iterate_objects(url, "query")]
     if not pairs:
         pairs = [{"key": key, "value": value} for key, value in parse_qsl(query, keep_blank_values=True)][:200]
     return _Address(base, "/" + "/".join(segments).lstrip("/"), parameters, pairs)
@@ -262,7 +262,7 @@ def _split(before: str, variables: dict[str, str]) -> tuple[str, str]:
         rest = before[first.end() :]
         value = _filled(variables.get(first[1], ""), variables).rstrip("/")
         if "://" in value and (rest.startswith("/") or not rest):
-            return without_user(value), rest
+            return strip_userinfo(value), rest
         if not value and (rest.startswith("/") or not rest):
             return "", rest
         before = value + rest
@@ -325,7 +325,7 @@ _PROSE: Final = frozenset({"name", "description", "content"})
 _SENT: Final = re.compile(r"((?:Bearer|Basic|Token|Digest)[ ]+)?(.*)", re.IGNORECASE | re.DOTALL)
 
 
-def without_values(data: dict[str, Any]) -> dict[str, Any]:
+def strip_secrets(data: dict[str, Any]) -> dict[str, Any]:
     """Return a collection without scripts, cookies and values of credentials; names of variables are kept."""
     kept: dict[str, Any] = _kept(data, "")
     return kept
@@ -335,7 +335,7 @@ def _kept(node: Any, key: str) -> Any:
     if isinstance(node, list):
         return [_kept(one, key) for one in node]
     if isinstance(node, str):
-        plain = without_user(node) if "://" in node else node
+        plain = strip_userinfo(node) if "://" in node else node
         return redacted(plain, pairs=key not in _PROSE)
     if not isinstance(node, dict):
         return node
@@ -370,7 +370,7 @@ def _covered(value: Any) -> Any:
     lead, secret = (sent[1] or "", sent[2]) if sent is not None else ("", value)
     if not secret or _VARIABLE.fullmatch(secret.strip()):
         return value
-    return redacted(without_user(value)) if "://" in value else f"{lead}{REDACTED}"
+    return redacted(strip_userinfo(value)) if "://" in value else f"{lead}{REDACTED}"
 
 
 def _security(draft: OpenApiDraft, one: _PostmanRequest, address: _Address) -> list[dict[str, list[str]]]:
@@ -410,7 +410,7 @@ def _named(draft: OpenApiDraft, scheme: dict[str, Any]) -> str:
 def _scheme(auth: Any) -> dict[str, Any] | None:
     kind = text(auth, "type").lower()
     # A list of keys and values in 2.1, an object in 2.0.
-    listed = {text(one, "key"): one.get("value") for _, one in entries(auth, kind)} or table(auth, kind)
+    listed = {text(one, "key"): one.get("value") for _, one in iterate_objects(auth, kind)} or table(auth, kind)
     settings = {key: value for key, value in listed.items() if isinstance(value, str)}
     if kind == "apikey":
         place = settings.get("in") if settings.get("in") in {"query", "header"} else "header"
@@ -448,7 +448,7 @@ def _body(one: _PostmanRequest) -> dict[str, Any] | None:
         return _raw(one, text(body, "raw"), text(table(table(body, "options"), "raw"), "language"))
     if mode in {"urlencoded", "formdata"}:
         kind = "application/x-www-form-urlencoded" if mode == "urlencoded" else "multipart/form-data"
-        return {kind: {"schema": _form([node for _, node in entries(body, mode)])}}
+        return {kind: {"schema": _form([node for _, node in iterate_objects(body, mode)])}}
     if mode == "file":
         return {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     if mode == "graphql":
@@ -466,7 +466,7 @@ def _raw(one: _PostmanRequest, raw: str, language: str) -> dict[str, Any] | None
     value = _json(raw)
     if value is not None and (not kind or "json" in kind or language == "json"):
         kind = kind if "json" in kind else "application/json"
-        return {kind: {"schema": _with_examples(infer([value]), value), "example": _without_secrets(value)}}
+        return {kind: {"schema": _with_examples(infer_schema([value]), value), "example": _without_secrets(value)}}
     kind = kind if re.fullmatch(r"[\w.+-]+/[\w.+-]+", kind) and "json" not in kind else _RAW.get(language, "text/plain")
     return {kind: {"schema": {"type": "string"}}}
 
@@ -507,7 +507,7 @@ def _form(nodes: list[dict[str, Any]]) -> dict[str, Any]:
 def _responses(item: dict[str, Any]) -> dict[str, Any]:
     samples: dict[str, list[Any]] = {}
     found: dict[str, Any] = {}
-    for _, one in entries(item, "response"):
+    for _, one in iterate_objects(item, "response"):
         code = one.get("code")
         if isinstance(code, int) and 200 <= code < 600:
             status, value = str(code), _json(text(one, "body"))
@@ -515,5 +515,5 @@ def _responses(item: dict[str, Any]) -> dict[str, Any]:
             samples.setdefault(status, []).extend([value] if isinstance(value, dict | list) else [])
     for status, values in samples.items():
         if values:
-            found[status]["content"] = {"application/json": {"schema": infer(values, answer=True)}}
+            found[status]["content"] = {"application/json": {"schema": infer_schema(values, answer=True)}}
     return found or {"200": {"description": "The answer"}}

@@ -43,7 +43,7 @@ class Translation:
                 return _existing(source, origin, tokens[end:])
         return ""
 
-    def moved(self, api: Api, source: dict[str, Any], before: tuple[Problem, ...]) -> Api:
+    def with_source_pointers(self, api: Api, source: dict[str, Any], before: tuple[Problem, ...]) -> Api:
         """Return the API read from `data` with pointers into the source, and with all skipped operations and problems.
 
         `before` are the problems of the source document.
@@ -106,12 +106,12 @@ class OpenApiDraft:
         item = self.paths.setdefault(path, {})
         if method.lower() in item:
             reason = f"{method.upper()} {path} occurs twice"
-            self.leave_out(method, path, str(operation.get("operationId", "")), origin, reason)
+            self.skip_operation(method, path, str(operation.get("operationId", "")), origin, reason)
             return
         item[method.lower()] = operation
         self.origins[pointer_of("paths", path, method.lower())] = origin
 
-    def leave_out(self, method: str, path: str, name: str, origin: str, reason: str) -> None:
+    def skip_operation(self, method: str, path: str, name: str, origin: str, reason: str) -> None:
         """Record an operation that cannot become a tool."""
         self.skipped.append(Skipped(method.upper(), path, name, origin, reason))
 
@@ -136,7 +136,7 @@ def table(node: Any, key: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def entries(node: Any, key: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def iterate_objects(node: Any, key: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of the list at a key, each with its index."""
     value = node.get(key) if isinstance(node, dict) else None
     for index, one in enumerate(value if isinstance(value, list) else ()):
@@ -164,12 +164,12 @@ def without_empty(**fields: Any) -> dict[str, Any]:
 def json_value(written: str) -> Any:
     """Parse a JSON text; return None if it is invalid or null. Numbers that JSON cannot represent become strings."""
     try:
-        return json.loads(written, parse_constant=str, parse_float=finite)
+        return json.loads(written, parse_constant=str, parse_float=parse_finite_number)
     except (ValueError, RecursionError):
         return None
 
 
-def finite(written: str) -> float | str:
+def parse_finite_number(written: str) -> float | str:
     """Return the number, or its text if it is not finite."""
     number = float(written)
     return number if math.isfinite(number) else written
@@ -192,7 +192,7 @@ _TYPES: Final = (
 )
 
 
-def infer(samples: Sequence[Any], *, answer: bool = False) -> dict[str, Any]:
+def infer_schema(samples: Sequence[Any], *, answer: bool = False) -> dict[str, Any]:
     """Infer a schema from sample values; return {} (any value) without samples."""
     return _Inference(answer).of(list(samples), 0)
 
@@ -237,7 +237,7 @@ REDACTED: Final = "REDACTED"
 _USER: Final = re.compile(r"(?<=://)[^/@\s]*@")
 
 
-def without_user(url: str) -> str:
+def strip_userinfo(url: str) -> str:
     """Return a URL without the user and password in it."""
     return _USER.sub("", url)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from mcpfactory_runtime.auth.jwks import FAMILIES
-from mcpfactory_runtime.auth.tokens import ClaimRules, union
+from mcpfactory_runtime.auth.tokens import ClaimRules, merge_scopes
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 SERVER_WELL_KNOWN: Final = "/.well-known/oauth-authorization-server"
@@ -43,7 +43,7 @@ def metadata_url(resource: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, WELL_KNOWN + parts.path, "", ""))
 
 
-def server_url(issuer: str) -> str:
+def authorization_server_metadata_url(issuer: str) -> str:
     """Return the URL of an authorization server's metadata (RFC 8414 §3.1)."""
     parts = urlsplit(issuer)
     return urlunsplit((parts.scheme, parts.netloc, SERVER_WELL_KNOWN + parts.path.rstrip("/"), "", ""))
@@ -142,9 +142,9 @@ class Authorization:
         """Check the configuration."""
         try:
             object.__setattr__(self, "resource", canonical(self.resource))
-            union(self.required_scopes, self.scopes_supported or ())
+            merge_scopes(self.required_scopes, self.scopes_supported or ())
             for word, implied in (self.scope_hierarchy or {}).items():
-                union((word,), implied)
+                merge_scopes((word,), implied)
         except (TypeError, ValueError) as error:
             raise AuthorizationError(str(error)) from None
         if (self.jwks_url is not None) + (self.jwks is not None) + (self.verify is not None) != 1:

@@ -24,7 +24,7 @@ from mcpfactory_runtime.types import Json
 _SCOPE: Final = re.compile(r"[!#-\[\]-~]+")  # RFC 6749 §3.3
 
 
-def union(*groups: Iterable[str]) -> tuple[str, ...]:
+def merge_scopes(*groups: Iterable[str]) -> tuple[str, ...]:
     """Return the scopes of all groups without duplicates, in order of first occurrence.
 
     Raises:
@@ -54,7 +54,7 @@ def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
     return frozenset()
 
 
-def expand(granted: Iterable[str], implies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+def expand_scopes(granted: Iterable[str], implies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """Return the granted scopes and all scopes that they imply; cycles are harmless."""
     found: set[str] = set()
     waiting = list(granted)
@@ -66,7 +66,7 @@ def expand(granted: Iterable[str], implies: Mapping[str, tuple[str, ...]]) -> fr
     return frozenset(found)
 
 
-def missing(needed: Iterable[str], held: frozenset[str]) -> tuple[str, ...]:
+def missing_scopes(needed: Iterable[str], held: frozenset[str]) -> tuple[str, ...]:
     """Return the scopes of `needed` that are not in `held`."""
     return tuple(word for word in needed if word not in held)
 
@@ -183,7 +183,7 @@ class Principal(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class TokenHeader:
     """Unverified facts about a token.
 
     Attributes:
@@ -214,7 +214,7 @@ class ClaimRules:
     implies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def read_header(token: str, algorithms: Collection[str]) -> Header:
+def read_token_header(token: str, algorithms: Collection[str]) -> TokenHeader:
     """Return the header and the issuer of a JWT in compact form.
 
     Raises:
@@ -233,7 +233,7 @@ def read_header(token: str, algorithms: Collection[str]) -> Header:
         raise TokenError("algorithm")
     if not isinstance(issuer, str):
         raise TokenError("issuer")
-    return Header(algorithm, key_id if isinstance(key_id, str) else None, issuer)
+    return TokenHeader(algorithm, key_id if isinstance(key_id, str) else None, issuer)
 
 
 def read_claims(payload: bytes) -> Json:
@@ -282,7 +282,7 @@ def check_claims(claims: Json, rules: ClaimRules, now: float, *, signed: bool = 
     client = _text(claims, "client_id") or _text(claims, "azp")
     if not subject and not client:
         raise TokenError("identity")
-    return Principal(issuer, subject, client, expand(read_granted(claims), rules.implies), claims)
+    return Principal(issuer, subject, client, expand_scopes(read_granted(claims), rules.implies), claims)
 
 
 def _check_times(claims: Json, leeway: float, now: float, *, signed: bool) -> None:

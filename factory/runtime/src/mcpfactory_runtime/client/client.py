@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from mcpfactory_runtime.client.channel import ClientChannel, HttpError, ProtocolError
-from mcpfactory_runtime.client.http_messages import current_trace, header_parameters, modern_headers
+from mcpfactory_runtime.client.http_messages import current_trace, header_parameters, mcp_request_headers
 from mcpfactory_runtime.client.results import ResultCache, typed_result
 from mcpfactory_runtime.client.session import (
     ClientSession,
@@ -38,7 +38,7 @@ from mcpfactory_runtime.protocol.errors import (
     UNSUPPORTED_VERSION,
     McpError,
 )
-from mcpfactory_runtime.protocol.http import annotation_fault
+from mcpfactory_runtime.protocol.http import header_annotation_error
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, Revision
 from mcpfactory_runtime.types import Json
 
@@ -504,7 +504,7 @@ class Client:
 
     def _headers(self, message: Json) -> dict[str, str]:
         if self.revision.modern:
-            return modern_headers(message, self._version, self.revision, self.header_parameters)
+            return mcp_request_headers(message, self._version, self.revision, self.header_parameters)
         return {"MCP-Protocol-Version": self._version} if self._negotiated and self.revision.version_header else {}
 
     def _capabilities(self) -> Json:
@@ -537,7 +537,7 @@ class Client:
 
 
 def _usable(tool: Json) -> bool:
-    fault = annotation_fault(tool.get("inputSchema"))
+    fault = header_annotation_error(tool.get("inputSchema"))
     if fault:
         _LOG.warning("tool %r is omitted: %s", tool.get("name"), fault)
     return not fault

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_runtime.protocol.http import mirror_annotations
+from mcpfactory_runtime.protocol.http import find_header_annotations
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.types import Json
@@ -22,7 +22,7 @@ Path = tuple[str, ...]
 _PLAIN: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 
 
-def modern_headers(
+def mcp_request_headers(
     message: Json, version: str, revision: Revision, parameters: Mapping[str, Mapping[Path, str]]
 ) -> dict[str, str]:
     """Return the HTTP headers for a message.
@@ -60,7 +60,7 @@ def encode_value(value: Any) -> str:
 
 def header_parameters(tool: Json) -> dict[Path, str]:
     """Return the arguments that headers must repeat: a tool's arguments with a valid `x-mcp-header`."""
-    found = mirror_annotations(tool.get("inputSchema"))
+    found = find_header_annotations(tool.get("inputSchema"))
     return {path: header for path, header, _ in found if path and isinstance(header, str) and header}
 
 
@@ -166,7 +166,7 @@ def current_trace(given: Mapping[str, Any] | None = None) -> dict[str, str]:
     return found
 
 
-def passed_trace(carrier: Mapping[str, Any]) -> dict[str, str]:
+def forwarded_trace(carrier: Mapping[str, Any]) -> dict[str, str]:
     """Return the trace metadata for a request on behalf of an incoming one: the current span, else the incoming trace.
 
     Args:

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from mcpfactory_runtime.oauth.grants import (
     Assertion,
     GrantContext,
-    Identity,
     IdentityProvider,
+    OAuthClientSettings,
     PrivateKey,
     Registration,
     Tokens,
@@ -46,7 +46,7 @@ from mcpfactory_runtime.oauth.model import (
     fetch,
     json_object,
     origin,
-    texts,
+    string_list,
 )
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import describe_private
@@ -112,7 +112,7 @@ class OAuth:
         self._private_key = private_key
         self._assertion = assertion
         signs = private_key is not None
-        self._identity = Identity(name, redirect_uri, client_id, client_secret, issuer, document, signs)
+        self._identity = OAuthClientSettings(name, redirect_uri, client_id, client_secret, issuer, document, signs)
         self._store: MutableMapping[str, Json] = {} if store is None else store
         self._clock = clock
         self._private_hosts = frozenset(host.lower() for host in private_hosts)
@@ -339,10 +339,10 @@ def _resource(data: Json, url: str) -> _ProtectedResource:
         raise OAuthError(
             "resource_mismatch", f"the resource metadata is for {identifier!r}, not for {url} (RFC 9728 §3.3)"
         )
-    issuers = texts(data.get("authorization_servers"))
+    issuers = string_list(data.get("authorization_servers"))
     if not issuers:
         raise OAuthError("bad_metadata", f"the resource metadata of {url} has no authorization server")
-    scopes = texts(data["scopes_supported"]) if "scopes_supported" in data else None
+    scopes = string_list(data["scopes_supported"]) if "scopes_supported" in data else None
     return _ProtectedResource(identifier, issuers, scopes)
 
 
@@ -362,7 +362,7 @@ def _server(data: Json, issuer: str, url: str) -> AuthorizationServer:
         raise OAuthError(
             "issuer_mismatch", f"the metadata of {issuer} has another issuer: {data.get('issuer')!r} (RFC 8414 §3.3)"
         )
-    if "S256" not in texts(data.get("code_challenge_methods_supported")):
+    if "S256" not in string_list(data.get("code_challenge_methods_supported")):
         raise OAuthError("no_pkce", f"the authorization server {issuer} does not advertise PKCE with S256")
     for name in ("authorization_endpoint", "token_endpoint"):
         check_url(data.get(name), url, name)

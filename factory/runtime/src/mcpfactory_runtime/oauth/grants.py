@@ -312,7 +312,7 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class OAuthClientSettings:
     """The user's settings for the client.
 
     Attributes:
@@ -334,7 +334,7 @@ class Identity:
     signs: bool = False
 
 
-def register(identity: Identity, server: AuthorizationServer) -> Steps[Registration]:
+def register(identity: OAuthClientSettings, server: AuthorizationServer) -> Steps[Registration]:
     """Return a registration: the client ID in `identity`, else our metadata document, else a new registration.
 
     Raises:
@@ -377,7 +377,7 @@ def authenticate_client(registration: Registration, form: dict[str, str]) -> tup
     return {**form, **client_id, **secret}, {}
 
 
-def _register_client(identity: Identity, server: AuthorizationServer) -> Steps[Registration]:
+def _register_client(identity: OAuthClientSettings, server: AuthorizationServer) -> Steps[Registration]:
     wanted = next((method for method in reversed(ANY_METHOD) if method in server.auth_methods), "none")
     metadata: Json = {
         "client_name": identity.name,

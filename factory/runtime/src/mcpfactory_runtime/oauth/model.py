@@ -178,7 +178,7 @@ def origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def texts(value: Any) -> tuple[str, ...]:
+def string_list(value: Any) -> tuple[str, ...]:
     """Return the strings of a list, or () if the value is not a list."""
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
 
@@ -266,8 +266,8 @@ class AuthorizationServer:
             found.get("token_endpoint", ""),
             found.get("registration_endpoint", ""),
             found.get("device_authorization_endpoint", ""),
-            scopes=texts(data.get("scopes_supported")),
-            auth_methods=texts(data.get("token_endpoint_auth_methods_supported")) or ("client_secret_basic",),
+            scopes=string_list(data.get("scopes_supported")),
+            auth_methods=string_list(data.get("token_endpoint_auth_methods_supported")) or ("client_secret_basic",),
             names_issuer=data.get("authorization_response_iss_parameter_supported") is True,
             takes_documents=data.get("client_id_metadata_document_supported") is True,
         )

@@ -75,7 +75,7 @@ def read_registration(body: Any) -> tuple[str, tuple[str, ...]]:
     return shown[:_LONGEST_NAME], tuple(uris)
 
 
-def is_document_url(client_id: str) -> bool:
+def is_client_metadata_url(client_id: str) -> bool:
     """Return True if a client ID is the URL of a metadata document: https, with a path, and in normal form."""
     try:
         parts = urlsplit(client_id)
@@ -93,7 +93,7 @@ def is_document_url(client_id: str) -> bool:
     )
 
 
-def read_document(client_id: str, body: Any) -> tuple[str, tuple[str, ...]]:
+def read_client_metadata(client_id: str, body: Any) -> tuple[str, tuple[str, ...]]:
     """Return the name and redirect URIs of a client from the document at its ID.
 
     Raises:
@@ -109,7 +109,7 @@ def read_document(client_id: str, body: Any) -> tuple[str, tuple[str, ...]]:
     return described
 
 
-def permits(registered: Iterable[str], uri: str) -> bool:
+def is_registered_redirect(registered: Iterable[str], uri: str) -> bool:
     """Return True if `uri` is a registered redirect URI; loopback addresses may use any port (RFC 8252 §7.3)."""
     return any(uri == one or _loopback(uri) == _loopback(one) != "" for one in registered)
 
@@ -149,7 +149,7 @@ _MOST_FETCHES: Final = 30  # maximum fetches per minute
 _MAX_CONCURRENT: Final = 4  # maximum concurrent fetches
 
 
-class ClientDocuments:
+class ClientMetadataCache:
     """Cache of client metadata documents. Event loop only.
 
     Args:
@@ -183,7 +183,7 @@ class ClientDocuments:
 
     async def _read(self, client_id: str) -> Described | None:
         try:
-            return read_document(client_id, json.loads(await self._fetch(client_id)))
+            return read_client_metadata(client_id, json.loads(await self._fetch(client_id)))
         except (OSError, ValueError, ClientRefusedError) as error:
             log.warning("cannot use the document of a client: %r", str(error)[:300])
             return None

@@ -22,19 +22,19 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from mcpfactory_runtime.auth.authorization import SERVER_WELL_KNOWN, Authorization, AuthorizationError, canonical
-from mcpfactory_runtime.auth.tokens import Principal, union
+from mcpfactory_runtime.auth.tokens import Principal, merge_scopes
 from mcpfactory_runtime.oauth_proxy.clients import (
-    ClientDocuments,
+    ClientMetadataCache,
     ClientRefusedError,
     ProxyClient,
-    is_document_url,
-    permits,
+    is_client_metadata_url,
+    is_registered_redirect,
     read_registration,
 )
 from mcpfactory_runtime.oauth_proxy.grants import GRANT_SECONDS, LOGIN_SECONDS, GrantStore, TokenKeys, digest
 from mcpfactory_runtime.oauth_proxy.pages import consent_page, error_page
 from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
-from mcpfactory_runtime.server.rates import Bucket, ByClient
+from mcpfactory_runtime.server.rates import Bucket, PerClientCache
 from mcpfactory_runtime.storage.base import MemoryStore, SharedStore
 from mcpfactory_runtime.types import Json
 
@@ -149,11 +149,11 @@ class OAuthProxy:
         self._secure = parts.scheme == "https"
         self._cookie = f"{'__Host-' if self._secure else ''}mcp-login-{digest(self.issuer)[:8]}"
         self._grants = GrantStore(MemoryStore())
-        self._documents = ClientDocuments(fetch, clock)
+        self._documents = ClientMetadataCache(fetch, clock)
         self._logins = Bucket(_LOGINS, LOGIN_SECONDS, clock)
-        self._logins_of = ByClient(lambda: Bucket(_LOGINS_OF_ONE, LOGIN_SECONDS, clock))
+        self._logins_of = PerClientCache(lambda: Bucket(_LOGINS_OF_ONE, LOGIN_SECONDS, clock))
         self._name = "this server"
-        self._supported: Callable[[], Sequence[str]] = lambda: union(required_scopes)
+        self._supported: Callable[[], Sequence[str]] = lambda: merge_scopes(required_scopes)
 
     def _endpoints(self) -> dict[str, tuple[str, Callable[[LoginRequest], Awaitable[LoginReply]]]]:
         return {
@@ -172,7 +172,7 @@ class OAuthProxy:
             self._grants = GrantStore(store)
         self._name, self._supported = name, supported
 
-    def method_of(self, path: str) -> str:
+    def allowed_method(self, path: str) -> str:
         """Return the HTTP method that a path in `paths` accepts."""
         return self._answers[self.paths[path]][0]
 
@@ -259,7 +259,7 @@ class OAuthProxy:
     def _label_of(self, asked: Mapping[str, str]) -> str:
         """Return the label of the client in a form. Raise `ClientRefusedError` if the client is unknown."""
         client_id = asked.get("client_id", "")
-        if self._keys.read("client", client_id) is None and not is_document_url(client_id):
+        if self._keys.read("client", client_id) is None and not is_client_metadata_url(client_id):
             raise ClientRefusedError("invalid_client", "This client is not registered here", 401)
         return _short_id(client_id)
 
@@ -268,7 +268,7 @@ class OAuthProxy:
         read = self._keys.read("client", client_id)
         if read is not None:
             return ProxyClient(client_id, _short_id(client_id), read["name"], tuple(read["redirect_uris"]))
-        described = await self._documents.find(client_id) if is_document_url(client_id) else None
+        described = await self._documents.find(client_id) if is_client_metadata_url(client_id) else None
         return None if described is None else ProxyClient(client_id, _short_id(client_id), *described)
 
     # -- browser -------------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ class OAuthProxy:
             return _page(
                 400, error_page("The program that sent you here is not registered. Remove and re-add the server there.")
             )
-        if not permits(client.redirect_uris, uri):
+        if not is_registered_redirect(client.redirect_uris, uri):
             return _page(400, error_page("The redirect URI in the request is not registered for this program."))
         wrong = self._wrong_request(asked)
         if wrong is not None:
@@ -303,7 +303,7 @@ class OAuthProxy:
             server=self._name,
             provider=self._provider.name,
             client=client.name,
-            page=client.id if is_document_url(client.id) else "",
+            page=client.id if is_client_metadata_url(client.id) else "",
             redirect_uri=uri,
             scopes=scopes,
             action=f"{self._prefix}/auth/consent",

@@ -90,7 +90,7 @@ class Peer:
         return f"Peer({self.revision.name}, {self.info.get('name')!r})"
 
 
-class Envelope(NamedTuple):
+class RequestMetadata(NamedTuple):
     """Checked metadata of a request of the per-request lifecycle; its version may be unsupported."""
 
     version: str
@@ -114,7 +114,7 @@ class Envelope(NamedTuple):
         return Peer(revision, self.info, self.capabilities, self.log_level)
 
 
-def read_envelope(params: Json) -> Envelope:
+def read_request_metadata(params: Json) -> RequestMetadata:
     """Return the metadata of a modern request (basic/index, `_meta`; schema RequestMetaObject).
 
     Raises:
@@ -140,7 +140,7 @@ def read_envelope(params: Json) -> Envelope:
         level = LOG_LEVELS.get(wanted) if type(wanted) is str else None
         if level is None:
             raise McpError(INVALID_PARAMS, f"Invalid params: {META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
-    return Envelope(version, info, capabilities, level)
+    return RequestMetadata(version, info, capabilities, level)
 
 
 MAX_IN_FLIGHT: Final = 1000
@@ -253,7 +253,7 @@ class Connection:
         try:
             if type(message) is dict and "method" not in message and ("result" in message or "error" in message):
                 return self._receive_answer(message)
-            jsonrpc.check(message)
+            jsonrpc.check_message(message)
             params: Json = message.get("params") or {}
             if "id" in message:
                 return self._receive_request(message["id"], message["method"], params)
@@ -261,14 +261,14 @@ class Connection:
         except McpError as error:
             return self._refuse(message, error)
 
-    def undecodable(self, error: McpError) -> ErrorReply:
+    def decode_error_reply(self, error: McpError) -> ErrorReply:
         """Return the reply to bytes that are not a message, or exceed the size limit."""
         return self._refuse(None, error)
 
     def _receive_request(self, request_id: RequestId, method: str, params: Json) -> Call:
         meta = params.get("_meta")
         if type(meta) is dict and META_VERSION in meta:
-            peer = read_envelope(params).peer()
+            peer = read_request_metadata(params).peer()
         elif method == "initialize":
             peer = _handshake(params)
         else:
@@ -349,7 +349,7 @@ class Connection:
         return _NEXT.get((self.state, method)) or _NEXT.get((self.state, _ANY)) or self.state
 
     def _refuse(self, message: Any, error: McpError) -> ErrorReply:
-        request_id = jsonrpc.usable_id(message)
+        request_id = jsonrpc.error_response_id(message)
         notification = isinstance(message, dict) and "id" not in message and "method" in message
         if notification and error.code != INVALID_REQUEST:  # notifications are never answered
             return ErrorReply(error, None)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol import jsonrpc
-from mcpfactory_runtime.protocol.connection import META_VERSION, Call, read_envelope
+from mcpfactory_runtime.protocol.connection import META_VERSION, Call, read_request_metadata
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, McpError, http_status
 from mcpfactory_runtime.protocol.jsonrpc import MISSING
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
@@ -38,11 +38,11 @@ _SENTINEL: Final = re.compile(r"^=\?base64\?(.*)\?=$")
 _ABSENT: Final = object()
 
 
-def find_mirrored(schema: Any) -> Mirrored:
+def find_header_arguments(schema: Any) -> Mirrored:
     """Return the valid annotations of an input schema; ignore invalid annotations."""
     found: dict[str, Path] = {}
     doubled: set[str] = set()
-    for path, header, kind in mirror_annotations(schema):
+    for path, header, kind in find_header_annotations(schema):
         if path and not _annotation_problem(path, header, kind):
             key = f"mcp-param-{header.lower()}"
             if key in found:
@@ -51,10 +51,10 @@ def find_mirrored(schema: Any) -> Mirrored:
     return tuple((header, path) for header, path in found.items() if header not in doubled)
 
 
-def annotation_fault(schema: Any) -> str:
+def header_annotation_error(schema: Any) -> str:
     """Return the reason why HTTP clients must omit a tool with this input schema, or "" (Custom Headers)."""
     seen: set[str] = set()
-    for path, header, kind in mirror_annotations(schema):
+    for path, header, kind in find_header_annotations(schema):
         if fault := _annotation_problem(path, header, kind):
             return f"x-mcp-header {header!r} {fault}"
         if header.lower() in seen:
@@ -63,20 +63,20 @@ def annotation_fault(schema: Any) -> str:
     return ""
 
 
-def refuse_invalid(tool: str, schema: Any) -> None:
+def check_header_annotations(tool: str, schema: Any) -> None:
     """Check the annotations of an input schema: clients omit tools with invalid ones.
 
     Raises:
         ValueError: an annotation is invalid; the message contains the tool.
     """
-    if fault := annotation_fault(schema):
+    if fault := header_annotation_error(schema):
         raise ValueError(
             f"tool {tool}: {fault}\nhint: give each a different header name, and use it only on strings, "
             "integers and booleans that are reached by properties alone"
         )
 
 
-def mirror_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
+def find_header_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
     """Yield (path, header, type) of all annotations; the path is None below keywords other than `properties`."""
     for steps, node in walk(schema):
         if "x-mcp-header" in node:
@@ -94,7 +94,7 @@ def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
     return "" if kind in _TYPES else f"is on {'.'.join(path)}, which is not a string, integer or boolean"
 
 
-def check_mirrored(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str]) -> None:
+def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str]) -> None:
     """Compare arguments with their headers.
 
     Raises:
@@ -210,7 +210,7 @@ Route = Rejection | Accepted | ModernCall | Handshake | SessionMessage | OpenStr
 Sessions = Callable[[str], Revision | None]
 
 
-def check_head(target: int, size: int, count: int = 0) -> Rejection | None:
+def check_header_size(target: int, size: int, count: int = 0) -> Rejection | None:
     """Return a rejection if a request line and headers are too large.
 
     Args:
@@ -269,7 +269,7 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
     version = headers.get(VERSION_HEADER)
     if not is_json(headers):
         return Rejection(415, None, "Content-Type must be application/json\n")
-    request_id = jsonrpc.usable_id(body)
+    request_id = jsonrpc.error_response_id(body)
     if _is_modern(body) or (version is not None and version not in LEGACY):
         try:
             return _modern(version, headers, body, mirrored)
@@ -302,12 +302,12 @@ def _modern(version: str | None, headers: Headers, body: Any, mirrored: Callable
         raise body
     if not isinstance(body, dict) or "method" not in body:
         raise McpError(INVALID_REQUEST, "Invalid request: the body must be one request or notification")
-    jsonrpc.check(body)
+    jsonrpc.check_message(body)
     if "id" not in body:
         return Accepted()
     method: str = body["method"]
     params: Json = body.get("params") or {}
-    envelope = read_envelope(params)
+    envelope = read_request_metadata(params)
     if version is None:
         raise McpError(HEADER_MISMATCH, "Header MCP-Protocol-Version is missing")
     if version.strip(" \t") != envelope.version:
@@ -322,7 +322,7 @@ def _modern(version: str | None, headers: Headers, body: Any, mirrored: Callable
     if row == CALL_TOOL and type(params.get("name")) is str:
         annotated = mirrored(params["name"])
         if annotated:
-            check_mirrored(annotated, params.get("arguments"), headers)
+            check_mirrored_headers(annotated, params.get("arguments"), headers)
     return ModernCall(Call(body["id"], row, params, peer))
 
 

@@ -55,13 +55,13 @@ def encode(message: Any) -> bytes:
     try:
         return to_json(message, inf_nan_mode="null", bytes_mode="base64")
     except ValueError:
-        whole = encodable(message)
+        whole = replace_surrogates(message)
         if whole is message:
             raise
         return to_json(whole, inf_nan_mode="null", bytes_mode="base64")
 
 
-def encodable(value: Any, depth: int = 0) -> Any:
+def replace_surrogates(value: Any, depth: int = 0) -> Any:
     """Replace each lone surrogate in a value's strings with `?`. Return the same object if there are none."""
     if isinstance(value, str):
         whole = value.encode(errors="replace").decode()
@@ -69,11 +69,11 @@ def encodable(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST:  # too deep to encode; perhaps a cycle
         return value
     if isinstance(value, dict):
-        pairs = [(encodable(name), encodable(one, depth + 1)) for name, one in value.items()]
+        pairs = [(replace_surrogates(name), replace_surrogates(one, depth + 1)) for name, one in value.items()]
         same = all(pair[0] is name and pair[1] is value[name] for pair, name in zip(pairs, value, strict=True))
         return value if same else dict(pairs)
     if isinstance(value, list | tuple):
-        items = [encodable(one, depth + 1) for one in value]
+        items = [replace_surrogates(one, depth + 1) for one in value]
         return value if all(map(operator.is_, items, value)) else items
     return value
 
@@ -83,7 +83,7 @@ def is_request_id(value: Any) -> TypeGuard[RequestId]:
     return type(value) is str or type(value) is int
 
 
-def usable_id(message: Any) -> Any:
+def error_response_id(message: Any) -> Any:
     """Return the ID for an error about `message`: its own if it is valid, else MISSING."""
     if isinstance(message, dict):
         value = message.get("id", MISSING)
@@ -92,7 +92,7 @@ def usable_id(message: Any) -> Any:
     return MISSING
 
 
-def check(message: Any) -> None:
+def check_message(message: Any) -> None:
     """Check that `message` is a JSON-RPC request, notification or response.
 
     Raises:

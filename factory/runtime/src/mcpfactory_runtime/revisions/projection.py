@@ -4,7 +4,7 @@ Handlers use the newest revision. This module removes the fields and content typ
 have, according to `records` and the table of nested types below. Other types stay unchanged. The arguments are never
 modified.
 
-`read_form` converts any supported schema to the newest kind of form. `project_form` converts this form for an older
+`read_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form` converts this form for an older
 peer. A single choice keeps its titles. A multiple choice is an error in revisions without multiple choices.
 """
 
@@ -18,10 +18,10 @@ from mcpfactory_runtime.revisions.records import RELEASED, Revision
 from mcpfactory_runtime.schemas.walk import (
     definitions_of,
     items_of,
-    lookup,
-    parts_of,
+    keyword_subschemas,
     properties_of,
     required_of,
+    resolve_definition,
     types_of,
 )
 from mcpfactory_runtime.types import Json
@@ -129,24 +129,24 @@ def _note(block: Json) -> str:
     return f"{title}: {block.get('uri', '')}{description}".removeprefix(": ")
 
 
-class FormError(ValueError):
+class ElicitationFormError(ValueError):
     """Error for an unsupported form; the message contains the field."""
 
 
 _FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
 
-# Kinds of fields, with their keywords, in the result of `read_form`.
+# Kinds of fields, with their keywords, in the result of `read_elicitation_form`.
 _NEWEST_FIELDS: Final = RELEASED[-1].form_fields
 
 
-def read_form(schema: Mapping[str, Any]) -> Json:
+def read_elicitation_form(schema: Mapping[str, Any]) -> Json:
     """Return the form for a JSON Schema. Resolve local references and optional types, and remove other keywords.
 
     Raises:
-        FormError: the schema is not an object, or a field is nested or of a type that forms do not support.
+        ElicitationFormError: the schema is not an object, or a field is nested or of a type that forms do not support.
     """
     if schema.get("type", "object") != "object" or not isinstance(schema.get("properties", {}), Mapping):
-        raise FormError("a form must be a schema of type object with properties")
+        raise ElicitationFormError("a form must be a schema of type object with properties")
     fields = {name: _read_field(name, field, definitions_of(schema)) for name, field in properties_of(schema).items()}
     form: Json = {"type": "object", "properties": fields}
     if required := required_of(schema):
@@ -154,11 +154,11 @@ def read_form(schema: Mapping[str, Any]) -> Json:
     return form
 
 
-def project_form(form: Json, revision: Revision) -> Json:
-    """Convert a form from `read_form` to the form for `revision`.
+def project_elicitation_form(form: Json, revision: Revision) -> Json:
+    """Convert a form from `read_elicitation_form` to the form for `revision`.
 
     Raises:
-        FormError: the revision does not support the kind of a field.
+        ElicitationFormError: the revision does not support the kind of a field.
     """
     return {
         **form,
@@ -180,7 +180,7 @@ def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
         known.pop("format", None)
     kind = _kind(known)
     if kind is None:
-        raise FormError(
+        raise ElicitationFormError(
             f"the field {name!r} must be a string, number, boolean or choice of strings; forms cannot be nested"
         )
     if kind == "several":
@@ -192,8 +192,8 @@ def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
     """Resolve a field: follow local references, and choose the only alternative that is not null."""
     found = dict(field)
     for _ in range(8):
-        found = dict(lookup(found, definitions))
-        several = parts_of(found, "anyOf") or parts_of(found, "allOf")
+        found = dict(resolve_definition(found, definitions))
+        several = keyword_subschemas(found, "anyOf") or keyword_subschemas(found, "allOf")
         if _choices(several):  # titled choices, not alternatives
             break
         real = [option for option in several if isinstance(option, Mapping) and types_of(option) != ["null"]]
@@ -207,7 +207,7 @@ def _kind(field: Json) -> str | None:
     match field.get("type"):
         case "string":
             if "oneOf" in field:
-                return "titled" if _choices(parts_of(field, "oneOf")) else None
+                return "titled" if _choices(keyword_subschemas(field, "oneOf")) else None
             return "enum" if "enum" in field else "string"
         case "number" | "integer":
             return "number"
@@ -216,7 +216,7 @@ def _kind(field: Json) -> str | None:
         case "array":
             items = items_of(field)
             known = isinstance(items, Mapping) and (
-                "enum" in items or _choices(parts_of(items, "anyOf")) or "$ref" in items
+                "enum" in items or _choices(keyword_subschemas(items, "anyOf")) or "$ref" in items
             )
             return "several" if known else None
     return None
@@ -232,12 +232,14 @@ def _choices(options: Any) -> bool:
 
 def _project_field(name: str, field: Json, kinds: Mapping[str, frozenset[str]]) -> Json:
     kind = _kind(field)
-    assert kind is not None, "read_form let it through"
+    assert kind is not None, "read_elicitation_form let it through"
     if kind == "titled" and kind not in kinds:
-        options = parts_of(field, "oneOf")
+        options = keyword_subschemas(field, "oneOf")
         names = [option.get("title", option["const"]) for option in options]
         field = {**field, "enum": [option["const"] for option in options], "enumNames": names}
         kind = "enum"
     if kind not in kinds:
-        raise FormError(f"the field {name!r} is a multiple choice, which this protocol revision does not support")
+        raise ElicitationFormError(
+            f"the field {name!r} is a multiple choice, which this protocol revision does not support"
+        )
     return {key: value for key, value in field.items() if key in kinds[kind]}

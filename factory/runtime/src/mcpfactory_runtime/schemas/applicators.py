@@ -1,7 +1,7 @@
 """Validators for keywords that pydantic-core does not support: `oneOf`, `not`, `if`, `contains` and others.
 
 Each function returns a core schema that checks one keyword and returns the value unchanged. The subschemas are compiled
-without repairs. The caller must omit a keyword if the check of a subschema is not exact (`is_exact`): a subschema that
+without repairs. The caller must omit a keyword if the check of a subschema is not exact (`is_fully_checked`): a subschema that
 accepts invalid values would make `not` refuse valid values.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
-from mcpfactory_runtime.schemas.values import STRICT, TYPES, merge_errors, problem
+from mcpfactory_runtime.schemas.values import STRICT, TYPES, argument_error, merge_errors
 from mcpfactory_runtime.schemas.walk import children, properties_of, required_of, types_of
 
 CoreSchema = core_schema.CoreSchema
@@ -22,7 +22,7 @@ Handler = Callable[[Any], Any]
 
 _OPEN: Final = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
 MAX_PREFIX: Final = 16  # maximum items in `prefixItems`; longer lists are not checked
-_MAX_PARTS: Final = 2_000  # maximum subschemas that `is_exact` visits
+_MAX_PARTS: Final = 2_000  # maximum subschemas that `is_fully_checked` visits
 
 
 class _Attempt(NamedTuple):
@@ -73,7 +73,7 @@ def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
             except ValidationError as error:
                 refusals.append(error)
             if len(fitted) > 1:
-                raise problem(f"must match exactly one of its {len(branches)} forms, but matches several")
+                raise argument_error(f"must match exactly one of its {len(branches)} forms, but matches several")
         if not fitted:
             raise merge_errors(refusals)
         return fitted[0]
@@ -86,7 +86,7 @@ def not_schema(part: CoreSchema) -> CoreSchema:
 
     def check(value: Any, handler: Handler) -> Any:
         if _fits(handler, "not", value):
-            raise problem("must not match what its schema excludes (not)")
+            raise argument_error("must not match what its schema excludes (not)")
         return value
 
     return _wrapped(check, {"not": part})
@@ -121,7 +121,7 @@ def dependent_required_schema(needed: Mapping[str, Any]) -> CoreSchema:
         for name, others in needed.items() if isinstance(value, dict) else ():
             missing = [one for one in others if one not in value] if name in value and isinstance(others, list) else []
             if missing:
-                raise problem(f"needs {', '.join(map(str, missing))} together with {name}")
+                raise argument_error(f"needs {', '.join(map(str, missing))} together with {name}")
         return value
 
     return core_schema.no_info_plain_validator_function(check)
@@ -134,7 +134,7 @@ def contains_schema(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
         count = sum(_fits(handler, "contains", one) for one in value)
         if count < low or (high is not None and count > high):
             many = f"at least {low}" if count < low else f"at most {high}"
-            raise problem(f"must contain {many} of the items that match its schema (contains)")
+            raise argument_error(f"must contain {many} of the items that match its schema (contains)")
         return value
 
     return _wrapped(check, {"contains": part})
@@ -161,7 +161,7 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
     return _wrapped(check, inner)
 
 
-def without_matched(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
+def skip_matched_properties(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
     """Wrap `rest` to skip undeclared properties that match a pattern: these do not count as additional properties."""
     engines = [pattern_schema(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
@@ -195,7 +195,9 @@ def pattern_schema(pattern: str) -> SchemaValidator | None:
         return None
 
 
-def is_exact(schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]) -> bool:
+def is_fully_checked(
+    schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]
+) -> bool:
     """Return True if each keyword of a schema is checked, so that all accepted values are valid.
 
     `lists_none` returns True for an enumeration that permits none of its values. Such a contradiction is not enforced.

@@ -10,16 +10,16 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcpfactory_runtime.schemas.merge import listed_values
+from mcpfactory_runtime.schemas.merge import enum_values
 from mcpfactory_runtime.schemas.walk import (
     TYPES,
     definitions_of,
     items_of,
-    lookup,
+    keyword_subschemas,
     map_schema,
-    parts_of,
     properties_of,
     required_of,
+    resolve_definition,
     types_of,
 )
 from mcpfactory_runtime.types import Json
@@ -40,14 +40,14 @@ _OTHER: Final = (
 _SHOWN: Final = 6  # maximum values in a message
 
 
-def member_changes(old: Json, new: Json) -> Iterator[_Found]:
+def property_changes(old: Json, new: Json) -> Iterator[_Found]:
     """Yield the differences of the properties of two objects, also of nested properties."""
     definitions = definitions_of(old), definitions_of(new)
     if _compact([old, definitions[0]]) != _compact([new, definitions[1]]):  # as JSON, because 1 == True in Python
         yield from _members(old, new, "", definitions, frozenset())
 
 
-def lost_members(old: Any, new: Any, path: str = "") -> Iterator[str]:
+def removed_properties(old: Any, new: Any, path: str = "") -> Iterator[str]:
     """Yield the paths of values that were removed or have another type. An empty new schema permits all values."""
     if not isinstance(old, dict) or not isinstance(new, dict) or not new:
         return
@@ -59,8 +59,8 @@ def lost_members(old: Any, new: Any, path: str = "") -> Iterator[str]:
         if member not in after:
             yield inner
         else:
-            yield from lost_members(one, after[member], inner)
-    yield from lost_members(items_of(old), items_of(new), f"{path}[]")
+            yield from removed_properties(one, after[member], inner)
+    yield from removed_properties(items_of(old), items_of(new), f"{path}[]")
 
 
 def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[str, ...]]) -> Iterator[_Found]:
@@ -92,7 +92,7 @@ def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[
 
 def _resolved(schema: Any, defs: Mapping[str, Any]) -> Json:
     """Return the schema as an object, with its `$ref` followed."""
-    found = lookup(schema, defs)
+    found = resolve_definition(schema, defs)
     return found if isinstance(found, dict) else {"not": {}} if found is False else {}
 
 
@@ -132,7 +132,7 @@ def _enums(old: Json, new: Json, path: str) -> Iterator[_Found]:
 
 def _values(schema: Json) -> list[str] | None:
     """Return the values of enum or const as JSON; None if the schema has neither."""
-    values = listed_values(schema)
+    values = enum_values(schema)
     return None if values is None else [_compact(value) for value in values]
 
 
@@ -222,8 +222,8 @@ def _default(old: Any, new: Any, path: str) -> Iterator[_Found]:
 def _branches(keyword: str, old: Json, new: Json, path: str, defs: _Defs) -> Iterator[_Found]:
     if keyword not in old and keyword not in new:
         return
-    before = {_compact(_plain(branch, defs[0])) for branch in parts_of(old, keyword)}
-    after = {_compact(_plain(branch, defs[1])) for branch in parts_of(new, keyword)}
+    before = {_compact(_plain(branch, defs[0])) for branch in keyword_subschemas(old, keyword)}
+    after = {_compact(_plain(branch, defs[1])) for branch in keyword_subschemas(new, keyword)}
     if before == after or (keyword == "oneOf" and _opened(old, new)):
         return
     if keyword == "anyOf" and _opened(old, new):

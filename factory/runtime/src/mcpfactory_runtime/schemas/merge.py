@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mcpfactory_runtime.schemas.values import json_key
-from mcpfactory_runtime.schemas.walk import parts_of, properties_of, required_of, types_of
+from mcpfactory_runtime.schemas.walk import keyword_subschemas, properties_of, required_of, types_of
 from mcpfactory_runtime.types import Json
 
 Combine = Callable[[Any, Any], Any]
 
 
-def all_of(first: Any, second: Any) -> Any:
+def merge_all_of(first: Any, second: Any) -> Any:
     """Return the `allOf` of two schemas."""
     return {"allOf": [first, second]}
 
 
-def both(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine = all_of) -> Json:
+def intersect_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine = merge_all_of) -> Json:
     """Return the intersection of two schemas. In conflicts, keywords of the first schema take precedence.
 
     Args:
@@ -31,7 +31,7 @@ def both(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine = a
         if key == "required":
             done[key] = list(dict.fromkeys([*required_of(done), *required_of(second)]))
         elif key == "allOf":
-            done[key] = [*parts_of(done, key), *parts_of(second, key)]
+            done[key] = [*keyword_subschemas(done, key), *keyword_subschemas(second, key)]
         elif _is_same(mine, value):
             done[key] = mine
         elif key == "properties":
@@ -44,11 +44,11 @@ def both(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine = a
             permitted = {json_key(one) for one in value}
             done[key] = [one for one in mine if json_key(one) in permitted] or mine
         elif key in {"anyOf", "oneOf"}:
-            done["allOf"] = [*parts_of(done, "allOf"), {key: value}]
+            done["allOf"] = [*keyword_subschemas(done, "allOf"), {key: value}]
     return done
 
 
-def either(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) -> Json:
+def unite_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) -> Json:
     """Return a schema that permits at least the values of both. Use only types, values, properties and items."""
     if not first or not second:
         return {}
@@ -64,7 +64,7 @@ def either(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) 
     items = [one.get("items", {}) for one in (first, second) if "array" in types_of(one)]
     if items and (shared := items[0] if len(items) == 1 else inner(*items)):
         done["items"] = shared
-    values = [listed_values(one) for one in (first, second)]
+    values = [enum_values(one) for one in (first, second)]
     if all(one is not None for one in values):
         done["enum"] = distinct(value for one in values for value in one or ())
     needed = required_of(second)
@@ -73,7 +73,7 @@ def either(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) 
     return done
 
 
-def listed_values(schema: Mapping[str, Any]) -> list[Any] | None:
+def enum_values(schema: Mapping[str, Any]) -> list[Any] | None:
     """Return the values of `const` or `enum`; None if a schema has neither."""
     found = [schema["const"]] if "const" in schema else schema.get("enum")
     return found if isinstance(found, list) else None
@@ -101,7 +101,7 @@ def _type_value(kinds: list[str]) -> str | list[str]:
     return kinds[0] if len(kinds) == 1 else kinds
 
 
-def merge_properties(mine: Mapping[str, Any], theirs: Mapping[str, Any], inner: Combine = all_of) -> Json:
+def merge_properties(mine: Mapping[str, Any], theirs: Mapping[str, Any], inner: Combine = merge_all_of) -> Json:
     """Return the properties of both; `inner` combines the schemas of a property that both declare."""
     shared = {
         name: inner(mine[name], one) for name, one in theirs.items() if name in mine and not _is_same(mine[name], one)

@@ -67,7 +67,7 @@ def _parsed(pattern: str) -> tuple[_Node, ...]:
     return (("UNKNOWN", None),) if found.state.flags & ~re.UNICODE else tuple(found)
 
 
-def texts(pattern: str) -> Iterator[str]:
+def matching_texts(pattern: str) -> Iterator[str]:
     """Yield texts that match the pattern, shortest first; nothing for unsupported syntax."""
     seen = set()
     for repeats in _REPEATS:

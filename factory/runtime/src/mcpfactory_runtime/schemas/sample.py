@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from typing import Any, Final
 
-from mcpfactory_runtime.schemas.merge import both, common_types
-from mcpfactory_runtime.schemas.patterns import MAX_TEXT_LENGTH, is_enforced, matches, texts
-from mcpfactory_runtime.schemas.values import is_number, is_of
+from mcpfactory_runtime.schemas.merge import common_types, intersect_schemas
+from mcpfactory_runtime.schemas.patterns import MAX_TEXT_LENGTH, is_enforced, matches, matching_texts
+from mcpfactory_runtime.schemas.values import has_json_type, is_number
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     items_of,
-    parts_of,
+    keyword_subschemas,
     properties_of,
     required_of,
     resolve,
@@ -83,7 +83,7 @@ def sample(
     return _Sampler(root, minimal=minimal, lenient=lenient).of(schema, depth)
 
 
-def stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
+def author_values(schema: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the author's values in a schema, those of the most restrictive keyword first."""
     for keyword in ("const", "enum", "examples", "example", "default"):
         value = schema.get(keyword)
@@ -111,7 +111,7 @@ def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: i
         yield from _other_texts(value, str(schema.get("format", "")), step)
 
 
-def two_items(value: list[Any], schema: Any, root: Mapping[str, Any]) -> Iterator[list[Any]]:
+def two_item_arrays(value: list[Any], schema: Any, root: Mapping[str, Any]) -> Iterator[list[Any]]:
     """Yield arrays of two items if `value` has one item: only several items show how an array is serialized."""
     items = items_of(resolve(schema, root))
     if len(value) == 1:
@@ -162,13 +162,13 @@ class _Sampler:
         schema = resolve(schema, self._root)
         if not isinstance(schema, Mapping):
             return self.of(schema is not False, depth)
-        given = next(stated_values(schema), NOTHING) if self._minimal else _author_value(schema)
+        given = next(author_values(schema), NOTHING) if self._minimal else _author_value(schema)
         if given is not NOTHING:
             return given
         for keyword in ("oneOf", "anyOf"):
-            if branches := parts_of(schema, keyword):
+            if branches := keyword_subschemas(schema, keyword):
                 return self._branch(schema, keyword, branches, depth)
-        if parts := parts_of(schema, "allOf"):
+        if parts := keyword_subschemas(schema, "allOf"):
             return self._all_of(schema, parts, depth)
         return _MAKERS[_kind(schema)](self, schema, depth)
 
@@ -193,16 +193,18 @@ class _Sampler:
         # No value is both an object and a scalar.
         if any(self._describes_object(part) for part in parts):
             parts = [part for part in parts if part.get("type", "object") not in _PLAIN]
-        merged: Json = reduce(both, parts, own)
+        merged: Json = reduce(intersect_schemas, parts, own)
         if members := properties_of(merged):
             names = dict.fromkeys(name for part in (*reversed(parts), own) for name in properties_of(part))
             merged["properties"] = {name: members[name] for name in names}
-        return self.of(merged, _part_depth(depth)) if len(parts_of(merged, "allOf")) <= _MAX_PARTS else NOTHING
+        return (
+            self.of(merged, _part_depth(depth)) if len(keyword_subschemas(merged, "allOf")) <= _MAX_PARTS else NOTHING
+        )
 
     def _describes_object(self, schema: Mapping[str, Any], levels: int = 3) -> bool:
         if schema.get("type") == "object" or "properties" in schema:
             return True
-        parts = [resolve(part, self._root) for part in parts_of(schema, "allOf")] if levels else []
+        parts = [resolve(part, self._root) for part in keyword_subschemas(schema, "allOf")] if levels else []
         return any(isinstance(part, dict) and self._describes_object(part, levels - 1) for part in parts)
 
     # --- one method per type ---
@@ -234,7 +236,7 @@ class _Sampler:
 
     def array(self, schema: Mapping[str, Any], depth: float) -> Any:
         fewest = _count(schema, "minItems", 0)
-        made = (self.of(one, depth + 1) for one in parts_of(schema, "prefixItems"))
+        made = (self.of(one, depth + 1) for one in keyword_subschemas(schema, "prefixItems"))
         first = [value for value in made if value is not NOTHING]
         if first and fewest <= len(first):
             return first
@@ -262,7 +264,7 @@ class _Sampler:
         candidates = [*([known] if known else []), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1", "YWJj"]
         pattern = schema.get("pattern")
         if isinstance(pattern, str):
-            candidates += [*texts(pattern), "a" * shortest, "1" * shortest, "A" * shortest]
+            candidates += [*matching_texts(pattern), "a" * shortest, "1" * shortest, "A" * shortest]
         for candidate in candidates:
             text = candidate if len(candidate) >= shortest or pattern else candidate + "a" * (shortest - len(candidate))
             text = text[:longest] if not schema.get("format") else text
@@ -322,7 +324,7 @@ def _author_value(schema: Mapping[str, Any]) -> Any:
         chosen = next((value for value in fitting if value is not None), None)
         if chosen is not None or "null" in (types_of(schema) or ["null"]):
             return chosen  # otherwise null, which `type` excludes, is the only listed value
-    stated = stated_values({key: value for key, value in schema.items() if key != "enum"})
+    stated = author_values({key: value for key, value in schema.items() if key != "enum"})
     return next((value for value in stated if value is not None and _fits_simple_bounds(value, schema)), NOTHING)
 
 
@@ -343,7 +345,7 @@ def _fits_simple_bounds(value: Any, schema: Mapping[str, Any]) -> bool:
 
 def _has_type(value: Any, schema: Mapping[str, Any]) -> bool:
     kinds = types_of(schema)
-    return not kinds or (is_of(value, kinds) and ("number" in kinds or not isinstance(value, float)))
+    return not kinds or (has_json_type(value, kinds) and ("number" in kinds or not isinstance(value, float)))
 
 
 def _kind(schema: Mapping[str, Any]) -> str:

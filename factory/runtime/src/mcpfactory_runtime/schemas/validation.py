@@ -11,7 +11,7 @@ Rules:
    `oneOf`, `not` and `if` with such constraints inside (`applicators`); an enumeration without a value of its type; a
    reference cycle that applies to the same value. The upstream API checks the skipped constraints.
 4. A schema with an unknown dialect or an unresolvable reference is refused (`references`). Arguments that need too
-   many validation attempts are also refused: several references per schema multiply the attempts (`Visits`).
+   many validation attempts are also refused: several references per schema multiply the attempts (`VisitCounter`).
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from mcpfactory_runtime.schemas.applicators import (
     dependent_required_schema,
     dependent_schemas_schema,
     if_then_else_schema,
-    is_exact,
+    is_fully_checked,
     is_matched,
     not_schema,
     one_of_schema,
     pattern_properties_schema,
     pattern_schema,
     property_names_schema,
-    without_matched,
+    skip_matched_properties,
 )
-from mcpfactory_runtime.schemas.merge import listed_values
+from mcpfactory_runtime.schemas.merge import enum_values
 from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
 from mcpfactory_runtime.schemas.values import (
     KEYS_BY_KIND,
@@ -46,20 +46,20 @@ from mcpfactory_runtime.schemas.values import (
     OWN_KEYS,
     STRICT,
     ArgumentError,
-    Enumeration,
-    Number,
+    EnumValidator,
+    NumberValidator,
+    argument_error,
     array_from_text,
     boolean_from_text,
     check_size,
     check_unique,
-    explain,
+    explain_validation_error,
+    has_json_type,
     is_number,
-    is_of,
     object_from_text,
-    problem,
     text_from_integer,
 )
-from mcpfactory_runtime.schemas.walk import items_of, parts_of, properties_of, required_of, types_of
+from mcpfactory_runtime.schemas.walk import items_of, keyword_subschemas, properties_of, required_of, types_of
 
 __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
 
@@ -89,9 +89,9 @@ class ArgumentValidator:
             ArgumentError: the arguments are invalid; the message contains the problems and the allowed values.
         """
         try:
-            result: dict[str, Any] = self._validator.validate_python(arguments, context=Visits(arguments))
+            result: dict[str, Any] = self._validator.validate_python(arguments, context=VisitCounter(arguments))
         except ValidationError as error:
-            raise explain(error, self._properties) from None
+            raise explain_validation_error(error, self._properties) from None
         except TooManyVisitsError:
             raise ArgumentError([_TOO_MANY]) from None
         except RecursionError:
@@ -137,7 +137,7 @@ class _Compiler:
             compiled: Any = self.compile(target, lenient=lenient)
             self._owner = None
             if self._branched:
-                compiled = counted(compiled)
+                compiled = count_visits(compiled)
             if compiled is _ANY or compiled.get("ref") or compiled["type"] == "definition-ref":
                 compiled = core_schema.chain_schema([compiled])
             self._definitions[name] = {**compiled, "ref": name}
@@ -169,11 +169,12 @@ class _Compiler:
         steps = [self._own_keywords(schema, lenient, depth)]
         if refers:
             steps.append(self._reference(schema, lenient=lenient))
-        steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in parts_of(schema, "allOf")]
+        steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in keyword_subschemas(schema, "allOf")]
         steps += [
             self._union(branches, lenient, depth)
             for key in ("anyOf", "oneOf")
-            if (branches := parts_of(schema, key)) and (lenient or key == "anyOf" or not self._can_check_one_of(schema))
+            if (branches := keyword_subschemas(schema, key))
+            and (lenient or key == "anyOf" or not self._can_check_one_of(schema))
         ]
         return [step for step in steps if step is not _ANY]
 
@@ -200,15 +201,15 @@ class _Compiler:
 
     def _can_check_one_of(self, schema: Mapping[str, Any]) -> bool:
         """Return True if `one_of_schema` can check the schema's `oneOf`."""
-        branches = parts_of(schema, "oneOf")
+        branches = keyword_subschemas(schema, "oneOf")
         return len(branches) > 1 and self._is_exact(branches)
 
     def _is_exact(self, schema: Any) -> bool:
-        return is_exact(schema, self._references, self._lists_none)
+        return is_fully_checked(schema, self._references, self._lists_none)
 
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
         """Return True if a schema lists values, and its other keywords permit none of these, or this is unknown."""
-        values = listed_values(schema)
+        values = enum_values(schema)
         if values is None:
             return False
         found = self._listing.get(id(schema))
@@ -220,7 +221,7 @@ class _Compiler:
     def _permitted(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
         """Return the listed values that the schema's other keywords permit."""
         kinds = types_of(schema)
-        fitting = [value for value in values if is_of(value, kinds)] if kinds else values
+        fitting = [value for value in values if has_json_type(value, kinds)] if kinds else values
         rest = {key: value for key, value in schema.items() if key in OWN_KEYS or key == "type"}
         if rest.keys() - {"type"}:
             try:
@@ -232,8 +233,8 @@ class _Compiler:
 
     def _own_keywords(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
         """Compile the schema's keywords apart from `$ref` and the combinators."""
-        if (values := listed_values(schema)) is not None:
-            return _plain(Enumeration(self._permitted(values, schema, depth) or values, lenient=lenient))
+        if (values := enum_values(schema)) is not None:
+            return _plain(EnumValidator(self._permitted(values, schema, depth) or values, lenient=lenient))
         kind = schema.get("type")
         if isinstance(kind, list):
             return self._union(
@@ -334,7 +335,7 @@ class _Compiler:
         if patterns:
             self._branched = True
             if result.get("extra_behavior") == "forbid" or "extras_schema" in result:
-                result = without_matched(patterns, fields, result)
+                result = skip_matched_properties(patterns, fields, result)
             parts = {str(pattern): self._inside(part, False, depth) for pattern, part in patterns.items()}
             result = core_schema.chain_schema([result, pattern_properties_schema(parts)])
         if "propertyNames" in schema and (names := self._inside(schema["propertyNames"], False, depth)) is not _ANY:
@@ -345,7 +346,7 @@ class _Compiler:
         return self._before(object_from_text, result) if lenient else result
 
     def array(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
-        prefix, rest = parts_of(schema, "prefixItems"), items_of(schema)
+        prefix, rest = keyword_subschemas(schema, "prefixItems"), items_of(schema)
         if self._dialect.tuples:
             prefix, rest = (rest, schema.get("additionalItems", True)) if isinstance(rest, list) else ([], rest)
         items = self._inside(rest, lenient, depth)
@@ -376,10 +377,10 @@ class _Compiler:
         return self._before(text_from_integer, result) if lenient else result
 
     def number(self, schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
-        return _plain(Number(schema, whole=False, lenient=lenient))
+        return _plain(NumberValidator(schema, whole=False, lenient=lenient))
 
     def integer(self, schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
-        return _plain(Number(schema, whole=True, lenient=lenient))
+        return _plain(NumberValidator(schema, whole=True, lenient=lenient))
 
     def boolean(self, _schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
         result = core_schema.bool_schema(strict=True)
@@ -413,11 +414,11 @@ class _Compiler:
             return schema is not False
         if schema.get("nullable") is True:
             return True
-        if (values := listed_values(schema)) is not None:
+        if (values := enum_values(schema)) is not None:
             return None in values
         if kinds := types_of(schema):
             return "null" in kinds
-        every = [self._nullable(part, depth + 1) for part in parts_of(schema, "allOf")]
+        every = [self._nullable(part, depth + 1) for part in keyword_subschemas(schema, "allOf")]
         if isinstance(schema.get("$ref"), str):
             place, target = self._references.follow(schema)
             if (known := self._nulls.get(f"{place}")) is None:  # cached, because schemas may refer to each other often
@@ -427,7 +428,7 @@ class _Compiler:
         every += [
             any(self._nullable(part, depth + 1) for part in branches)
             for key in ("anyOf", "oneOf")
-            if (branches := parts_of(schema, key))
+            if (branches := keyword_subschemas(schema, key))
         ]
         return all(every)
 
@@ -467,7 +468,7 @@ def _identity(value: Any) -> Any:
 
 
 def _refuse(_value: Any) -> Any:
-    raise problem("is not allowed here")
+    raise argument_error("is not allowed here")
 
 
 def _count(value: Any) -> int | None:
@@ -483,7 +484,7 @@ class TooManyVisitsError(Exception):
     """
 
 
-class Visits:
+class VisitCounter:
     """Counter of the visits in one validation, passed as its context."""
 
     __slots__ = ("_arguments", "_left")
@@ -506,13 +507,13 @@ class Visits:
             self._arguments = None  # the limit is extended only once
 
 
-def counted(definition: core_schema.CoreSchema) -> core_schema.CoreSchema:
+def count_visits(definition: core_schema.CoreSchema) -> core_schema.CoreSchema:
     """Wrap a definition to count each use as a visit."""
     return core_schema.with_info_before_validator_function(_visit, definition)
 
 
 def _visit(value: Any, info: core_schema.ValidationInfo[Any]) -> Any:
-    if isinstance(info.context, Visits):
+    if isinstance(info.context, VisitCounter):
         info.context.count()
     return value
 

@@ -76,7 +76,7 @@ class _FoundProblem:
         return _FoundProblem(self.place[length:], self.code, self.text, self.value)
 
 
-def problem(text: str) -> PydanticCustomError:
+def argument_error(text: str) -> PydanticCustomError:
     """Return an error. Its text continues a sentence that begins with the argument's name: "must be at least 1"."""
     return PydanticCustomError("problem", "{text}", {"text": text})
 
@@ -91,13 +91,13 @@ def merge_errors(refusals: Iterable[ValidationError]) -> ValidationError:
     return ValidationError.from_exception_data("value", found)
 
 
-def show(value: Any) -> str:
+def to_short_json(value: Any) -> str:
     """Return a value as short JSON."""
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= _MAX_ECHO else text[: _MAX_ECHO - 1] + "…"
 
 
-def explain(error: ValidationError, properties: Sequence[str] = ()) -> ArgumentError:
+def explain_validation_error(error: ValidationError, properties: Sequence[str] = ()) -> ArgumentError:
     """Return the error for a failed validation. `properties` are the tool's arguments, for suggestions."""
     found = [
         _FoundProblem(tuple(one["loc"]), one["type"], _text(one["type"], one.get("ctx", {}), one["msg"]), one["input"])
@@ -209,7 +209,7 @@ _BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
 )
 
 
-class Number:
+class NumberValidator:
     """Validator of numbers. `whole` requires integers, and converts 5.0, which is valid (JSON Schema §6.1.1), to 5."""
 
     __slots__ = ("_bounds", "_lenient", "_multiple", "_whole")
@@ -221,7 +221,7 @@ class Number:
         self._bounds = [(words, inside, schema[key]) for key, words, inside in _BOUNDS if is_number(schema.get(key))]
 
     def __call__(self, value: Any) -> Any:
-        """Return the number, or raise a `problem`."""
+        """Return the number, or raise a `argument_error`."""
         if self._lenient and isinstance(value, str):
             value = number_from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -232,13 +232,13 @@ class Number:
             value = int(value)
         for words, inside, bound in self._bounds:
             if not inside(value, bound):
-                raise problem(f"must be {words} {show(bound)}")
+                raise argument_error(f"must be {words} {to_short_json(bound)}")
         if self._multiple and not _is_multiple(value, self._multiple):
-            raise problem(f"must be a multiple of {show(self._multiple)}")
+            raise argument_error(f"must be a multiple of {to_short_json(self._multiple)}")
         return value
 
 
-class Enumeration:
+class EnumValidator:
     """Validator of listed values, compared as JSON: 1 equals 1.0 but not true."""
 
     __slots__ = ("_by_key", "_by_text", "_values")
@@ -246,34 +246,34 @@ class Enumeration:
     def __init__(self, values: list[Any], *, lenient: bool) -> None:
         self._values = values
         self._by_key = {json_key(value): value for value in values}
-        texts = [value if isinstance(value, str) else show(value) for value in values]
+        texts = [value if isinstance(value, str) else to_short_json(value) for value in values]
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value or, if lenient, the listed value with the same text. Otherwise raise a `problem`."""
+        """Return the value or, if lenient, the listed value with the same text. Otherwise raise a `argument_error`."""
         key = json_key(value)
         if key in self._by_key:
             return value
-        text = value if isinstance(value, str) else show(value) if isinstance(value, bool | int) else None
+        text = value if isinstance(value, str) else to_short_json(value) if isinstance(value, bool | int) else None
         if text is not None and text in self._by_text:
             return self._by_text[text]
-        listed = ", ".join(show(one) for one in self._values[:20]) + (", …" if len(self._values) > 20 else "")
+        listed = ", ".join(to_short_json(one) for one in self._values[:20]) + (", …" if len(self._values) > 20 else "")
         raise PydanticCustomError("enum", "{text}", {"text": f"must be {'one of ' * (len(self._values) > 1)}{listed}"})
 
 
 def check_size(low: int, high: int | None, value: Any) -> Any:
     """Check `minProperties` and `maxProperties`."""
     if len(value) < low:
-        raise problem(f"needs at least {low} {'property' if low == 1 else 'properties'}")
+        raise argument_error(f"needs at least {low} {'property' if low == 1 else 'properties'}")
     if high is not None and len(value) > high:
-        raise problem(f"must have at most {high} {('property' if high == 1 else 'properties')}")
+        raise argument_error(f"must have at most {high} {('property' if high == 1 else 'properties')}")
     return value
 
 
 def check_unique(value: list[Any]) -> list[Any]:
     """Check `uniqueItems`."""
     if len({json_key(one) for one in value}) < len(value):
-        raise problem("must not have two items that are the same")
+        raise argument_error("must not have two items that are the same")
     return value
 
 
@@ -336,7 +336,7 @@ def _is_multiple(value: float, of: float) -> bool:
     return math.isfinite(ratio) and math.isclose(ratio, round(ratio), rel_tol=1e-9, abs_tol=1e-9)
 
 
-def is_of(value: Any, kinds: Iterable[Any]) -> bool:
+def has_json_type(value: Any, kinds: Iterable[Any]) -> bool:
     """Return True if a value has one of the given JSON Schema types; an unknown type matches every value."""
     return any(kind not in TYPES or TYPES[kind](value) for kind in kinds if isinstance(kind, str))
 

@@ -92,7 +92,7 @@ def items_of(schema: Any) -> Any:
     return schema.get("items", True) if isinstance(schema, Mapping) else True
 
 
-def parts_of(schema: Any, *keywords: str) -> list[Any]:
+def keyword_subschemas(schema: Any, *keywords: str) -> list[Any]:
     """Return the schemas in the lists of these keywords."""
     lists = (schema.get(keyword) for keyword in keywords) if isinstance(schema, Mapping) else ()
     return [part for found in lists if isinstance(found, list) for part in found]
@@ -148,7 +148,7 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> Any:
     return {}
 
 
-def lookup(schema: Any, definitions: Mapping[str, Any]) -> Any:
+def resolve_definition(schema: Any, definitions: Mapping[str, Any]) -> Any:
     """Follow `$ref`s at the top of a schema in definitions, as `resolve` does."""
     return resolve(schema, {"$defs": definitions})
 
@@ -176,7 +176,7 @@ def references(schema: Any) -> Iterator[str]:
             waiting += [child for _, child in children(part)]
 
 
-def reached(schemas: Iterable[Any], definitions: Mapping[str, Any]) -> set[str]:
+def reachable_definitions(schemas: Iterable[Any], definitions: Mapping[str, Any]) -> set[str]:
     """Return the names of the definitions that schemas refer to, directly or through other definitions."""
     found: set[str] = set()
     seen: set[int] = set()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.context import Context
-from mcpfactory_runtime.server.execution import run_through
+from mcpfactory_runtime.server.execution import run_in_middleware
 from mcpfactory_runtime.server.inputs import Argument, CompletionContext, Reference
 from mcpfactory_runtime.server.registry import (
     Completer,
@@ -49,7 +49,7 @@ class CompositionMixin:
         """The servers mounted here; their lifespans run inside this server's lifespan."""
         self.wholes: dict[Any, None] = {}
         """The parents of this server; their clients are notified of changes to this server."""
-        self._mounted: list[Mounted] = []
+        self._mounted: list[MountedServer] = []
         self._transforms: list[_Transform] = []
 
     def mount(self, part: Any, prefix: str = "") -> None:
@@ -74,10 +74,10 @@ class CompositionMixin:
             check_tool_name(f"{prefix}_")
         if self in _all_parts(part):
             raise ValueError(f"{part.name} cannot be a part of itself")
-        mounted = Mounted(self.registry, part, prefix, self._transformed)
+        mounted = MountedServer(self.registry, part, prefix, self._transformed)
         mounted.check()
         self.routes.check(part.routes)
-        mounted.take()
+        mounted.sync_items()
         for route in part.routes:
             self.routes.add(route)
         self.readiness.include(part.readiness, mounted.name_prefix)
@@ -91,7 +91,7 @@ class CompositionMixin:
         """Offer the current items of a part, and notify clients of changes."""
         for mounted in self._mounted:
             if mounted.part is part:
-                for kind in sorted(mounted.take()):
+                for kind in sorted(mounted.sync_items()):
                     self.notify_changed(kind)
 
     def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
@@ -116,7 +116,7 @@ class CompositionMixin:
             raise ValueError(f"{name} is a generated tool\nhint: change it in [tools.{name}] in mcpfactory.toml")
         tool = self.registry.tools.get(name)
         if tool is None:
-            if not self.may_have(name):
+            if not self.may_have_tool(name):
                 known = ", ".join(self.registry.tools) or "none registered yet (register the tool first)"
                 raise KeyError(f"unknown tool {name!r}; tools: {known}")
             check_options(name, **options)
@@ -148,26 +148,26 @@ class CompositionMixin:
             self.registry.add(self.registry.tools, tool.name, tool)
         self.notify_changed("tools")
 
-    def may_have(self, name: str) -> bool:
+    def may_have_tool(self, name: str) -> bool:
         """Return True if a part may add a tool with this name later, because the part's tools are not listed yet."""
         return any(change.options.get("rename") == name for change in self._transforms) or any(
-            name.startswith(one.name_prefix) and one.part.may_have(name.removeprefix(one.name_prefix))
+            name.startswith(one.name_prefix) and one.part.may_have_tool(name.removeprefix(one.name_prefix))
             for one in self._mounted
         )
 
-    async def settle(self) -> None:
+    async def wait_until_listed(self) -> None:
         """Wait until every part has listed its items or failed; log transformations of missing tools."""
-        await asyncio.gather(*(part.settle() for part in self.parts))
+        await asyncio.gather(*(part.wait_until_listed() for part in self.parts))
         for change in self._transforms:
-            if not change.used and not self.may_have(change.name):
+            if not change.used and not self.may_have_tool(change.name):
                 log.warning(
                     "there is no tool %r to transform in %s", change.name, ", ".join(one.name for one in self.parts)
                 )
 
-    def follow(self, uri: str) -> None:
+    def record_subscription(self, uri: str) -> None:
         """Record a client's subscription to a resource; a remote part also subscribes at its remote server."""
         for part in self.parts:
-            part.follow(uri)
+            part.record_subscription(uri)
 
     def notify_changed(self, what: Any) -> None:
         """Notify clients that a list changed."""
@@ -223,7 +223,7 @@ class _Offered(NamedTuple):
     key: str
 
 
-class Mounted:
+class MountedServer:
     """A part mounted in its parent.
 
     Args:
@@ -252,7 +252,7 @@ class Mounted:
             if key in getattr(self._registry, kind):
                 raise ValueError(f"{key!r} of {self.part.name} is already taken\nhint: mount it with another prefix")
 
-    def take(self) -> set[str]:
+    def sync_items(self) -> set[str]:
         """Offer the part's current items in the parent, and withdraw removed items; return the parent's changed lists.
 
         Removals and changes by the parent's author stay in effect. If the name of an item was taken meanwhile, the item
@@ -346,9 +346,9 @@ def _tool(part: ServerInterface, inner: Tool, prefix: str) -> Tool:
     """Return a tool for the parent that runs a part's tool with the part's checks and middleware."""
 
     async def handler(arguments: Json, ctx: Context) -> Json:
-        return await run_through(part.registry, inner, arguments, _PartContext(ctx, part))
+        return await run_in_middleware(part.registry, inner, arguments, _PartContext(ctx, part))
 
-    tool = Tool.passing_on(f"{prefix}{inner.name}", inner.wire, handler)
+    tool = Tool.from_raw_handler(f"{prefix}{inner.name}", inner.wire, handler)
     tool.scopes, tool.task, tool.defer_task = inner.scopes, inner.task, inner.defer_task
     tool.resolve_target = inner.resolve_target
     return tool

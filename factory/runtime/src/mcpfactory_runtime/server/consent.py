@@ -59,7 +59,7 @@ class Consent(Elicit):
         agreed = answer.get("action") == "accept" and isinstance(content, dict) and content.get(_FIELD) is True
         return Elicited("accept" if agreed else "decline", None)
 
-    def declined(self) -> str:
+    def declined_message(self) -> str:
         """Return the tool's message after a refusal."""
         return f"{self._otherwise}: the person did not agree. ({self._what})"
 
@@ -72,7 +72,7 @@ class Consent(Elicit):
         more = hint or "use a client that can ask its user (elicitation by forms)"
         return f"{self._otherwise}: a person must agree to this, and this client cannot ask one. ({self._what})\nhint: {more}"
 
-    def coded(self, code: str, given: str) -> str:
+    def confirmation_code_message(self, code: str, given: str) -> str:
         """Return the tool's message for a client that cannot ask.
 
         The message contains the code for consent and, if `given` is an invalid code, the reason.

@@ -126,13 +126,13 @@ class Context(InjectedParameter):
     @property
     def session_id(self) -> str | None:
         """Return the session's ID over Streamable HTTP; None elsewhere, and in the newest revision (no sessions)."""
-        session = self._origin.persistent
+        session = self._origin.session_channel
         return None if session is None else session.session_id
 
     @property
     def session(self) -> SessionChannel | None:
         """Return the session, or None without a session. A session outlives the request, and can store data."""
-        return self._origin.persistent
+        return self._origin.session_channel
 
     @property
     def session_state(self) -> Json:
@@ -141,7 +141,7 @@ class Context(InjectedParameter):
         In the newest revision, HTTP has no sessions, so the storage lasts only for the request. Other processes do
         not see the storage.
         """
-        session = self._origin.persistent
+        session = self._origin.session_channel
         return self.request_state if session is None else session.session_state
 
     @property
@@ -378,7 +378,7 @@ class Context(InjectedParameter):
                     raise
                 raise ToolError(question.failed(error)) from None
             if not agreed:
-                raise ToolError(question.declined())
+                raise ToolError(question.declined_message())
         elif confirm is None:
             raise ToolError(question.refused(hint))
         else:
@@ -395,7 +395,7 @@ class Context(InjectedParameter):
         }
         sealer = self._server.sealer
         if not await sealer.redeem(code, **bound):
-            raise ToolError(question.coded(sealer.code(**bound), code))
+            raise ToolError(question.confirmation_code_message(sealer.code(**bound), code))
 
     async def ask(self, **questions: Question[Any]) -> dict[str, Any]:
         """Ask several questions at once; return the answers by the same names.
@@ -428,7 +428,7 @@ class Context(InjectedParameter):
                     "params": question.params(self._call.peer),
                 }
         if found and self._opened is not None:
-            await self._server.sealer.use(self._opened, time.time())
+            await self._server.sealer.mark_used(self._opened, time.time())
             self._opened = None
         if missing:
             raise InputRequired(missing)
@@ -442,7 +442,7 @@ class Context(InjectedParameter):
     def _check_capability(self, question: Question[Any]) -> None:
         missing = self._lacks(question)
         if missing is not None:
-            path = question.needs(self._call.peer.revision)
+            path = question.required_capability(self._call.peer.revision)
             self._refuse(path, missing, ", which the client did not declare")
 
     def _lacks(self, question: Question[Any]) -> Json | None:
@@ -450,7 +450,7 @@ class Context(InjectedParameter):
         peer: Peer = self._call.peer
         missing = question.missing_capability(peer)
         if question.method not in peer.revision.client_requests:
-            missing = missing or {question.needs(peer.revision)[0]: {}}
+            missing = missing or {question.required_capability(peer.revision)[0]: {}}
         return missing
 
     def require(self, *path: str) -> None:

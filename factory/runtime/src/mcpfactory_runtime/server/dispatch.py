@@ -19,11 +19,11 @@ from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
 from mcpfactory_runtime.revisions import SUPPORTED, Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, project_tool_result
 from mcpfactory_runtime.server.context import Context
-from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
-from mcpfactory_runtime.server.execution import is_plain, run_plain, run_tool
-from mcpfactory_runtime.server.inputs import read_completion, read_request
+from mcpfactory_runtime.server.errors import InputRequired, ToolError, exception_text, is_keyboard_interrupt
+from mcpfactory_runtime.server.execution import is_fast_path_tool, run_fast_path, run_tool
+from mcpfactory_runtime.server.inputs import read_completion, read_completion_request
 from mcpfactory_runtime.server.lists import SubscriptionFilter, page
-from mcpfactory_runtime.server.middleware.layers import Layer, MiddlewareStack, Request, through
+from mcpfactory_runtime.server.middleware.layers import Layer, MiddlewareStack, Request, call_through_layers
 from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.server.resources_prompts import (
     find_resource,
@@ -122,7 +122,7 @@ class Dispatcher:
             return result
 
         try:
-            result = await through(around, Request(call.method, call.params, context), innermost)
+            result = await call_through_layers(around, Request(call.method, call.params, context), innermost)
         except InputRequired as asked:
             return ProjectedResult(context.input_required(asked))
         finally:
@@ -182,13 +182,13 @@ class Dispatcher:
             raise McpError(INVALID_PARAMS, "Invalid params: arguments must be an object")
         return tool, arguments
 
-    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
+    def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
         """Return a function that runs a tool call in any thread, or None if the call must be handled here."""
         if self._layers.requests or self._registry.around is not None or "task" in call.params:
             return None
         try:
             tool, arguments = self._find_tool(call)
-            if tool.task is not None or not is_plain(tool):
+            if tool.task is not None or not is_fast_path_tool(tool):
                 return None
         except McpError:  # `handle` raises the error again
             return None
@@ -198,7 +198,7 @@ class Dispatcher:
 
         def run() -> Json | McpError:
             try:
-                return self._final(call, run_plain(tool, arguments))
+                return self._final(call, run_fast_path(tool, arguments))
             except McpError as error:
                 return error
             except Exception:
@@ -263,7 +263,7 @@ class Dispatcher:
             raise bucket.refusal("completions")
         completer = self._registry.completion
         assert completer is not None
-        request = read_request(call.params)
+        request = read_completion_request(call.params)
         if request[0].type == "ref/prompt" and request[0].name not in self._registry.prompts:
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {request[0].name!r}")
         bound = dict(zip(completer.names, request, strict=False))
@@ -280,11 +280,11 @@ class Dispatcher:
         except (McpError, asyncio.CancelledError):
             raise
         except ToolError as error:
-            raise McpError(INTERNAL_ERROR, words_of(error)) from None
+            raise McpError(INTERNAL_ERROR, exception_text(error)) from None
         except InputRequired as asked:
             return _asking(context, asked)
         except BaseException as error:
-            if interrupts(error):
+            if is_keyboard_interrupt(error):
                 raise
             log.exception("%s failed", call.method)
             raise McpError(INTERNAL_ERROR, "Internal error; see the server's log") from None
@@ -360,7 +360,7 @@ class Dispatcher:
     def _subscribe(self, call: Call, channel: ReplyChannel) -> Json:
         uri = uri_of(call)
         channel.subscriptions.add(uri)
-        self._host.follow(uri)
+        self._host.record_subscription(uri)
         return {}
 
     def _unsubscribe(self, call: Call, channel: ReplyChannel) -> Json:
@@ -373,14 +373,14 @@ class Dispatcher:
         tag = {META_SUBSCRIPTION: call.id}
         tasks = []
         if chosen.task_ids is not None and "tasks" in self._host.capabilities:
-            tasks = await self._extensions.tasks.visible(chosen.task_ids, call, channel)
+            tasks = await self._extensions.tasks.visible_tasks(chosen.task_ids, call, channel)
             chosen.honoured["taskIds"] = [task.id for task in tasks]
         revision = call.peer.revision
         acknowledged = {"_meta": tag, "notifications": chosen.honoured}
         channel.notify("notifications/subscriptions/acknowledged", acknowledged, revision)
         stream = _ListenStream(channel, chosen, tag, revision)
         for uri in chosen.honoured.get("resourceSubscriptions", ()):
-            self._host.follow(uri)
+            self._host.record_subscription(uri)
         self._host.hub.add(stream)
         stop = self._extensions.tasks.listen(tasks, call, channel, tag) if tasks else None
         try:

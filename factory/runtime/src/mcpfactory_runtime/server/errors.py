@@ -32,7 +32,7 @@ class InputRequired(BaseException):
         self.requests = requests
 
 
-def interrupts(error: BaseException) -> bool:
+def is_keyboard_interrupt(error: BaseException) -> bool:
     """Return True if an exception comes from Ctrl-C, which ends the process.
 
     If the event loop or a server handles the signal, Ctrl-C raises no exception. A KeyboardInterrupt is then an error
@@ -43,7 +43,7 @@ def interrupts(error: BaseException) -> bool:
     return signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def words_of(error: BaseException) -> str:
+def exception_text(error: BaseException) -> str:
     """Return an exception's text, with a question mark for characters that JSON cannot hold.
 
     Return the exception's class name if the text is empty, or `str()` fails.

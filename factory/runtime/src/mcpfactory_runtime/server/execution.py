@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-from mcpfactory_runtime.server.errors import InputRequired, ToolError, interrupts, words_of
+from mcpfactory_runtime.server.errors import InputRequired, ToolError, exception_text, is_keyboard_interrupt
 from mcpfactory_runtime.server.results import READ_BY_CODE
 from mcpfactory_runtime.server.signature import ArgumentsError, InjectedParameter
 from mcpfactory_runtime.server.threads import in_thread
@@ -48,7 +48,7 @@ async def run_tool(
     except (McpError, InputRequired, asyncio.CancelledError):
         raise
     except BaseException as error:  # any other exception of a handler is logged, and becomes a result
-        if interrupts(error):
+        if is_keyboard_interrupt(error):
             raise
         return _failure(tool, error)
 
@@ -56,20 +56,20 @@ async def run_tool(
 def _failure(tool: Tool, error: BaseException) -> Json:
     """Return the error result for an exception; log exceptions whose text is not for the model. Never raises."""
     if isinstance(error, ToolError | ArgumentsError):
-        return {"content": [{"type": "text", "text": words_of(error)}], "isError": True}
+        return {"content": [{"type": "text", "text": exception_text(error)}], "isError": True}
     log.error("tool %s failed", tool.name, exc_info=error)
     text = f"The tool {tool.name} failed because of an internal error; see the server's log."
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
-def is_plain(tool: Tool) -> bool:
+def is_fast_path_tool(tool: Tool) -> bool:
     """Return True if calls of a tool need only the handler and a thread."""
     plain = tool.handler is not None and tool.context is None and tool.load is None and tool.timeout is None
     return plain and not tool.is_async and not tool.inline and not _RECORD
 
 
-def run_plain(tool: Tool, arguments: Json) -> Json:
-    """Run a tool in this thread, and return its result. `is_plain` must be True for the tool.
+def run_fast_path(tool: Tool, arguments: Json) -> Json:
+    """Run a tool in this thread, and return its result. `is_fast_path_tool` must be True for the tool.
 
     Raises:
         McpError: the handler raised it, or the handler was canceled.
@@ -87,7 +87,7 @@ def run_plain(tool: Tool, arguments: Json) -> Json:
         return _failure(tool, error)
 
 
-def run_through(registry: Registry, tool: Tool, arguments: Json, context: InjectedParameter) -> Awaitable[Json]:
+def run_in_middleware(registry: Registry, tool: Tool, arguments: Json, context: InjectedParameter) -> Awaitable[Json]:
     """Run a tool inside the server's middleware; exceptions propagate unchanged."""
     if registry.around is None:
         return run_handler(tool, arguments, lambda: context)

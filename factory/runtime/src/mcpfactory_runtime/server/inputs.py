@@ -12,7 +12,12 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from mcpfactory_runtime.protocol.connection import Peer
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, McpError
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.revisions.projection import FormError, project, project_form, read_form
+from mcpfactory_runtime.revisions.projection import (
+    ElicitationFormError,
+    project,
+    project_elicitation_form,
+    read_elicitation_form,
+)
 from mcpfactory_runtime.schemas.walk import properties_of, required_of
 from mcpfactory_runtime.server.results import Content, Message, content_blocks
 from mcpfactory_runtime.types import Json
@@ -96,7 +101,7 @@ class Question(Generic[Reading]):
         """
         raise NotImplementedError
 
-    def needs(self, revision: Revision) -> tuple[str, ...]:
+    def required_capability(self, revision: Revision) -> tuple[str, ...]:
         """Return the path of the client capability that the question needs."""
         raise NotImplementedError
 
@@ -110,7 +115,7 @@ class Question(Generic[Reading]):
 
     def missing_capability(self, peer: Peer) -> Json | None:
         """Return the capabilities that the peer lacks for the question, in wire format; None if the peer lacks none."""
-        path = self.needs(peer.revision)
+        path = self.required_capability(peer.revision)
         if path == ("elicitation", "form") and peer.capabilities.get("elicitation") == {}:
             return None
         return peer.missing(*path)
@@ -155,17 +160,17 @@ class Elicit(Question[Elicited]):
         self.message, self.url, self.elicitation_id = message, url, elicitation_id
         self._make: Callable[[Any], Any] | None = None
         if isinstance(schema, type):
-            from mcpfactory_runtime.schemas.models import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
+            from mcpfactory_runtime.schemas.pydantic_schemas import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
 
             self._make, given = model_schema(schema)
         else:
             given = dict(schema or {})
         try:
-            self.schema = read_form(given)
-        except FormError as error:
+            self.schema = read_elicitation_form(given)
+        except ElicitationFormError as error:
             raise TypeError(f"{error}\nhint: ask for one level of fields, or ask several times") from None
 
-    def needs(self, revision: Revision) -> tuple[str, ...]:
+    def required_capability(self, revision: Revision) -> tuple[str, ...]:
         """Return `elicitation`, or its mode if the revision has several modes."""
         if len(revision.elicitation_modes) > 1:
             return ("elicitation", "url" if self.url else "form")
@@ -178,8 +183,8 @@ class Elicit(Question[Elicited]):
             raise McpError(INVALID_REQUEST, "The client cannot open a page: its protocol revision supports only forms")
         if self.url is None:
             try:
-                return {"message": self.message, "requestedSchema": project_form(self.schema, revision)}
-            except FormError as error:
+                return {"message": self.message, "requestedSchema": project_elicitation_form(self.schema, revision)}
+            except ElicitationFormError as error:
                 raise McpError(INVALID_REQUEST, f"The client cannot be asked: {error}") from None
         params = {"mode": "url", "message": self.message, "url": self.url, "elicitationId": self._id()}
         projected: Json = project(params, "ElicitRequestURLParams", revision)
@@ -241,7 +246,7 @@ class Sample(Question[Sampled]):
             **{name: value for name, value in options.items() if value is not None},
         }
 
-    def needs(self, revision: Revision) -> tuple[str, ...]:
+    def required_capability(self, revision: Revision) -> tuple[str, ...]:
         """Return `sampling`, or `sampling.tools` for tools."""
         return ("sampling", "tools") if "tools" in self._params else ("sampling",)
 
@@ -269,7 +274,7 @@ class Roots(Question[list[Root]]):
     method = "roots/list"
     kind = "roots"
 
-    def needs(self, revision: Revision) -> tuple[str, ...]:
+    def required_capability(self, revision: Revision) -> tuple[str, ...]:
         """Return `roots`."""
         return ("roots",)
 
@@ -339,7 +344,7 @@ class Completion:
         self.values, self.total, self.has_more = [str(value) for value in values], total, has_more
 
 
-def read_request(params: Json) -> tuple[Reference, Argument, CompletionContext]:
+def read_completion_request(params: Json) -> tuple[Reference, Argument, CompletionContext]:
     """Return the parameters of completion/complete.
 
     Raises:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.errors import McpError
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.lists import NotificationHub
-    from mcpfactory_runtime.server.rates import Allowance, Rates
+    from mcpfactory_runtime.server.rates import ClientRateLimits, Rates
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
     from mcpfactory_runtime.server.request_state import RequestStateSealer
     from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
@@ -59,7 +59,7 @@ class ServerInterface(Protocol):
     hub: NotificationHub
     closing: asyncio.Event
     state: Any
-    metrics: ServedMetrics | None
+    metrics: MetricsInterface | None
     readiness: Readiness
     routes: HttpRoutes
 
@@ -76,16 +76,16 @@ class ServerInterface(Protocol):
         """Return the sealer of state that passes through clients."""
 
     @property
-    def extensions(self) -> Sharer:
+    def extensions(self) -> SharedStoreUser:
         """Return the server's extensions, which also own the tasks."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Return the context manager of the server's lifespan in this process."""
 
-    def may_have(self, name: str) -> bool:
+    def may_have_tool(self, name: str) -> bool:
         """Return True if a tool of this name may appear once the server, or a part, has listed its tools."""
 
-    def follow(self, uri: str) -> None:
+    def record_subscription(self, uri: str) -> None:
         """Record that a client subscribed to a resource."""
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
@@ -95,7 +95,7 @@ class ServerInterface(Protocol):
             McpError: the error to send; the awaitable may raise it as well.
         """
 
-    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
+    def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
         """Return a function that runs a tool call in any thread, or None if `handle` must answer it."""
 
     # -- changes by handlers at run time ---------------------------------------------------------------------------
@@ -143,14 +143,14 @@ class ServerInterface(Protocol):
         """Notify subscribers that a resource changed."""
 
 
-class ServedMetrics(Protocol):
+class MetricsInterface(Protocol):
     """Metrics of a server."""
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
         """Return an accepted content type, and the metrics in that format. Thread-safe."""
 
 
-class Sharer(Protocol):
+class SharedStoreUser(Protocol):
     """An owner of data that other processes should see."""
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
@@ -182,10 +182,10 @@ class ReplyChannel(Protocol):
     principal: str
     private: bool
     subscriptions: set[str]
-    allowance: Allowance
+    allowance: ClientRateLimits
 
     @property
-    def persistent(self) -> SessionChannel | None:
+    def session_channel(self) -> SessionChannel | None:
         """Return the request's session, or None without a session. A session outlives its requests."""
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
@@ -210,7 +210,7 @@ class SessionChannel(ReplyChannel, Protocol):
     session_state: Json
 
 
-def check_identity(name: str, version: str) -> tuple[str, str]:
+def check_server_info(name: str, version: str) -> tuple[str, str]:
     """Return a server's name and version, if clients accept them.
 
     Raises:
@@ -227,7 +227,7 @@ def check_identity(name: str, version: str) -> tuple[str, str]:
     return name, version
 
 
-def decorated(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:
+def apply_decorator(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:
     """Return the result of a decorator used without parentheses, with a name, or with keywords.
 
     Raises:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
     from prometheus_client import CollectorRegistry
 
-    from mcpfactory_runtime.server.interfaces import Function, ServedMetrics
+    from mcpfactory_runtime.server.interfaces import Function, MetricsInterface
     from mcpfactory_runtime.server.observability.request import ObservedHandler, RequestObserver
 
 
@@ -29,7 +29,7 @@ class ObservabilityMixin:
         self._telemetry: RequestObserver | None = None
         self._logged = False
         self._flush: Callable[[], None] | None = None
-        self.metrics: ServedMetrics | None = None
+        self.metrics: MetricsInterface | None = None
         self._observed: ObservedHandler | None = None
 
     def ready_check(self, function: Function) -> Function:
@@ -117,12 +117,12 @@ class ObservabilityMixin:
             RuntimeError: OpenTelemetry, its SDK or its exporter is not installed.
         """
         try:
-            from mcpfactory_runtime.server.observability.spans import flush, set_up  # noqa: PLC0415 - loads the SDK
+            from mcpfactory_runtime.server.observability.spans import flush_telemetry, set_up_telemetry  # noqa: PLC0415 - loads the SDK
         except ModuleNotFoundError as error:
             raise _missing(error, "traces", "otel") from None
-        set_up(self.name)
+        set_up_telemetry(self.name)
         self.add_telemetry()
-        self._flush = flush
+        self._flush = flush_telemetry
 
     def add_json_log(self, stream: TextIO | None = None) -> None:
         """Log each request, and write all logs of this process as one JSON object per line. Idempotent.
@@ -131,11 +131,11 @@ class ObservabilityMixin:
             stream: the output; None is stderr.
         """
         if not self._logged:
-            from mcpfactory_runtime.server.observability.request import RequestLines, install  # noqa: PLC0415 - most servers log text
+            from mcpfactory_runtime.server.observability.request import RequestLogger, install_json_logging  # noqa: PLC0415 - most servers log text
 
             self._logged = True
-            install(stream)
-            self._observe(RequestLines())
+            install_json_logging(stream)
+            self._observe(RequestLogger())
 
     async def _send_telemetry(self) -> None:
         if self._flush is not None:

@@ -13,8 +13,8 @@ from typing import Any, Final, get_args, get_origin
 
 from pydantic_core import PydanticSerializationError, SchemaValidator, to_json
 
-from mcpfactory_runtime.protocol.jsonrpc import encodable
-from mcpfactory_runtime.schemas.annotations import builtin_schema
+from mcpfactory_runtime.protocol.jsonrpc import replace_surrogates
+from mcpfactory_runtime.schemas.builtin_types import builtin_schema
 from mcpfactory_runtime.server.results import Content, ToolResult, content_blocks
 from mcpfactory_runtime.types import Json
 
@@ -23,7 +23,7 @@ Converter = Callable[[Any], Json]
 _OF_ANYTHING: Final = (list, list[Any], tuple, tuple[Any, ...], Sequence, Sequence[Any])
 
 
-def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Json | None]:
+def make_output_converter(annotation: Any, structured: bool | None) -> tuple[Converter, Json | None]:
     """Return the function that converts a tool's return values to results, and the tool's output schema.
 
     Args:
@@ -36,7 +36,7 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
     if structured is False or _is_content(annotation):
         if structured:
             raise TypeError("structured=True needs a return annotation that describes the data")
-        return free_result, None
+        return unstructured_result, None
     if annotation in (bytes, bytearray):
         return _converter(_base64), _wrapped({"type": "string", "contentEncoding": "base64"})
     pair = builtin_schema(annotation)
@@ -45,16 +45,16 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
         validate: Callable[[Any], Any] = SchemaValidator(core).validate_python
         schema = pair[1]
     else:
-        from mcpfactory_runtime.schemas import models  # noqa: PLC0415 - this is the lazy import of pydantic
+        from mcpfactory_runtime.schemas import pydantic_schemas  # noqa: PLC0415 - this is the lazy import of pydantic
 
-        validate, schema = models.output_schema(annotation)
+        validate, schema = pydantic_schemas.output_schema(annotation)
     if schema.get("type") == "object":
         return _converter(validate, wraps=False), schema
     convert = _converter(validate)
     return _mixed_converter(convert) if annotation in _OF_ANYTHING else convert, _wrapped(schema)
 
 
-def free_result(value: Any) -> Json:
+def unstructured_result(value: Any) -> Json:
     """Convert a value without an output schema: content stays, bytes become base64, other values become JSON text.
 
     Objects also become structured content. In a list with content blocks, the other items become text blocks.
@@ -69,7 +69,7 @@ def free_result(value: Any) -> Json:
     if isinstance(value, str | Content):
         return {"content": content_blocks(value)}
     if isinstance(value, list | tuple) and value and _holds_content(value):
-        return {"content": [block for item in value for block in free_result(item)["content"]]}
+        return {"content": [block for item in value for block in unstructured_result(item)["content"]]}
     if isinstance(value, bytes | bytearray):
         return {"content": content_blocks(_base64(value))}
     text = {"type": "text", "text": _json_text(value)}
@@ -90,7 +90,7 @@ def _json_text(value: Any) -> str:
     try:
         return to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
     except PydanticSerializationError as error:
-        if (whole := encodable(value)) is not value:
+        if (whole := replace_surrogates(value)) is not value:
             return _json_text(whole)
         raise TypeError(
             f"the returned {type(value).__name__} has no JSON form: {error}\nhint: return a dict, a dataclass, "
@@ -115,7 +115,7 @@ def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
 
 def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
     """Convert a value with lone surrogates in its strings to plain data; raise the error for other values."""
-    whole = encodable(value)
+    whole = replace_surrogates(value)
     if whole is value:
         raise error
     return plain(whole)
@@ -127,7 +127,7 @@ def _mixed_converter(convert: Converter) -> Converter:
     def convert_mixed(value: Any) -> Json:
         if isinstance(value, list | tuple) and any(isinstance(one, Content) for one in value):
             data = [one for one in value if not isinstance(one, Content)]
-            return {**free_result(value), "structuredContent": convert(data)["structuredContent"]}
+            return {**unstructured_result(value), "structuredContent": convert(data)["structuredContent"]}
         return convert(value)
 
     return convert_mixed

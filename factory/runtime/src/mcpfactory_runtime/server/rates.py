@@ -76,7 +76,7 @@ class Bucket:
         )
 
 
-class ByClient(dict[str, Value]):
+class PerClientCache(dict[str, Value]):
     """Values of the 10,000 most recently used clients."""
 
     def __init__(self, make: Callable[[], Value]) -> None:
@@ -94,7 +94,7 @@ class ByClient(dict[str, Value]):
         return found
 
 
-class Allowance:
+class ClientRateLimits:
     """The limits of one client: a bucket of each kind, None for no limit. Event loop only."""
 
     __slots__ = (*KINDS,)
@@ -127,7 +127,7 @@ class Rates:
         for kind, rate in (given or {}).items():
             self._limits[kind] = _read(kind, rate)
         self._clock = clock
-        self._clients = ByClient(self.allowance)
+        self._clients = PerClientCache(self.allowance)
 
     def replace(self, text: str) -> None:
         """Replace rates with the operator's rates, before the first client connects: `calls=600/m,logs=off`.
@@ -139,11 +139,11 @@ class Rates:
             kind, _, rate = (word.strip() for word in part.partition("="))
             self._limits[kind] = _read(kind, rate, f"{VARIABLE}: ")
 
-    def allowance(self) -> Allowance:
+    def allowance(self) -> ClientRateLimits:
         """Return a full allowance for a new session or connection."""
-        return Allowance(self._limits, self._clock)
+        return ClientRateLimits(self._limits, self._clock)
 
-    def of(self, client: str) -> Allowance:
+    def of(self, client: str) -> ClientRateLimits:
         """Return the allowance of a client without a session, by its principal or address."""
         return self._clients.of(client)
 

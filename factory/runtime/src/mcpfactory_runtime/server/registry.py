@@ -8,13 +8,13 @@ from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from mcpfactory_runtime.revisions import TASKS
 from mcpfactory_runtime.server.dependencies import with_dependencies
-from mcpfactory_runtime.server.output import Converter, free_result, read_output
+from mcpfactory_runtime.server.output import Converter, make_output_converter, unstructured_result
 from mcpfactory_runtime.server.signature import (
     InjectedParameter,
     Signature,
-    awaited,
+    collect_generator_items,
+    handler_parameter_names,
     is_async,
-    names_and_context,
     read_signature,
     result_annotation,
 )
@@ -96,7 +96,7 @@ class Tool:
         self.bind: Callable[[Json], Json] = dict
         self.context: str | None = None
         self.is_async = True
-        self.convert: Converter = free_result
+        self.convert: Converter = unstructured_result
         self.scopes: tuple[str, ...] = ()
         self.task: Literal["optional", "required"] | None = None
         self.defer_task = False
@@ -105,10 +105,10 @@ class Tool:
         self.resolve_target: Callable[[Any], Tool | None] | None = None
 
     @classmethod
-    def passing_on(cls, name: str, wire: Json, handler: Handler) -> Tool:
+    def from_raw_handler(cls, name: str, wire: Json, handler: Handler) -> Tool:
         """Return a tool whose handler takes the unchecked `arguments` and `ctx`, and returns a complete result."""
         tool = cls(name, {**wire, "name": name})
-        tool.handler, tool.context, tool.bind, tool.convert = handler, "ctx", _as_arguments, unchanged
+        tool.handler, tool.context, tool.bind, tool.convert = handler, "ctx", _as_arguments, return_unchanged
         return tool
 
     @classmethod
@@ -138,7 +138,7 @@ class Tool:
             check_tool_name(_handler_name(handler) if name is None else name), signature, title, description
         )
         try:
-            convert, schema = read_output(result_annotation(signature.returns), structured)
+            convert, schema = make_output_converter(result_annotation(signature.returns), structured)
         except TypeError as error:
             raise TypeError(f"tool {wire['name']}: {error}") from error
         _check_hints(wire["name"], annotations or {})
@@ -147,16 +147,16 @@ class Tool:
             if given is not None:
                 _refuse_unusable(wire["name"], given)
         if "x-mcp-header" in str(wire["inputSchema"]):
-            from mcpfactory_runtime.protocol.http import refuse_invalid  # noqa: PLC0415 - only for such tools
+            from mcpfactory_runtime.protocol.http import check_header_annotations  # noqa: PLC0415 - only for such tools
 
-            refuse_invalid(wire["name"], wire["inputSchema"])
+            check_header_annotations(wire["name"], wire["inputSchema"])
         if output_schema is not None:
             wire["outputSchema"] = dict(output_schema)
         elif schema is not None:
             wire["outputSchema"] = schema
         _add_extras(wire, annotations, icons, meta)
         tool = cls(wire["name"], wire)
-        tool.handler = awaited(handler)
+        tool.handler = collect_generator_items(handler)
         tool.bind = signature.bind
         tool.context = signature.context
         tool.is_async = is_async(tool.handler)
@@ -164,9 +164,9 @@ class Tool:
         _check_running(tool)
         tool.convert = convert
         if scopes:
-            from mcpfactory_runtime.auth.tokens import union  # noqa: PLC0415 - only for tools that ask for scopes
+            from mcpfactory_runtime.auth.tokens import merge_scopes  # noqa: PLC0415 - only for tools that ask for scopes
 
-            tool.scopes = union(scopes)
+            tool.scopes = merge_scopes(scopes)
         if task is not None:
             if task not in ("optional", "required"):
                 raise ValueError(f"tool {tool.name}: task cannot be {task!r}\nhint: use 'optional' or 'required'")
@@ -245,7 +245,7 @@ class Completer:
 
     def __init__(self, handler: Handler) -> None:
         self.handler = handler = with_dependencies(handler)
-        self.names, self.context = names_and_context(handler)
+        self.names, self.context = handler_parameter_names(handler)
         if len(self.names) > _COMPLETED:
             raise TypeError(
                 f"completion takes at most {_COMPLETED} values and the Context, not "
@@ -464,7 +464,7 @@ def _as_arguments(arguments: Json) -> Json:
     return {"arguments": arguments}
 
 
-def unchanged(result: Json) -> Json:
+def return_unchanged(result: Json) -> Json:
     """Return a result unchanged: `Tool.convert` for handlers that return complete results."""
     return result
 

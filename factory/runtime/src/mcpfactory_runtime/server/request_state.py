@@ -44,7 +44,7 @@ class OpenedState(NamedTuple):
     expires: float
 
 
-class UsedChallenges:
+class UsedStates:
     """Used states of this process; expired states are removed."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class RequestStateSealer:
     def __init__(self, key: bytes, server: str = "") -> None:
         self._key = key
         self._server = server
-        self._used = UsedChallenges()
+        self._used = UsedStates()
         self._store: SharedStore | None = None
 
     @classmethod
@@ -124,7 +124,7 @@ class RequestStateSealer:
             first = await store.write("secrets", [("state", new)], seconds=_EVER, expected=ExpectedEntry("state", None))
             self._key = new if first else await store.get("secrets", "state") or new
 
-    async def use(self, opened: OpenedState, now: float) -> None:
+    async def mark_used(self, opened: OpenedState, now: float) -> None:
         """Mark a state as used; its answers are accepted only once.
 
         Raises:

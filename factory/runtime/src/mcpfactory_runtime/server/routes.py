@@ -136,11 +136,11 @@ class Readiness:
         """Include the checks of a mounted server, with a prefix before their names."""
         self._parts.append((part, prefix))
 
-    async def look(self) -> dict[str, bool]:
+    async def run_checks(self) -> dict[str, bool]:
         """Return check name → success: the server's own checks as registered, then those of mounted servers."""
         found = await self._look()
         for part, prefix in self._parts:
-            for name, succeeded in (await part.look()).items():
+            for name, succeeded in (await part.run_checks()).items():
                 key = f"{prefix}{name}"
                 found = {**found, key: succeeded and found.get(key, True)}
         return found

@@ -16,7 +16,7 @@ from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.composition import CompositionMixin
 from mcpfactory_runtime.server.dispatch import Dispatcher
 from mcpfactory_runtime.server.extensions import Extensions, link_app, make_app
-from mcpfactory_runtime.server.interfaces import check_identity, decorated, lifespan_manager
+from mcpfactory_runtime.server.interfaces import apply_decorator, check_server_info, lifespan_manager
 from mcpfactory_runtime.server.lists import KINDS, NotificationHub
 from mcpfactory_runtime.server.middleware.layers import MiddlewareStack, middleware_decorator
 from mcpfactory_runtime.server.observability_mixin import ObservabilityMixin
@@ -88,7 +88,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             raise ValueError("page_size must be at least 1\nhint: use None to return everything on one page")
         ObservabilityMixin.__init__(self)
         CompositionMixin.__init__(self)
-        self.name, self.version = check_identity(name, version)
+        self.name, self.version = check_server_info(name, version)
         self.instructions = instructions
         self.page_size = page_size
         self.max_message_size = max_message_size
@@ -169,7 +169,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             self.add_tool(tool)
             return handler
 
-        return decorated(register, function, options, "tool")
+        return apply_decorator(register, function, options, "tool")
 
     def add_tool(self, tool: Tool) -> None:
         """Add a `Tool` object; connected clients are notified."""
@@ -258,7 +258,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             self.notify_changed("prompts")
             return handler
 
-        return decorated(register, function, options, "prompt")
+        return apply_decorator(register, function, options, "prompt")
 
     def remove_prompt(self, name: str) -> None:
         """Remove a prompt; connected clients are notified.
@@ -502,9 +502,9 @@ class Server(ObservabilityMixin, CompositionMixin):
         """
         return (self._observed or self._dispatcher).handle(call, channel)
 
-    def direct(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
+    def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
         """Return a function that runs a tool call in any thread, or None if `handle` must answer it."""
-        return None if self._observed else self._dispatcher.direct(call, channel)
+        return None if self._observed else self._dispatcher.fast_path_runner(call, channel)
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:
@@ -534,7 +534,7 @@ class Server(ObservabilityMixin, CompositionMixin):
                     await life.enter_async_context(part.running(alone=False))
                 life.push_async_callback(self.extensions.close)
                 if alone:
-                    await self.settle()
+                    await self.wait_until_listed()
                 yield
         finally:
             self.closing.set()

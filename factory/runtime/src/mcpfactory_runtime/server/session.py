@@ -18,7 +18,7 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, 
 from mcpfactory_runtime.protocol.jsonrpc import Oversize, RequestId
 from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.server.errors import interrupts
+from mcpfactory_runtime.server.errors import is_keyboard_interrupt
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Session:
                 raise McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")
             message = jsonrpc.decode(data)
         except McpError as error:
-            return self.connection.undecodable(error)
+            return self.connection.decode_error_reply(error)
         return self.connection.receive(message)
 
     def channel_of(self, call: Call) -> ReplyChannel:
@@ -128,13 +128,13 @@ class Session:
     # -- calls that a thread answers (transports/direct_calls.py) ---------------------------------------------------------
 
     @property
-    def alone(self) -> bool:
+    def has_one_request(self) -> bool:
         """Return True if only the latest request is in flight."""
         return not self._tasks and len(self.connection.in_flight) <= 1
 
-    def direct(self, call: Call) -> Callable[[], Json | McpError] | None:
+    def fast_path_runner(self, call: Call) -> Callable[[], Json | McpError] | None:
         """Return a function that runs a tool call in any thread, or None if the call must be handled here."""
-        return self._server.direct(call, self)
+        return self._server.fast_path_runner(call, self)
 
     async def _finish(self, call: Call, outcome: Awaitable[Json]) -> None:
         try:
@@ -196,7 +196,7 @@ class Session:
     # -- reply channel of all requests -----------------------------------------------------------------------------
 
     @property
-    def persistent(self) -> SessionChannel | None:
+    def session_channel(self) -> SessionChannel | None:
         """Return the session itself."""
         return self
 
@@ -320,7 +320,7 @@ async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpErr
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # other errors also need a response: callers must not wait forever
-        if interrupts(error):
+        if is_keyboard_interrupt(error):
             raise
         log.exception("%s failed", call.method)
         return McpError(INTERNAL_ERROR, "Internal error")

@@ -1,6 +1,6 @@
 """Conversion of a handler's signature to a JSON Schema and a validator of its arguments.
 
-Built-in types need no pydantic (`schemas.annotations`). If an annotation needs pydantic, `schemas.models` converts all
+Built-in types need no pydantic (`schemas.builtin_types`). If an annotation needs pydantic, `schemas.pydantic_schemas` converts all
 annotations.
 """
 
@@ -25,7 +25,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 from pydantic_core import SchemaValidator, ValidationError
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-from mcpfactory_runtime.schemas.annotations import builtin_schema
+from mcpfactory_runtime.schemas.builtin_types import builtin_schema
 from mcpfactory_runtime.types import Json
 
 Handler = Callable[..., Any]
@@ -150,7 +150,7 @@ def _description(annotation: Any) -> str:
     return next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, str)), "")
 
 
-def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
+def handler_parameter_names(handler: Handler) -> tuple[list[str], str | None]:
     """Return the names of all parameters but the Context parameter, and the Context parameter's name or None."""
     hints = resolved_hints(handler)
     names = list(inspect.signature(handler).parameters)
@@ -192,7 +192,7 @@ def result_annotation(annotation: Any) -> Any:
     return list[get_args(annotation)[0]] if get_origin(annotation) in _MANY else annotation  # type: ignore[misc]  # known at run time
 
 
-def awaited(handler: Handler) -> Handler:
+def collect_generator_items(handler: Handler) -> Handler:
     """Return the handler; for a generator (async or not), a function that returns the list of its items."""
     if inspect.isgeneratorfunction(handler):
 
@@ -252,16 +252,16 @@ def _arguments(
         core: Any = {"type": "typed-dict", "fields": fields, "extra_behavior": "forbid"}
         validator: Any = SchemaValidator(core)
     else:
-        from mcpfactory_runtime.schemas import models  # noqa: PLC0415 - this is the lazy import of pydantic
+        from mcpfactory_runtime.schemas import pydantic_schemas  # noqa: PLC0415 - this is the lazy import of pydantic
 
         for name, (annotation, default, _) in list(parameters.items()):
-            is_field, make = models.field_default(default)
+            is_field, make = pydantic_schemas.field_default(default)
             if is_field:
                 parameters[name] = (annotation, default, make is None)
                 if make is not None:
                     defaults[name] = make
         try:
-            validator, schema = models.arguments_schema(parameters)
+            validator, schema = pydantic_schemas.arguments_schema(parameters)
         except TypeError as error:
             raise TypeError(f"{_name(handler)}: {error}") from error
         schema.setdefault("properties", {})

@@ -12,8 +12,8 @@ from typing import Any, Final, TypedDict
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.schemas.walk import properties_of, required_of
 from mcpfactory_runtime.server.execution import run_handler
-from mcpfactory_runtime.server.output import Converter, read_output
-from mcpfactory_runtime.server.registry import Tool, check_tool_name, unchanged
+from mcpfactory_runtime.server.output import Converter, make_output_converter
+from mcpfactory_runtime.server.registry import Tool, check_tool_name, return_unchanged
 from mcpfactory_runtime.server.signature import (
     ArgumentsError,
     InjectedParameter,
@@ -92,17 +92,17 @@ def transformed_tool(
     name = check_tool_name(rename) if rename else inner.name
     wire = {**inner.wire, "name": name, "inputSchema": schema}
     wire |= {key: text for key, text in (("title", title), ("description", description)) if text is not None}
-    convert: Converter = unchanged
+    convert: Converter = return_unchanged
     if result is not None:
         signature = read_signature(result)
         if len(signature.names) != 1:
             raise TypeError(
                 f"tool {name}: result= must take one argument\nhint: write def shorten(found: dict[str, Any]) -> …"
             )
-        convert, output = read_output(result_annotation(signature.returns), None)
+        convert, output = make_output_converter(result_annotation(signature.returns), None)
         wire = {key: value for key, value in wire.items() if key != "outputSchema"}
         wire |= {} if output is None else {"outputSchema": output}
-    tool = Tool.passing_on(name, wire, _Handler(inner, result, convert))
+    tool = Tool.from_raw_handler(name, wire, _Handler(inner, result, convert))
     tool.bind = _binder(schema, changes, passed)
     tool.scopes, tool.task, tool.defer_task = inner.scopes, inner.task, inner.defer_task
     return tool

@@ -78,7 +78,7 @@ class SharedSessions:
     async def aclose(self) -> None:
         """Write the pending changes, which are lost if the store does not accept them."""
         self.closing = True
-        await self.written()
+        await self.wait_until_written()
 
     async def check_owned(self) -> None:
         """Detect sessions that other processes took over while this one was considered dead."""
@@ -110,7 +110,7 @@ class SharedSessions:
                     self._current.set_result(None)
                 self._current = None
 
-    async def written(self) -> None:
+    async def wait_until_written(self) -> None:
         """Wait until all changes so far are written."""
         waiting = self._next or self._current
         if waiting is not None:
@@ -245,13 +245,13 @@ class Journal:
     async def _write(self, changes: Changes, expected: ExpectedEntry) -> bool:
         return await self._store.write(self._space, changes, seconds=self._sessions.keep, expected=expected)
 
-    async def written(self) -> None:
+    async def wait_until_written(self) -> None:
         """Wait until all changes so far are written.
 
         Raises:
             SessionLostError: another process owns the session.
         """
-        await self._sessions.written()
+        await self._sessions.wait_until_written()
         if self._lost:
             raise SessionLostError
 
@@ -259,12 +259,12 @@ class Journal:
 
     async def exists(self) -> bool:
         """Return True if the store has the session."""
-        await self._sessions.written()
+        await self._sessions.wait_until_written()
         return await self._store.get(self._space, _STATE) is not None
 
     async def load(self) -> tuple[Json, list[UnfinishedStream]] | None:
         """Take the session over. Return its state and unfinished streams, or None if the store does not have it."""
-        await self._sessions.written()
+        await self._sessions.wait_until_written()
         state = await self._store.get(self._space, _STATE)
         if state is None:
             return None
@@ -283,7 +283,7 @@ class Journal:
 
     async def events(self, stream: str) -> list[tuple[int, bytes]] | None:
         """Return the stored events of a stream; None if the store does not have it."""
-        await self._sessions.written()
+        await self._sessions.wait_until_written()
         if await self._store.get(self._space, f"stream/{stream}") is None:
             return None
         return await self._events(stream)

@@ -92,7 +92,7 @@ class DirectCalls:
         event = self._session.receive(self._pending.popleft())
         if type(event) is not Call or event.method != CALL_TOOL or self._ended:
             return event
-        if (self._leading or self._session.alone) and (run := self._session.direct(event)):
+        if (self._leading or self._session.has_one_request) and (run := self._session.fast_path_runner(event)):
             self._running = event
             return _DirectCall(event, run)
         return event

@@ -52,21 +52,21 @@ def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes 
             "installed.\nhint: ask the person who runs this server to install mcpfactory-runtime[aws]."
         ) from None
     host = urlsplit(url).hostname or ""
-    service = keys.service or service_of(host)
+    service = keys.service or aws_service(host)
     signer = auth.S3SigV4Auth if service == "s3" else auth.SigV4Auth
     signed = awsrequest.AWSRequest(method, url, dict(headers), content)
     given = credentials.Credentials(keys.key_id, keys.secret, keys.session_token or None)
-    signer(given, service, keys.region or region_of(host)).add_auth(signed)
+    signer(given, service, keys.region or aws_region(host)).add_auth(signed)
     return tuple((str(name), str(value)) for name, value in signed.headers.items())
 
 
-def region_of(host: str) -> str:
+def aws_region(host: str) -> str:
     """Return the region in an AWS host name, or the default one."""
     found = _REGION.search(f".{host}")
     return found[1] if found else _DEFAULT_REGION
 
 
-def service_of(host: str) -> str:
+def aws_service(host: str) -> str:
     """Return the service in an AWS host: `execute-api` of `abc.execute-api.eu-west-1.amazonaws.com`."""
     if found := _REGION.search(f".{host}"):
         before = f".{host}"[: found.start()].removesuffix(".dualstack")
@@ -121,7 +121,7 @@ def credentials_for(
     Raises:
         ToolError: as `choose_schemes`.
     """
-    return collect(choose_schemes(operation, schemes, environ), environ)
+    return collect_credentials(choose_schemes(operation, schemes, environ), environ)
 
 
 def choose_schemes(
@@ -184,7 +184,7 @@ def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[
     return [name for name in needed if not is_set(name, environ)]
 
 
-def collect(
+def collect_credentials(
     schemes: Iterable[SecurityScheme], environ: Mapping[str, str], tokens: Mapping[str, str] = _NO_TOKENS
 ) -> Credentials:
     """Return the credentials of schemes without missing variables; `tokens` are access tokens by scheme name.
@@ -278,7 +278,7 @@ class ServiceAccount:
             ) from None
 
 
-def read_account(variable: str, environ: Mapping[str, str]) -> ServiceAccount | None:
+def read_service_account(variable: str, environ: Mapping[str, str]) -> ServiceAccount | None:
     """Return the account with the JSON key in a variable or in the file at `<variable>_FILE`; None if neither is set.
 
     Raises:

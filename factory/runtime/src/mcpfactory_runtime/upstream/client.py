@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 
-from mcpfactory_runtime.errors import connection_error_reason, system_error
+from mcpfactory_runtime.errors import connection_error_reason, find_os_error
 from mcpfactory_runtime.protocol.decoding import ACCEPTED, aiter_decoded
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import MAX_TEXT, READ_BY_CODE, ToolResult
@@ -167,7 +167,9 @@ class Upstream:
                     request, credentials.certificate, deadline
                 )
                 if oauth is not None and answer[0] in (401, 403):
-                    again = await oauth.after_refusal(operation, credentials, *answer[:2], repeatable=repeatable)
+                    again = await oauth.credentials_for_retry(
+                        operation, credentials, *answer[:2], repeatable=repeatable
+                    )
                     # After a 303 the original request has succeeded, and only the GET that followed was refused.
                     if again is not NO_CREDENTIALS and (repeatable or request.method == method):
                         credentials = again
@@ -379,7 +381,7 @@ def _repeatable(request: UpstreamRequest) -> bool:
 
 def _cause(error: BaseException) -> str:
     """Return the reason of a failed connection, with advice if the certificate is not trusted."""
-    untrusted = isinstance(system_error(error), ssl.SSLCertVerificationError)
+    untrusted = isinstance(find_os_error(error), ssl.SSLCertVerificationError)
     return connection_error_reason(error) + ("; set MCPFACTORY_CA_FILE to trust other authorities" if untrusted else "")
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.operation import PathStyle, QueryStyle, complete
+from mcpfactory_runtime.upstream.operation import PathStyle, QueryStyle, check_table_complete
 
 Pair = tuple[str, str]
 _Encoder = Callable[[str], str]
@@ -130,7 +130,7 @@ def _segments(_name: str, value: Any, _explode: bool, _encoded: _Encoder) -> str
     return "/".join(encode(part, _PATH_RESERVED) for part in parts)
 
 
-_PATH: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], str]]] = complete(
+_PATH: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], str]]] = check_table_complete(
     {"simple": partial(_prefixed, ""), "label": partial(_prefixed, "."), "matrix": _matrix, "segments": _segments},
     PathStyle,
     "upstream/encoding.py _PATH",
@@ -164,7 +164,7 @@ def _deep(name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]
     return [] if value is None else [(encode(name), encoded(text_of(value)))]
 
 
-_QUERY: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], list[Pair]]]] = complete(
+_QUERY: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], list[Pair]]]] = check_table_complete(
     {
         "form": partial(_listed, ","),
         "spaceDelimited": partial(_listed, "%20"),

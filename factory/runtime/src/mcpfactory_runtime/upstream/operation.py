@@ -3,7 +3,7 @@
 The code generator writes these records into generated servers as literals, and `request.build_request` reads
 them. The records contain no behavior, so a generated server shows the complete binding.
 
-Each module that serializes values has a table with a row per style. `complete` checks the table when the module is
+Each module that serializes values has a table with a row per style. `check_table_complete` checks the table when the module is
 loaded. There is no default: a new style is refused until each table has a row for the style.
 """
 
@@ -32,7 +32,7 @@ def is_xml_name(name: str) -> bool:
     return len(name) <= 1000 and re.match(_NAME, name) is not None
 
 
-def unusable_header(name: str) -> str:
+def forbidden_header_reason(name: str) -> str:
     """Return the reason why no argument may set a header, such as "belongs to the connection"; "" without a reason."""
     if not _TOKEN.fullmatch(name):
         return "is not a valid header name"
@@ -69,7 +69,7 @@ K = TypeVar("K", bound=str)
 V = TypeVar("V")
 
 
-def complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
+def check_table_complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
     """Check that the table has exactly one row for each style (or location) in `kinds`, and return the table.
 
     Args:
@@ -92,9 +92,9 @@ def complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
     return table
 
 
-complete(STYLES, ParameterLocation, "upstream/operation.py STYLES")
+check_table_complete(STYLES, ParameterLocation, "upstream/operation.py STYLES")
 
-EXPLODED: Final[Mapping[str, bool]] = complete(
+EXPLODED: Final[Mapping[str, bool]] = check_table_complete(
     {
         "simple": False,
         "label": False,

@@ -74,7 +74,7 @@ def continuation(
         linked, decided = _from_headers(operation, arguments, headers, url)
         if decided:
             return linked
-        if paging is not None and paging.next and (found := member(value, paging.next, UNSET)) is not UNSET:
+        if paging is not None and paging.next and (found := value_at_path(value, paging.next, UNSET)) is not UNSET:
             following = _from_value(operation, arguments, found, url) if _flag(paging, value) is not False else None
             if following is None or not following.elsewhere or paging.kind == "cursor":
                 return following
@@ -84,7 +84,7 @@ def continuation(
     return count(paging, arguments, value, cut) if count else None
 
 
-def member(value: Any, path: tuple[str, ...], default: Any = None) -> Any:
+def value_at_path(value: Any, path: tuple[str, ...], default: Any = None) -> Any:
     """Return the value at a path of member names, or the default."""
     for name in path:
         if not isinstance(value, dict) or name not in value:
@@ -165,7 +165,7 @@ def _quoted(value: Any) -> str:
 
 
 def _by_last(paging: Paging, _: Mapping[str, Any], value: Any, cut: bool) -> Continuation | None:
-    items = member(value, paging.items)
+    items = value_at_path(value, paging.items)
     if not isinstance(items, list) or not items or not (cut or _flag(paging, value)):
         return None
     last = items[-1].get("id") if isinstance(items[-1], dict) else None
@@ -173,14 +173,14 @@ def _by_last(paging: Paging, _: Mapping[str, Any], value: Any, cut: bool) -> Con
 
 
 def _by_page(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bool) -> Continuation | None:
-    items = member(value, paging.items)
+    items = value_at_path(value, paging.items)
     count = len(items) if isinstance(items, list) else -1
     page = _number(arguments.get(paging.argument), paging.first)
     if cut or page is None or count == 0:
         return None
     following = {paging.argument: page + 1}
     more = _flag(paging, value)
-    pages, total = _number(member(value, paging.pages)), _number(member(value, paging.total))
+    pages, total = _number(value_at_path(value, paging.pages)), _number(value_at_path(value, paging.total))
     size = _number(arguments.get(paging.size), paging.limit or None)
     if more is None and pages is not None:
         more = page - paging.first + 1 < pages
@@ -192,13 +192,13 @@ def _by_page(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bool
 
 
 def _by_offset(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bool) -> Continuation | None:
-    items = member(value, paging.items)
+    items = value_at_path(value, paging.items)
     start = _number(arguments.get(paging.argument), 0)
     if not isinstance(items, list) or not items or start is None:
         return None
     following = {paging.argument: start + len(items)}
     more = True if cut else _flag(paging, value)
-    total = _number(member(value, paging.total))
+    total = _number(value_at_path(value, paging.total))
     if more is None and total is not None:
         more = start + len(items) < total
     if more is None:
@@ -209,7 +209,7 @@ def _by_offset(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bo
 
 def _flag(paging: Paging, value: Any) -> bool | None:
     """Return True if the answer reports more items, False if it reports the end, None if it has no flag."""
-    more, done = (member(value, path) if path else None for path in (paging.more, paging.done))
+    more, done = (value_at_path(value, path) if path else None for path in (paging.more, paging.done))
     return more if isinstance(more, bool) else not done if isinstance(done, bool) else None
 
 

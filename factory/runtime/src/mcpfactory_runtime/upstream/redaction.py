@@ -76,7 +76,7 @@ def remember_secrets(secrets: Sequence[str]) -> None:
         del _seen[next(iter(_seen))]
 
 
-def seen_secrets() -> Redaction:
+def known_secrets_redaction() -> Redaction:
     """Return the redaction of all remembered secrets."""
     return Redaction(sorted(_seen.copy(), key=len, reverse=True))
 

@@ -41,10 +41,10 @@ from mcpfactory_runtime.upstream.operation import (
     Parameter,
     ParameterLocation,
     QueryStyle,
-    complete,
-    unusable_header,
+    check_table_complete,
+    forbidden_header_reason,
 )
-from mcpfactory_runtime.upstream.truncate import check
+from mcpfactory_runtime.upstream.truncate import check_jmespath
 from mcpfactory_runtime.upstream.xml import build_xml
 from mcpfactory_runtime.urls import Redirect
 
@@ -115,7 +115,7 @@ def build_request(
     """
     given = {name: value for name, value in arguments.items() if value is not UNSET}
     if operation.select in given:
-        check(given[operation.select])
+        check_jmespath(given[operation.select])
     parts = _Parts()
     for parameter in operation.parameters:
         if parameter.argument in given:
@@ -209,7 +209,7 @@ def _write_header(parts: _Parts, parameter: Parameter, value: Any) -> None:
     name = parameter.name.lower()
     if name in _NAMED_ELSEWHERE or value is None:
         return
-    if unusable_header(name):
+    if forbidden_header_reason(name):
         raise ToolError(
             f"The argument {parameter.argument!r} would set the header {parameter.name!r}, which arguments "
             "must not set."
@@ -223,7 +223,7 @@ def _simple_header(value: Any, explode: bool) -> str:
     return delimited(value, ",", _unchanged, pairs=explode) if isinstance(value, Mapping | list) else text_of(value)
 
 
-_HEADERS: Final[Mapping[str, Callable[[Any, bool], str]]] = complete(
+_HEADERS: Final[Mapping[str, Callable[[Any, bool], str]]] = check_table_complete(
     {"simple": _simple_header}, HeaderStyle, "upstream/request.py _HEADERS"
 )
 
@@ -248,7 +248,7 @@ def _plain_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]
     return [] if value is None else [(encode(name), text)]
 
 
-_COOKIES: Final[Mapping[str, Callable[[str, Any, bool], list[tuple[str, str]]]]] = complete(
+_COOKIES: Final[Mapping[str, Callable[[str, Any, bool], list[tuple[str, str]]]]] = check_table_complete(
     {"form": _form_cookies, "cookie": _plain_cookies}, CookieStyle, "upstream/request.py _COOKIES"
 )
 
@@ -271,7 +271,7 @@ def _check_line(parameter: Parameter, text: str, forbidden: str = "") -> str:
     return text
 
 
-_WRITERS: Final[Mapping[str, Callable[[_Parts, Parameter, Any], None]]] = complete(
+_WRITERS: Final[Mapping[str, Callable[[_Parts, Parameter, Any], None]]] = check_table_complete(
     {
         "path": _write_path,
         "query": _write_query,
@@ -285,7 +285,7 @@ _WRITERS: Final[Mapping[str, Callable[[_Parts, Parameter, Any], None]]] = comple
 
 
 _FORM: Final = "application/x-www-form-urlencoded"
-_DELIMITERS: Final = complete(
+_DELIMITERS: Final = check_table_complete(
     {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t", "deepObject": ","},
     QueryStyle,
     "upstream/request.py _DELIMITERS",

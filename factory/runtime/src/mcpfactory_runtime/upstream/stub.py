@@ -69,7 +69,7 @@ class RecordedRequest:
         return json.loads(self.body)
 
 
-def differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
+def request_differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
     """Return the differences between a request and the `request` of a case, without credentials; [] if it matches.
 
     Fields missing in `wanted` are not checked. With `"strict": true` the query must not have other pairs.
@@ -397,7 +397,7 @@ class StubUpstream:
         there = [(_ALONE, self._only)] if self._only is not None else self._candidates(request)
         if not there:
             return _problem(404, "Not Found", f"No case for {asked}.")
-        wrong = [(differences(case["request"], request), number, case) for number, case in there]
+        wrong = [(request_differences(case["request"], request), number, case) for number, case in there]
         wrong.sort(key=lambda one: len(one[0]))  # a stable sort: the first of equally close cases answers
         least, number, case = wrong[0]
         unknown = credential_faults(case["request"], request, self._environ)

@@ -50,8 +50,8 @@ from mcpfactory_runtime.upstream.auth import (
     Credentials,
     ServiceAccount,
     choose_schemes,
-    collect,
-    read_account,
+    collect_credentials,
+    read_service_account,
     unset_variables,
 )
 from mcpfactory_runtime.upstream.operation import OAuthFlow, Operation, SecurityScheme
@@ -170,7 +170,7 @@ class TokenManager:
         """
         return secret(self.scheme.variables[1], self._environ)
 
-    async def can_serve(self) -> bool:
+    async def has_credentials(self) -> bool:
         """Return True if the environment has credentials for a token, or the store has a login.
 
         Raises:
@@ -292,7 +292,7 @@ class TokenManager:
 
     def _service_account(self) -> ServiceAccount | None:
         variables = self.scheme.variables
-        return read_account(variables[_ACCOUNT], self._environ) if len(variables) > _ACCOUNT else None
+        return read_service_account(variables[_ACCOUNT], self._environ) if len(variables) > _ACCOUNT else None
 
     def _client_flow(self) -> OAuthFlow | None:
         """Return the flow for the client's own credentials; None if the flow or a credential is missing."""
@@ -470,11 +470,11 @@ class OAuthCredentials:
         """
         mine = {name for one in operation.security for name in one if name in self._managers}
         if not mine:
-            return collect(choose_schemes(operation, self._schemes, self._environ), self._environ)
+            return collect_credentials(choose_schemes(operation, self._schemes, self._environ), self._environ)
         managed = [name for name in mine if unset_variables(self._schemes[name], self._environ)]
         try:
             missing = {
-                name: [] if await self._managers[name].can_serve() else [variables_text(self._schemes[name])]
+                name: [] if await self._managers[name].has_credentials() else [variables_text(self._schemes[name])]
                 for name in managed
             }
             chosen = choose_schemes(operation, self._schemes, self._environ, missing, self._login_hint(managed))
@@ -489,9 +489,9 @@ class OAuthCredentials:
             hint = f"the person who runs this server checks its credentials{self._login_hint(managed)}"
             message = str(error) if "\nhint: " in str(error) else f"{error}\nhint: {hint}."
             raise ToolError(f"{operation.method} {operation.path}: no access token ({error.code}): {message}") from None
-        return collect(chosen, self._environ, tokens)
+        return collect_credentials(chosen, self._environ, tokens)
 
-    async def after_refusal(
+    async def credentials_for_retry(
         self, operation: Operation, used: Credentials, status: int, headers: Mapping[str, str], *, repeatable: bool
     ) -> Credentials:
         """Return new credentials for a retry after a refusal, or NO_CREDENTIALS if the call must not be retried.

@@ -73,7 +73,7 @@ _HALF: Final = 0.5  # minimum share of passed attempts of a case that counts as 
 
 
 @dataclass(frozen=True, slots=True)
-class CaseWorth:
+class CaseQuality:
     """Pass rate of a case with each list, and the conclusion: `tells`, `worthless`, `restraint` or `fails`."""
 
     case: str
@@ -96,15 +96,15 @@ class CaseWorth:
         return {**asdict(self), "passed": dict(self.passed), "words": self.words}
 
 
-def _judged(case: EvaluationCase, passed: Mapping[str, float]) -> CaseWorth:
+def _judged(case: EvaluationCase, passed: Mapping[str, float]) -> CaseQuality:
     if not case.right:
-        return CaseWorth(case.name, passed, "restraint")
+        return CaseQuality(case.name, passed, "restraint")
     if passed["own"] < _HALF:
-        return CaseWorth(case.name, passed, "fails")
-    return CaseWorth(case.name, passed, "tells" if any(passed[name] < _HALF for name in DISTORTIONS) else "worthless")
+        return CaseQuality(case.name, passed, "fails")
+    return CaseQuality(case.name, passed, "tells" if any(passed[name] < _HALF for name in DISTORTIONS) else "worthless")
 
 
-def model_worth(cases: Sequence[EvaluationCase], report: ModelReport) -> list[CaseWorth]:
+def rate_cases_from_report(cases: Sequence[EvaluationCase], report: ModelReport) -> list[CaseQuality]:
     """Return the worth of each case in a report with every list of `LISTS`, in its first profile and mode."""
     first = report.settings[0]
     settings = {words: Setting(first.profile, first.mode, words) for words in LISTS}
@@ -114,7 +114,7 @@ def model_worth(cases: Sequence[EvaluationCase], report: ModelReport) -> list[Ca
     ]
 
 
-def found_worth(cases: Sequence[EvaluationCase], tools: Sequence[Mapping[str, Any]]) -> list[CaseWorth]:
+def rate_cases_by_search(cases: Sequence[EvaluationCase], tools: Sequence[Mapping[str, Any]]) -> list[CaseQuality]:
     """Return the worth of each case without a model, from the ranks of its tools in a search index of each list."""
     lists = {words: distort_tool_list(tools, words) for words in LISTS}
     found = []

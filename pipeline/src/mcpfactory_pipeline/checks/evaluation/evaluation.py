@@ -9,19 +9,24 @@ from typing import Any, Final, Literal
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import JsonRecord
-from mcpfactory_pipeline.checks.declared_calls import call_mismatches, make_call
-from mcpfactory_pipeline.checks.elicitation import Person
-from mcpfactory_pipeline.checks.evaluation.competition import CompetingPair, ToolShare, competing_tools, expensive_tools
+from mcpfactory_pipeline.checks.elicitation import SimulatedPerson
+from mcpfactory_pipeline.checks.evaluation.confusable_tools import (
+    CompetingPair,
+    ToolShare,
+    competing_tools,
+    expensive_tools,
+)
 from mcpfactory_pipeline.checks.evaluation.offered_tools import (
     WITHIN,
     OfferedServer,
     SearchTools,
     Tools,
     case_rank,
-    chance_within,
-    names_found,
+    parse_found_tools,
+    random_hit_probability,
     rank_tools,
 )
+from mcpfactory_pipeline.checks.evaluation_calls import call_mismatches, make_call
 from mcpfactory_pipeline.checks.exchange import result_text
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
@@ -29,22 +34,22 @@ from mcpfactory_runtime.client import Client
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayedWay:
+class SequenceOutcome:
     """Result of one accepted sequence of calls: `faults` is empty if all calls matched the case."""
 
     tools: tuple[str, ...]
     faults: tuple[str, ...] = ()
 
 
-async def replay_ways(
+async def replay_call_sequences(
     client: Client,
     tools: Sequence[Mapping[str, Any]],
     case: EvaluationCase,
     search: SearchTools,
     *,
     called: bool = True,
-    person: Person | None = None,
-) -> list[ReplayedWay]:
+    person: SimulatedPerson | None = None,
+) -> list[SequenceOutcome]:
     """Make the calls of each accepted sequence in order, up to the first fault.
 
     Args:
@@ -59,7 +64,7 @@ async def replay_ways(
         ConnectionLostError, TimeoutError: the server ended, or did not answer.
     """
     known = {tool["name"]: tool for tool in tools}
-    someone = person or Person()
+    someone = person or SimulatedPerson()
     found = []
     for way in case.right:
         faults: Sequence[str] = ()
@@ -70,7 +75,7 @@ async def replay_ways(
                 faults = (await make_call(client, call, someone, through=through or "")).faults
             if faults:
                 break
-        found.append(ReplayedWay(tuple(call.tool for call in way), tuple(faults)))
+        found.append(SequenceOutcome(tuple(call.tool for call in way), tuple(faults)))
     return found
 
 
@@ -93,7 +98,7 @@ class CaseOutcome(JsonRecord):
     case: str
     question: str
     mode: Mode
-    ways: tuple[ReplayedWay, ...]
+    ways: tuple[SequenceOutcome, ...]
     rank: int | None
     called: bool = True
 
@@ -150,7 +155,9 @@ class Evaluation:
                 "tokens": one.tokens,
                 "judged": len(self.judged(mode)),
                 "found": {str(within): self.found(mode, within) for within in WITHIN},
-                "chance": {str(within): round(chance_within(self.lists["full"].tools, within), 3) for within in WITHIN},
+                "chance": {
+                    str(within): round(random_hit_probability(self.lists["full"].tools, within), 3) for within in WITHIN
+                },
             }
             for mode, one in self.lists.items()
         }
@@ -217,14 +224,14 @@ async def evaluate_server(
 async def _outcome(
     offer: OfferedServer, case: EvaluationCase, mode: Mode, tools: Tools, search: SearchTools
 ) -> CaseOutcome:
-    person = Person() if case.asks_person else None
+    person = SimulatedPerson() if case.asks_person else None
     async with offer.opened(mode, person=person) as (client, api):
         filled = case.filled(api.values)
-        ways = await replay_ways(client, tools, filled, search, called=offer.callable, person=person)
+        ways = await replay_call_sequences(client, tools, filled, search, called=offer.callable, person=person)
         names = [[call.tool for call in way] for way in filled.right]
         if mode == "search" and search.search is not None:
             answer = await client.call_tool(search.search, {"query": filled.question, "limit": _ASKED})
-            rank = case_rank(names, names_found(result_text(answer)), search.direct)
+            rank = case_rank(names, parse_found_tools(result_text(answer)), search.direct)
         else:
             rank = case_rank(names, rank_tools(tools, filled.question))
     return CaseOutcome(case.name, case.question, mode, tuple(ways), rank, offer.callable)

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.text import markdown_text
+from mcpfactory_codegen.text import escape_markdown
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.evaluation.evaluation import CaseOutcome, Evaluation
 from mcpfactory_pipeline.checks.evaluation.judgment import VERDICTS, Setting
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport, hash_cases, hash_tools, read_report
-from mcpfactory_pipeline.checks.evaluation.offered_tools import WITHIN, chance_within
+from mcpfactory_pipeline.checks.evaluation.offered_tools import WITHIN, random_hit_probability
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 
 
@@ -29,7 +29,7 @@ def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
     return rows
 
 
-def found_rows(found: Evaluation) -> list[tuple[str, ...]]:
+def retrieval_rows(found: Evaluation) -> list[tuple[str, ...]]:
     """Return a row for each mode (its list, and the cases found among the first results), and a row for chance."""
     rows = []
     for mode, listed in found.lists.items():
@@ -37,7 +37,7 @@ def found_rows(found: Evaluation) -> list[tuple[str, ...]]:
         shares = [f"{found.found(mode, within)}/{judged}" for within in WITHIN]
         rows.append((mode, str(listed.tools), str(listed.tokens), *shares))
     tools = found.lists["full"].tools
-    rows.append(("by chance", "", "", *(f"{chance_within(tools, within):.0%}" for within in WITHIN)))
+    rows.append(("by chance", "", "", *(f"{random_hit_probability(tools, within):.0%}" for within in WITHIN)))
     return rows
 
 
@@ -52,7 +52,7 @@ def _lines(found: Evaluation) -> Iterator[str]:
     yield f"Written by `mcpfactory evaluate {found.server} --report`; no model was asked. Profile `{found.profile}`."
     yield ""
     yield from markdown_table(
-        ("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), found_rows(found)
+        ("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), retrieval_rows(found)
     )
     yield ""
     yield "Within 5: cases whose question alone finds all tools of a right way among the first five tools."
@@ -63,7 +63,7 @@ def _lines(found: Evaluation) -> Iterator[str]:
     header = ("case", "question", *(f"place, {mode}" for mode in found.lists), "calls")
     yield from markdown_table(header, [(row[0], questions[row[0]], *row[1:]) for row in case_rows(found)])
     for fault in found.faults:
-        yield f"\n- {markdown_text(fault)}"
+        yield f"\n- {escape_markdown(fault)}"
     yield ""
     yield "## Tools that compete"
     yield ""
@@ -98,7 +98,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iter
     yield "| " + " | ".join(header) + " |"
     yield "|" + "---|" * len(header)
     for row in rows:
-        yield "| " + " | ".join(markdown_text(cell) for cell in row) + " |"
+        yield "| " + " | ".join(escape_markdown(cell) for cell in row) + " |"
 
 
 SETTING_HEADER: Final = (
@@ -154,7 +154,7 @@ def failure_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]
     return [(one.case, one.verdict, "; ".join(one.faults)) for one in report.failures(setting)]
 
 
-def against_rows(report: ModelReport, earlier: ModelReport | None) -> list[tuple[str, ...]]:
+def comparison_rows(report: ModelReport, earlier: ModelReport | None) -> list[tuple[str, ...]]:
     """Return comparison rows: each setting against the first one, and against the same one in an earlier report."""
     rows: list[tuple[str, ...]] = []
     first, *others = report.settings
@@ -185,14 +185,14 @@ def model_page(report: ModelReport) -> str:
 
 
 def _model_lines(report: ModelReport) -> Iterator[str]:
-    yield f"# {report.server}, answered by {markdown_text(report.model)}"
+    yield f"# {report.server}, answered by {escape_markdown(report.model)}"
     yield ""
     place = f" at `{report.endpoint}`" if report.endpoint else ""
     yield f"Written by `mcpfactory evaluate {report.server} --model {report.model} --report`{place} on {report.asked}."
     yield "The interval is over the questions; repetitions do not narrow it."
     yield ""
     yield from markdown_table(SETTING_HEADER, setting_rows(report))
-    if compared := against_rows(report, None):
+    if compared := comparison_rows(report, None):
         yield ""
         yield from markdown_table(("difference", "points (95 %)", "questions", "beyond chance"), compared)
     for setting in report.settings:
@@ -218,7 +218,7 @@ def _setting_lines(report: ModelReport, setting: Setting) -> Iterator[str]:
         yield "Failed attempts:"
         yield ""
         for case, verdict, faults in failures[:_SHOWN]:
-            yield f"- {case}: {VERDICTS[verdict]}: {markdown_text(faults)}"
+            yield f"- {case}: {VERDICTS[verdict]}: {escape_markdown(faults)}"
         if len(failures) > _SHOWN:
             yield f"- and {len(failures) - _SHOWN} more, in the JSON beside this page"
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.checks.elicitation import Person
+from mcpfactory_pipeline.checks.elicitation import SimulatedPerson
 from mcpfactory_pipeline.checks.evaluation.cases import distort_tool_list
 from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, MadeCall, ModelTranscript, Setting, judge
 from mcpfactory_pipeline.checks.evaluation.model import (
@@ -32,7 +32,7 @@ from mcpfactory_pipeline.checks.exchange import result_text
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client, ProtocolError
-from mcpfactory_runtime.schemas.dialects import DIALECTS, shorten_names
+from mcpfactory_runtime.schemas.client_dialects import DIALECTS, shorten_names
 
 SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
 """First part of every model's system prompt; the instructions of the server follow."""
@@ -67,7 +67,7 @@ def system_text(instructions: str) -> str:
 class Answerer:
     """Simulated person during a conversation: the client's `elicitation`, and the case's answers to each tool."""
 
-    person: Person = field(default_factory=Person)
+    person: SimulatedPerson = field(default_factory=SimulatedPerson)
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.call_plan import required_variables
-from mcpfactory_pipeline.checks.elicitation import Person
-from mcpfactory_pipeline.launch.connection import ApiModel, connect_server, has_api_model, serve_api_model
+from mcpfactory_pipeline.checks.elicitation import SimulatedPerson
+from mcpfactory_pipeline.launch.connection import SimulatedApi, connect_server, has_simulated_api, serve_simulated_api
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
@@ -32,7 +32,7 @@ class OfferedServer:
     @property
     def callable(self) -> bool:
         """Return True if calls have a target: a simulated API, or a server that needs no API."""
-        return has_api_model(self.server.folder) or not self.server.documents
+        return has_simulated_api(self.server.folder) or not self.server.documents
 
     async def tools(self, mode: str, dialect: str = "standard") -> Tools:
         """Return the list that clients get."""
@@ -41,13 +41,13 @@ class OfferedServer:
 
     @asynccontextmanager
     async def opened(
-        self, mode: str, dialect: str = "standard", person: Person | None = None
-    ) -> AsyncIterator[tuple[Client, ApiModel]]:
+        self, mode: str, dialect: str = "standard", person: SimulatedPerson | None = None
+    ) -> AsyncIterator[tuple[Client, SimulatedApi]]:
         """Start the API and the server with fake credentials, even if the user's environment has real ones.
 
         `person` answers the tools' questions.
         """
-        async with serve_api_model(self.server.folder) as api:
+        async with serve_simulated_api(self.server.folder) as api:
             environ = {
                 **dict.fromkeys(required_variables(self.server.folder), "dummy"),
                 **api.environment,
@@ -103,7 +103,7 @@ def rank_tools(tools: Sequence[Mapping[str, Any]], question: str) -> list[str]:
     return [tools[number]["name"] for number, _ in index.search(question, len(tools))]
 
 
-def names_found(answer: str) -> list[str]:
+def parse_found_tools(answer: str) -> list[str]:
     """Return the tools that an answer of the search tool names, in order."""
     beside = _BESIDE.search(answer)
     return [*_LINE.findall(answer), *(beside[1].split(", ") if beside else [])]
@@ -122,6 +122,6 @@ def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: froz
     return min(whole, default=None)
 
 
-def chance_within(tools: int, within: int) -> float:
+def random_hit_probability(tools: int, within: int) -> float:
     """Return the probability that the right tool is among the first `within` in a random order of all `tools`."""
     return min(1.0, within / tools) if tools else 0.0

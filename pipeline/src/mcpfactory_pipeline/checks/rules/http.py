@@ -52,7 +52,7 @@ class HttpScope:
         return expects(answer) if expects else iter(())
 
 
-def answers(*names: str) -> HttpScope:
+def probe_answers(*names: str) -> HttpScope:
     """Return the scope of the probes with these names."""
     return HttpScope(names)
 
@@ -66,7 +66,7 @@ _SETTINGS: Final = (
     "StreamableHttpServerConfig"
 )
 _ENCODINGS: Final = ("modern-invalid-base64", "modern-half-base64-marker", "modern-encoded")
-_ORIGINS: Final = answers("origin", "modern-origin")
+_ORIGINS: Final = probe_answers("origin", "modern-origin")
 
 
 @rule("http.origin", 5, gate=True, over=_ORIGINS,
@@ -86,7 +86,7 @@ def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
             yield fault
 
 
-@rule("http.content-type", 3, gate=True, since=STREAMABLE, over=answers("begin", "modern"),
+@rule("http.content-type", 3, gate=True, since=STREAMABLE, over=probe_answers("begin", "modern"),
       statement="A request is answered with application/json or text/event-stream.",
       source="MCP basic/transports, Sending Messages to the Server",
       hint="set Content-Type")  # fmt: skip
@@ -96,18 +96,18 @@ def _content_type(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"the content type is {kind or 'missing'}")
 
 
-row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers("notify", "respond"),
+row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("notify", "respond"),
     statement="Notifications and responses are answered with status 202 and no body.",
     source="MCP basic/transports, Sending Messages to the Server",
     hint="return status 202 if there is nothing to answer")  # fmt: skip
 
-row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers("get"),
+row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("get"),
     statement="GET is answered with an event stream or status 405.",
     source="MCP basic/transports, Listening for Messages from the Server",
     hint="return status 405 if you have no such stream")  # fmt: skip
 
 
-@rule("http.session-id", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers("begin"),
+@rule("http.session-id", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("begin"),
       statement="Session ids contain only visible ASCII characters.",
       source="MCP basic/transports, Session Management",
       hint="use a UUID, or the hexadecimal digits of a random number")  # fmt: skip
@@ -117,46 +117,46 @@ def _session_id(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"the session id {session[:60]!r} has letters that are not visible ASCII")
 
 
-row("http.no-session", 2, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers("no-session"),
+row("http.no-session", 2, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("no-session"),
     statement="If the server uses sessions, a request without a session id is answered with status 400.",
     source="MCP basic/transports, Session Management: servers that require a session should respond 400",
     hint="require Mcp-Session-Id in every request except initialize")  # fmt: skip
 
-row("http.unknown-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers("unknown-session"),
+row("http.unknown-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("unknown-session"),
     statement="A request with an unknown session id is answered with status 404.",
     source="MCP basic/transports, Session Management: clients start a new session after 404",
     hint="return status 404, so that clients start a new session")  # fmt: skip
 
-row("http.deleted-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=answers("after-delete"),
+row("http.deleted-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("after-delete"),
     statement="A request in a session that DELETE ended is answered with status 404.",
     source="MCP basic/transports, Session Management",
     hint="forget the session when DELETE succeeds")  # fmt: skip
 
-row("http.version-header", 3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAKE, over=answers("version"),
+row("http.version-header", 3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAKE, over=probe_answers("version"),
     statement="A request with an unknown MCP-Protocol-Version is answered with status 400.",
     source="MCP basic/transports, Protocol Version Header",
     hint="compare the header with the revisions that you support")  # fmt: skip
 
-row("http.no-batches", 1, since=STRUCTURED, until=LATEST_HANDSHAKE, over=answers("array"),
+row("http.no-batches", 1, since=STRUCTURED, until=LATEST_HANDSHAKE, over=probe_answers("array"),
     statement="In revisions without batches, an array is refused.",
     source=("MCP basic/transports, Sending Messages to the Server: the body must be a single message (mainly a rule "
             "for clients: severity 1)"),
     hint="return status 400 for an array")  # fmt: skip
 
-row("http.host", 1, over=answers("host"),
+row("http.host", 1, over=probe_answers("host"),
     statement="On a loopback address, a request for another host name is refused.",
     source="MCP basic/transports, Security Warning: DNS rebinding; a browser sends no Origin with every request",
     hint=("return status 403 or 421: compare Host with the names that you serve; behind a proxy, "
           "include the names that it forwards"))  # fmt: skip
 
-row("http.version-missing", 2, since=STRUCTURED, until=LATEST_HANDSHAKE, over=answers("no-version"),
+row("http.version-missing", 2, since=STRUCTURED, until=LATEST_HANDSHAKE, over=probe_answers("no-version"),
     statement="A request without MCP-Protocol-Version is served in the version of its session.",
     source=("MCP basic/transports, Protocol Version Header: the server should know the version by other means, or "
             "assume an older one"),
     hint="serve requests without the header: older clients do not send it")  # fmt: skip
 
 
-@rule("http.stream-ends", 2, since=STREAMABLE, over=answers("begin", "modern"),
+@rule("http.stream-ends", 2, since=STREAMABLE, over=probe_answers("begin", "modern"),
       statement="An event stream ends after the response to its request.",
       source=("MCP basic/transports, Sending Messages to the Server: after the response has been sent, the server "
               "should terminate the stream"),
@@ -166,7 +166,7 @@ def _stream_ends(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, "the stream continues after the answer")
 
 
-row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=answers("begin", "begin-older"),
+row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=probe_answers("begin", "begin-older"),
     statement=("A stream with event ids begins with an event that has an id and no data, but only in the revision "
                "that defines this."),
     source=("MCP basic/transports, Sending Messages to the Server: this event lets clients reconnect; older "
@@ -178,33 +178,33 @@ row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, ove
 
 MODERN: Final = RuleTable(since=FIRST_MODERN)
 
-MODERN.row("http.modern-version", 3, gate=True, over=answers("modern-no-version", "modern-other-version"),
+MODERN.row("http.modern-version", 3, gate=True, over=probe_answers("modern-no-version", "modern-other-version"),
     statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its MCP-Protocol-Version is "
                "missing or differs from its metadata."),
     source="MCP basic/transports/streamable-http, Protocol Version Header",
     hint="compare header and metadata before you run the method")  # fmt: skip
 
-MODERN.row("http.modern-method", 3, gate=True, over=answers("modern-no-method", "modern-other-method"),
+MODERN.row("http.modern-method", 3, gate=True, over=probe_answers("modern-no-method", "modern-other-method"),
     statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Method is missing or "
                "differs from its method."),
     source="MCP basic/transports/streamable-http, Request Headers: proxies route by these headers",
     hint="compare the header with the body")  # fmt: skip
 
-MODERN.row("http.modern-name", 3, gate=True, over=answers("modern-other-name"),
+MODERN.row("http.modern-name", 3, gate=True, over=probe_answers("modern-other-name"),
     statement=(f"A call is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Name is not the name of "
                "its tool."),
     source="MCP basic/transports/streamable-http, Request Headers",
     hint="compare the header with params.name, or params.uri")  # fmt: skip
 
 MODERN.row("http.modern-status", 3, gate=True,
-    over=answers("modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
+    over=probe_answers("modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
     statement=("Unknown methods are answered with status 404; unknown revisions and incomplete metadata with status "
                "400."),
     source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions",
     hint="choose the status by the error code")  # fmt: skip
 
 
-@MODERN.rule("http.modern-session", 3, gate=True, over=answers("modern"),
+@MODERN.rule("http.modern-session", 3, gate=True, over=probe_answers("modern"),
       statement="In the per-request lifecycle, the server neither issues nor reads session ids.",
       source="MCP basic/transports/streamable-http, Backward Compatibility",
       hint="ignore Mcp-Session-Id if the metadata has a per-request revision")  # fmt: skip
@@ -216,17 +216,17 @@ def _sessionless(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, words)
 
 
-MODERN.row("http.modern-get", 2, over=answers("modern-get"),
+MODERN.row("http.modern-get", 2, over=probe_answers("modern-get"),
     statement="GET with a per-request revision is answered with status 405.",
     source="MCP basic/transports/streamable-http, Backward Compatibility",
     hint="return status 405 with Allow: POST")  # fmt: skip
 
-MODERN.row("http.modern-notification-status", 3, gate=True, over=answers("modern-notification"),
+MODERN.row("http.modern-notification-status", 3, gate=True, over=probe_answers("modern-notification"),
     statement="A notification is accepted with status 202 and no body, or refused.",
     source="MCP basic/transports/streamable-http, Sending Messages to the Server",
     hint="return status 202 if there is nothing to answer")  # fmt: skip
 
-MODERN.row("http.modern-no-batches", 1, over=answers("modern-array", "modern-response"),
+MODERN.row("http.modern-no-batches", 1, over=probe_answers("modern-array", "modern-response"),
     statement="An array is refused, and a response is also refused.",
     source=("MCP basic/transports/streamable-http, Sending Messages to the Server: the body must be a single request "
             "or notification (mainly a rule for clients: severity 1)"),
@@ -234,7 +234,7 @@ MODERN.row("http.modern-no-batches", 1, over=answers("modern-array", "modern-res
 
 
 _OWN_CODES: Final = (HEADER_MISMATCH, UNSUPPORTED_VERSION, INVALID_PARAMS, METHOD_NOT_FOUND)
-_REFUSED: Final = answers(
+_REFUSED: Final = probe_answers(
     *("modern-no-version", "modern-other-version", "modern-no-method", "modern-other-method"),
     *("modern-other-name", "modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
 )
@@ -250,12 +250,12 @@ def _error_id(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"the error has the id {answer.message.get('id')!r}")
 
 
-MODERN.row("http.modern-header-names", 3, gate=True, over=answers("modern-header-names-uppercase"),
+MODERN.row("http.modern-header-names", 3, gate=True, over=probe_answers("modern-header-names-uppercase"),
     statement="Header names are compared case-insensitively.",
     source="MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.1",
     hint="use the header lookup of your HTTP library")  # fmt: skip
 
-MODERN.row("http.modern-header-whitespace", 1, over=answers("modern-header-whitespace"),
+MODERN.row("http.modern-header-whitespace", 1, over=probe_answers("modern-header-whitespace"),
     statement="Whitespace around a header value is ignored.",
     source=("MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.5 (some HTTP libraries keep "
             "it, and clients hardly send any: severity 1)"),
@@ -275,13 +275,13 @@ MODERN.row("http.modern-header-base64", 3, gate=True,
     source="MCP basic/transports/streamable-http, Value Encoding",
     hint="decode strictly, and only values that begin with =?base64? and end with ?=")  # fmt: skip
 
-MODERN.row("http.modern-no-event-ids", 3, gate=True, over=answers("modern", "modern-last-event"),
+MODERN.row("http.modern-no-event-ids", 3, gate=True, over=probe_answers("modern", "modern-last-event"),
     statement="Events have no ids, and Last-Event-ID is ignored.",
     source="MCP basic/transports/streamable-http, Receiving Responses; Backward Compatibility",
     hint="leave ids out: streams of this revision cannot be resumed")  # fmt: skip
 
 
-@MODERN.rule("http.modern-buffering", 1, over=answers("modern"),
+@MODERN.rule("http.modern-buffering", 1, over=probe_answers("modern"),
       statement="A stream asks proxies not to buffer it.",
       source="MCP basic/transports/streamable-http, Receiving Responses: servers should send X-Accel-Buffering: no",
       hint="add the header X-Accel-Buffering: no")  # fmt: skip

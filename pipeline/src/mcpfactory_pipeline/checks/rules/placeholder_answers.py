@@ -13,7 +13,13 @@ from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_t
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable
 from mcpfactory_pipeline.checks.rules.subjects import by_tool, calls_or_reason
 from mcpfactory_pipeline.checks.rules.tool_calls import hint
-from mcpfactory_pipeline.checks.samples import answered_value, compare_values, is_beside, plain_values, tells_value
+from mcpfactory_pipeline.checks.samples import (
+    answered_value,
+    compare_values,
+    has_answer_value,
+    is_only_in_text,
+    plain_values,
+)
 from mcpfactory_runtime.types import Json
 
 RULES: Final = RuleTable()
@@ -84,7 +90,7 @@ def _own_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
 def _speaks_for_api(call: RecordedCall) -> bool:
     if not call.requests:
         return False
-    return call.response is None or tells_value(call) or answer_text(call.exchange) in json.dumps(call.response)
+    return call.response is None or has_answer_value(call) or answer_text(call.exchange) in json.dumps(call.response)
 
 
 @rule("placeholder-answers.not-implemented", 5, gate=True, ceiling=49, over=_own_answers,
@@ -216,7 +222,7 @@ def _is_void(call: RecordedCall) -> bool:
 def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     if not evidence.with_cases:
         return not_applicable("without a stub upstream, the API's answers are unknown")
-    told = (call for call in evidence.calls if not call.failed and not call.mismatches and tells_value(call))
+    told = (call for call in evidence.calls if not call.failed and not call.mismatches and has_answer_value(call))
     return calls_or_reason(evidence) or by_tool(told)
 
 
@@ -228,7 +234,7 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     """Compare one answer with the API's. Converted values are fine if the answer follows changes of the API."""
     found = compare_values(call)
-    if is_beside(call):
+    if is_only_in_text(call):
         words = (
             "the text contains the API's answer, but the structured content contains nothing of it: "
             f"{_short((call.exchange.result or {}).get('structuredContent'))}"

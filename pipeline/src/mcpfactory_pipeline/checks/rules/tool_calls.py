@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import unquote
 
-from mcpfactory_codegen.effects import SAFE_METHODS, is_question, sounds_like_change
+from mcpfactory_codegen.effects import SAFE_METHODS, is_read_request, sounds_like_change
 from mcpfactory_pipeline.checks.evidence import ElicitationOutcome, Evidence, RecordedCall, answer_text
 from mcpfactory_pipeline.checks.exchange import STRUCTURED
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
@@ -348,7 +348,7 @@ def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
     if method in SAFE_METHODS or call.question in {f"{method} {path}", f"{method} {unquote(path)}"}:
         return True
     texts = (str(tool.get(text) or "") for text in ("title", "description"))
-    return is_question(method, path) and not sounds_like_change(call.tool, *texts)
+    return is_read_request(method, path) and not sounds_like_change(call.tool, *texts)
 
 
 def hint(tool: Any, name: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.ids import AUTOMATION, created_at, parse_time
-from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_by_state
+from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_state_parts
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.plan import needed_stages, required_checks
 from mcpfactory_pipeline.plan.policy import failed_checks, version_fault
@@ -168,7 +168,7 @@ def _passed(admission: _AdmissionState, stage: Stage) -> bool:
 
 def _shown(admission: _AdmissionState, stage: Stage) -> dict[str, str]:
     files = {name: admission.rules.files.get(name, ABSENT) for name in stage.reads if name.startswith(SHOWN_FILE)}
-    return shown_by_state(stage, admission.state) | files
+    return shown_state_parts(stage, admission.state) | files
 
 
 def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:

@@ -50,7 +50,7 @@ class ShardResult:
     servers: tuple[str, ...]
 
 
-def read_run(text: str) -> str:
+def validate_run_id(text: str) -> str:
     """Validate a run ID (as printed by `ci matrix`), and return it.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.delivery.ci import github, gitlab
-from mcpfactory_pipeline.delivery.ci.origin import Origin, apply_origin, read_ci, read_origin, record_origin
+from mcpfactory_pipeline.delivery.ci.factory_origin import Origin, apply_origin, read_ci, read_origin, record_origin
 from mcpfactory_pipeline.workspace.settings import CiSettings
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 

@@ -26,7 +26,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.decisions.channel_review import ChannelReview
-from mcpfactory_pipeline.decisions.signatures import SIGNERS, event_fault, unsigned_approvals, without_unsigned
+from mcpfactory_pipeline.decisions.signatures import SIGNERS, drop_unsigned_approvals, event_fault, unsigned_approvals
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
@@ -41,7 +41,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 _MOST: Final = 50  # maximum promotions per server and push; more are refused unchecked
 
 
-def unpermitted(
+def find_unpermitted_releases(
     workspace: Workspace,
     base: str,
     server: str,
@@ -111,7 +111,7 @@ def _blockers(
     if channel.signed:
         for who, fault in unsigned_approvals(workspace, state, before, channel.name, candidate).items():
             yield f"{event['event']} ({event['id']}) to {channel.name}: the approval of {who} {fault}"
-    counted = without_unsigned(workspace, state, lambda: before, stages)
+    counted = drop_unsigned_approvals(workspace, state, lambda: before, stages)
     moment = parse_time(str(event["at"]))
     review = ChannelReview(workspace, stages, channels, channel, counted, lambda: before, moment)
     for blocker in review.blockers(candidate):
@@ -168,7 +168,7 @@ def refusals(
         if pushed:
             found += [
                 RefusedHistory(server, f"{store.where(server, 'history')}: {words}", _PROMOTED_HINT)
-                for words in unpermitted(workspace, base, server, history, events, stages=stages)
+                for words in find_unpermitted_releases(workspace, base, server, history, events, stages=stages)
             ]
             own = _about_new_candidates(history, own)
         if own:

@@ -2,7 +2,7 @@
 
 `table.CLIENTS` has one row per client: the path of its file, its format, and the shape of an entry as data. No other
 module knows a client by name. `edits.install` and `edits.uninstall` are pure: an editor for each format (`jsonc`,
-`text_edits`, `yaml_text`) changes only the entry. The result is parsed again and compared with the expected data, so
+`toml_edits`, `yaml_edits`) changes only the entry. The result is parsed again and compared with the expected data, so
 that an unknown syntax is refused. `install.entry_variables` returns the variables that are safe to write into an entry.
 `launch` returns the command or URL of a server, and checks that a package on an index is ours. `entry.build_entry`
 fills the shape. `files` finds, backs up and replaces files. Installations are not recorded: `installed` reads the

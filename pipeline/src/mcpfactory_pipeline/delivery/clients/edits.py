@@ -11,9 +11,9 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_pipeline.delivery.clients import jsonc, text_edits, yaml_text
+from mcpfactory_pipeline.delivery.clients import jsonc, toml_edits, yaml_edits
+from mcpfactory_pipeline.delivery.clients.client_profiles import ConfigFile, ConfigLayout, Format
 from mcpfactory_pipeline.delivery.clients.files import UnreadableError
-from mcpfactory_pipeline.delivery.clients.table import ConfigFile, Form, Format
 
 _BOM: Final = "\ufeff"
 
@@ -26,16 +26,16 @@ class _Editor(NamedTuple):
 
 _EDITORS: Final[Mapping[Format, _Editor]] = {
     "json": _Editor(jsonc.parse, jsonc.insert, jsonc.remove),
-    "toml": _Editor(text_edits.parse, text_edits.insert, text_edits.remove),
+    "toml": _Editor(toml_edits.parse, toml_edits.insert, toml_edits.remove),
     "yaml": _Editor(
-        yaml_text.parse,
-        functools.partial(yaml_text.insert, listed=False),
-        functools.partial(yaml_text.remove, listed=False),
+        yaml_edits.parse,
+        functools.partial(yaml_edits.insert, listed=False),
+        functools.partial(yaml_edits.remove, listed=False),
     ),
     "yaml list": _Editor(
-        yaml_text.parse,
-        functools.partial(yaml_text.insert, listed=True),
-        functools.partial(yaml_text.remove, listed=True),
+        yaml_edits.parse,
+        functools.partial(yaml_edits.insert, listed=True),
+        functools.partial(yaml_edits.remove, listed=True),
     ),
 }
 
@@ -52,13 +52,13 @@ def read(text: str, config: ConfigFile) -> Any:
     return data
 
 
-def form_of(data: Any, forms: Iterable[Form]) -> Form:
+def detect_layout(data: Any, forms: Iterable[ConfigLayout]) -> ConfigLayout:
     """Return the form of a configuration: the first form, unless the container of a later form exists."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 
 
-def entries(data: Any, form: Form, config: ConfigFile) -> dict[str, Any]:
+def entries(data: Any, form: ConfigLayout, config: ConfigFile) -> dict[str, Any]:
     """Return the servers in a configuration by name, without invalid entries."""
     found = _at(data, form.container)
     if config.format == "yaml list":
@@ -67,7 +67,7 @@ def entries(data: Any, form: Form, config: ConfigFile) -> dict[str, Any]:
     return {name: entry for name, entry in found.items() if isinstance(entry, dict)} if isinstance(found, dict) else {}
 
 
-def install(text: str | None, config: ConfigFile, form: Form, name: str, entry: Mapping[str, Any]) -> str:
+def install(text: str | None, config: ConfigFile, form: ConfigLayout, name: str, entry: Mapping[str, Any]) -> str:
     """Return the text with the entry; unchanged if it already has the entry.
 
     Args:
@@ -91,7 +91,7 @@ def install(text: str | None, config: ConfigFile, form: Form, name: str, entry: 
 
 
 def uninstall(
-    text: str, config: ConfigFile, form: Form, name: str, *, backups: Iterable[str | None] = ()
+    text: str, config: ConfigFile, form: ConfigLayout, name: str, *, backups: Iterable[str | None] = ()
 ) -> str | None:
     """Return the text without the entry, if any; return None to remove a file that `install` created.
 
@@ -142,7 +142,7 @@ def _at(data: Any, path: Iterable[str]) -> Any:
     return data
 
 
-def _expected(data: Any, config: ConfigFile, form: Form, name: str, entry: Mapping[str, Any] | None) -> Any:
+def _expected(data: Any, config: ConfigFile, form: ConfigLayout, name: str, entry: Mapping[str, Any] | None) -> Any:
     whole = copy.deepcopy(data)
     inner = whole
     for key in form.container[:-1]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile, ConfigLayout
 from mcpfactory_pipeline.delivery.clients.files import ClientError
-from mcpfactory_pipeline.delivery.clients.table import ClientProfile, Form
 
 PROJECT: Final = "<project>"  # placeholder in an argument; replaced by the client's own one for the project folder
 _FILE: Final = "_FILE"  # suffix of variables with the path of a file that contains the secret, as our servers read it
@@ -52,7 +52,7 @@ class ClientEntry:
 
 def build_entry(
     client: ClientProfile,
-    form: Form,
+    form: ConfigLayout,
     name: str,
     target: LaunchEntry | RemoteEntry,
     *,
@@ -112,7 +112,7 @@ def _command_line(
     return target.program, arguments, (f"everybody needs {target.program} on {where}",)
 
 
-def _remote(client: ClientProfile, form: Form, name: str, target: RemoteEntry) -> ClientEntry:
+def _remote(client: ClientProfile, form: ConfigLayout, name: str, target: RemoteEntry) -> ClientEntry:
     if form.http is None:
         raise ClientError(
             f"{client.title} cannot have a URL in its configuration",
@@ -155,7 +155,7 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
     return filled
 
 
-def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: Form) -> dict[str, Any]:
+def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: ConfigLayout) -> dict[str, Any]:
     """Return the entry that replaces an existing entry and keeps a person's additions.
 
     Additions are keys that no shape of the client has, changed switches (`enabled`, `timeout`), more variables, and

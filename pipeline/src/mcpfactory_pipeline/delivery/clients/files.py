@@ -15,7 +15,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.delivery.clients.table import ClientProfile, ConfigFile, System
+from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile, ConfigFile, System
 from mcpfactory_runtime.errors import Exit
 
 
@@ -49,7 +49,7 @@ class UserPaths:
         return self.config / "mcpfactory" / "secrets"
 
 
-def this_machine(environ: Mapping[str, str]) -> UserPaths:
+def read_user_paths(environ: Mapping[str, str]) -> UserPaths:
     """Return the paths on this machine of the person with this environment."""
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":

@@ -18,6 +18,13 @@ from mcpfactory_pipeline.base.errors import JsonRecord, NotFoundError, RefusedEr
 from mcpfactory_pipeline.channels.contract import source_version
 from mcpfactory_pipeline.decisions.drift import channel_drift, drift_blockers, drift_sentence, refresh_offer
 from mcpfactory_pipeline.delivery.clients import edits
+from mcpfactory_pipeline.delivery.clients.client_profiles import (
+    CLIENTS,
+    ClientProfile,
+    ConfigFile,
+    ConfigLayout,
+    find_client,
+)
 from mcpfactory_pipeline.delivery.clients.entry import ClientEntry, LaunchEntry, RemoteEntry, build_entry, merge_entry
 from mcpfactory_pipeline.delivery.clients.files import (
     ClientError,
@@ -31,7 +38,6 @@ from mcpfactory_pipeline.delivery.clients.files import (
 from mcpfactory_pipeline.delivery.clients.files import replace as replace_text
 from mcpfactory_pipeline.delivery.clients.installed import entry_url, starts_server
 from mcpfactory_pipeline.delivery.clients.launch import SOURCE, channel_of, launch
-from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile, ConfigFile, Form, find_client
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.upstream import SHARED_ADDRESS, address_variable
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -70,7 +76,9 @@ def entry_variables(
                     "supports it"
                 ),
             )
-    wanted = required_variables(server.folder) | dict.fromkeys(api_variables(server.folder).of_servers, False)
+    wanted = required_variables(server.folder) | dict.fromkeys(
+        api_variables(server.folder).additional_server_variables, False
+    )
     address, shared = address_variable(server), environ.get(SHARED_ADDRESS, "")
     if server.document is not None:
         wanted |= {f"{address.removesuffix('_BASE_URL')}_{name}": False for name in SETTINGS}
@@ -314,7 +322,7 @@ def install(
     file, config = path_of(row, home, project)
     text = read_text(file)
     data = _data(file, text, config)
-    form = edits.form_of(data, row.forms)
+    form = edits.detect_layout(data, row.forms)
     built = _entry(row, form, target, home, project)
     before = edits.entries(data, form, config).get(target.name)
     ours = before is None or target.recognizes(before)
@@ -350,7 +358,7 @@ def uninstall(
     file, config = path_of(row, home, project)
     text = read_text(file)
     data = _data(file, text, config)
-    form = edits.form_of(data, row.forms)
+    form = edits.detect_layout(data, row.forms)
     if text is None or name not in edits.entries(data, form, config):
         return ClientChange(row.id, str(file), name, "absent")
     try:
@@ -368,7 +376,9 @@ def snippet(row: ClientProfile, target: InstallTarget, home: UserPaths, *, proje
     return edits.install(None, config, row.forms[0], target.name, built.value)
 
 
-def _entry(row: ClientProfile, form: Form, target: InstallTarget, home: UserPaths, project: Path | None) -> ClientEntry:
+def _entry(
+    row: ClientProfile, form: ConfigLayout, target: InstallTarget, home: UserPaths, project: Path | None
+) -> ClientEntry:
     return build_entry(row, form, target.name, target.reached, secrets=home.secrets, shared=project is not None)
 
 

@@ -16,6 +16,7 @@ from mcpfactory_pipeline.base.errors import JsonRecord, PipelineError
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
 from mcpfactory_pipeline.decisions.drift import offered_drift
 from mcpfactory_pipeline.delivery.clients import edits
+from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS, ClientProfile
 from mcpfactory_pipeline.delivery.clients.files import ClientError, UnreadableError, UserPaths, path_of, read_text
 from mcpfactory_pipeline.delivery.clients.launch import (
     INDEX,
@@ -26,7 +27,6 @@ from mcpfactory_pipeline.delivery.clients.launch import (
     promoted_wheel,
     recorded_package,
 )
-from mcpfactory_pipeline.delivery.clients.table import CLIENTS, ClientProfile
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -131,7 +131,7 @@ def _read_config(
         data = edits.read(text, config) if text is not None else {}
     except (ClientError, UnreadableError) as error:
         return [InstalledServer(row.id, scope, str(file), "", "", "", "", "unreadable", str(error))]
-    entries = edits.entries(data, edits.form_of(data, row.forms), config)
+    entries = edits.entries(data, edits.detect_layout(data, row.forms), config)
     known = tuple(known)
     return [
         InstalledServer(row.id, scope, str(file), name, *_classify(entry, known)) for name, entry in entries.items()

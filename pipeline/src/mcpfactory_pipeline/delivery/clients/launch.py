@@ -280,7 +280,7 @@ def _from_source(
     """Return a launch from the workspace's sources; in a project's file, `PROJECT` replaces the absolute path."""
     place = str(workspace.root) if project is None else PROJECT
     offered = ("--channel", channel) if channel else ()
-    return replace(factory(), arguments=("run", server.name, *offered, "--workspace", place)), package.version
+    return replace(find_mcpfactory(), arguments=("run", server.name, *offered, "--workspace", place)), package.version
 
 
 def _from_index(
@@ -350,7 +350,7 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 # --- programs on this machine that entries start ---
 
 
-def factory() -> LaunchEntry:
+def find_mcpfactory() -> LaunchEntry:
     """Return the running mcpfactory; prefer a link on the `PATH`, which stays valid after a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
     if beside is None:  # started with `python -m`

@@ -79,7 +79,7 @@ def _quoted(text: str) -> str:
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the `Dockerfile` and the files that it copies."""
     found = _LEAST.search(release.metadata.requires_python)
-    http = (f"{RUNTIME}[http]",) if program.on_runtime(release) else ()  # an image serves HTTP as well as stdio
+    http = (f"{RUNTIME}[http]",) if program.uses_runtime(release) else ()  # an image serves HTTP as well as stdio
     text = program.lock_requirements(
         release, program.Platform(program.EVERY, found[1] if found else "3.11"), settings.folder, http
     )
@@ -93,7 +93,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Return problems that would make the image unusable or not reproducible."""
-    problems = [*program.unusable(release, "docker")]
+    problems = [*program.find_start_problems(release, "docker")]
     if not _PINNED.fullmatch(settings["base"]):
         message = "the base image is not pinned by its hash, so later builds could use another image"
         hint = 'base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.docker]'

@@ -22,11 +22,11 @@ from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
 from mcpfactory_pipeline.delivery.publish.program import (
     LIBRARY,
     Platform,
+    find_start_problems,
     icon,
     install,
     launcher,
     lock_requirements,
-    unusable,
     wheels,
 )
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable
@@ -163,7 +163,7 @@ def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[Targe
 
 
 def _problems(release: CandidateRelease) -> Iterator[TargetProblem]:
-    yield from unusable(release, "mcpb")
+    yield from find_start_problems(release, "mcpb")
     if not release.metadata.summary.strip():
         yield TargetProblem("mcpb/description", "the package has no description", "description = … in pyproject.toml")
     if not _VERSION.fullmatch(release.version):

@@ -83,19 +83,19 @@ def icon(release: CandidateRelease) -> bytes | None:
     return None
 
 
-def on_runtime(release: CandidateRelease) -> bool:
+def uses_runtime(release: CandidateRelease) -> bool:
     """Return True if the server runs on our runtime."""
     return any(re.match(rf"{RUNTIME}(?![\w.-])", text) for text in release.metadata.requires)
 
 
-def unusable(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
+def find_start_problems(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
     """Yield problems that would prevent the start of every bundle: a missing program, or an unavailable runtime."""
     if entry_point(release) is None:
         program = release.metadata.program
         yield TargetProblem(
             f"{target}/program", f"the wheel installs no program {program}", "[project.scripts] in pyproject.toml"
         )
-    if on_runtime(release) and not release.companions:
+    if uses_runtime(release) and not release.companions:
         yield TargetProblem(
             f"{target}/runtime",
             "the wheel of the runtime is not on this machine, and no index has this version",

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.delivery.publish import http
 from mcpfactory_pipeline.delivery.publish.pypi import has_marker, marker
 from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable
-from mcpfactory_pipeline.delivery.publish.server_rules import PUBLISHER, SCHEMA, find_violations
+from mcpfactory_pipeline.delivery.publish.server_json_rules import PUBLISHER, SCHEMA, find_violations
 from mcpfactory_pipeline.delivery.publish.target import (
     PublishEvidence,
     PublishTarget,

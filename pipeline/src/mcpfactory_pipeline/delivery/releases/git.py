@@ -100,7 +100,7 @@ class Repository:
                     found.setdefault(name, tag)
         return found
 
-    def same_folders(self, commits: Mapping[str, str]) -> set[str]:
+    def unchanged_servers(self, commits: Mapping[str, str]) -> set[str]:
         """Return the servers whose folder is the same in HEAD and in their commit; run git only once."""
         names = sorted(commits)
         wanted = [f"{commit}:{self.prefix}servers/{name}" for name in names for commit in (commits[name], "HEAD")]

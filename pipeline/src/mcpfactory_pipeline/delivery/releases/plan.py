@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_version
 from mcpfactory_codegen.servers.diff import Change
 from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.base.versions import STEPS, Step, Version, next_version, permits
+from mcpfactory_pipeline.base.versions import STEPS, Step, Version, is_sufficient_step, next_version
 from mcpfactory_pipeline.channels.contract import (
     Contract,
     ContractComparison,
@@ -131,7 +131,7 @@ class _Planner:
     def same(self) -> set[str]:
         """Return the servers without changes in HEAD since their last release."""
         known = {server.name for server in self.workspace.servers()}
-        return self.repository.same_folders({name: tag.commit for name, tag in self.last.items() if name in known})
+        return self.repository.unchanged_servers({name: tag.commit for name, tag in self.last.items() if name in known})
 
     def propose(self, server: WorkspaceServer) -> ReleaseProposal:
         return self.guarded(server.name, lambda: self._proposal(server))
@@ -154,7 +154,11 @@ class _Planner:
         before, noted = last.version if last else "", packages.unreleased
         if not noted:
             return ReleaseProposal(packages.name, "current", before=before, version=before)
-        asked = stated if not before or permits(before, stated, packages.step) else next_version(before, packages.step)
+        asked = (
+            stated
+            if not before or is_sufficient_step(before, stated, packages.step)
+            else next_version(before, packages.step)
+        )
         reasons: tuple[str, ...] = ("never released",) if last is None else ()
         items = sum(line.startswith("- ") for line in noted.splitlines())
         reasons += (f"{pluralize(items, 'change')} in {changelog.FILE}",)
@@ -203,7 +207,7 @@ class _Planner:
             base = self._released(last, state) if last else find_contract(self.workspace, state, offered)
             found = compare(replace(base, version=before), after)
             step = _release_step(server, found, notes)
-            asked = after.version if permits(before, after.version, step) else next_version(before, step)
+            asked = after.version if is_sufficient_step(before, after.version, step) else next_version(before, step)
             version = str(Version.read(asked))
         if not version:
             raise ReleaseError("version", "its sources declare no version", hint="set a version in pyproject.toml")
@@ -295,7 +299,7 @@ def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
 
 def _release_step(server: WorkspaceServer, found: ContractComparison, notes: Sequence[ChangelogFragment]) -> Step:
     noted, before = _largest_step(notes), found.before.version
-    if any(note.stated for note in notes) and not permits(before, next_version(before, noted), found.needed):
+    if any(note.stated for note in notes) and not is_sufficient_step(before, next_version(before, noted), found.needed):
         change = next(
             one for one in found.changes if one.kind == ("breaking" if found.needed == "major" else "additive")
         )

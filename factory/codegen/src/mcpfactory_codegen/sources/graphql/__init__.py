@@ -1,7 +1,7 @@
 """Translation of GraphQL schemas to OpenAPI, from the result of introspection or the schema's text (SDL).
 
 Queries and mutations become operations. Each posts a constant document to the endpoint, with the arguments as variables
-(`ApiBody.graphql`). `schema` reads the types, `selection` chooses the fields of the response. The path of an operation
+(`ApiBody.graphql`). `schema` reads the types, `field_selection` chooses the fields of the response. The path of an operation
 is only a label.
 """
 
@@ -10,20 +10,20 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from mcpfactory_codegen.sources.graphql.field_selection import SelectionSet, response_schema, select_fields
 from mcpfactory_codegen.sources.graphql.schema import (
     GraphQLField,
     GraphQLSchema,
+    GraphQLType,
     InputValue,
     SdlError,
-    Type,
     innermost_type,
     is_list,
     is_required,
+    parse_graphql_literal,
     schema_from_introspection,
     schema_from_sdl,
-    value_of,
 )
-from mcpfactory_codegen.sources.graphql.selection import SelectionSet, answer_of, select_fields
 from mcpfactory_codegen.sources.translation import OpenApiDraft, Translation, pointer_of, table, text, without_empty
 
 SDL: Final = "sdl"
@@ -91,7 +91,7 @@ def _translated(schema: GraphQLSchema) -> Translation:
         for one in kind.fields.values() if kind is not None else ():
             reason = _unusable(schema, root, one)
             if reason:
-                draft.leave_out("POST", f"/#{root}.{one.name}", one.name, one.origin, reason)
+                draft.skip_operation("POST", f"/#{root}.{one.name}", one.name, one.origin, reason)
             else:
                 _add(draft, schema, root, one, documents)
     _add_types(draft, schema)
@@ -124,7 +124,7 @@ def _add(draft: OpenApiDraft, schema: GraphQLSchema, root: str, one: GraphQLFiel
     properties = {each.name: _argument(each, pages=pages) for each in taken}
     body: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     body |= without_empty(required=[each.name for each in taken if each.required])
-    data = {"type": "object", "properties": {one.name: answer_of(one.type, selection)}}
+    data = {"type": "object", "properties": {one.name: response_schema(one.type, selection)}}
     data |= without_empty(required=[one.name] if is_required(one.type) else [])
     answer = {"type": "object", "properties": {"data": data}, "required": ["data"]}
     about = f" {kind.name}: {kind.description}" if kind is not None and kind.description else ""
@@ -169,7 +169,7 @@ def _argument(each: InputValue, *, pages: bool) -> dict[str, Any]:
 
 
 def _input_schema(each: InputValue) -> dict[str, Any]:
-    default = value_of(each.default) if each.default is not None else None
+    default = parse_graphql_literal(each.default) if each.default is not None else None
     schema = _schema_of(each.type) | without_empty(description=each.description, deprecated=each.deprecated or None)
     return schema if default is None else {**schema, "default": default}
 
@@ -201,7 +201,7 @@ def _add_types(draft: OpenApiDraft, schema: GraphQLSchema) -> None:
         draft.origins[pointer_of("components", "schemas", name)] = kind.origin
 
 
-def _enum(kind: Type) -> dict[str, Any]:
+def _enum(kind: GraphQLType) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string", "enum": list(dict.fromkeys(name for name, _ in kind.values))}
     schema |= without_empty(description=kind.description)
     if any(about for _, about in kind.values):
@@ -209,7 +209,7 @@ def _enum(kind: Type) -> dict[str, Any]:
     return schema
 
 
-def _input_object(kind: Type, schema: GraphQLSchema) -> dict[str, Any]:
+def _input_object(kind: GraphQLType, schema: GraphQLSchema) -> dict[str, Any]:
     members = [
         each for each in kind.members if schema.named(each.type) is not None and innermost_type(each.type) != "Upload"
     ]

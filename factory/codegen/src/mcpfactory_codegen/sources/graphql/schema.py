@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_codegen.sources.translation import entries, json_value, pointer_of, table, text
+from mcpfactory_codegen.sources.translation import iterate_objects, json_value, pointer_of, table, text
 
 if TYPE_CHECKING:
     from graphql.language import ast
@@ -51,7 +51,7 @@ class GraphQLField:
 
 
 @dataclass(frozen=True, slots=True)
-class Type:
+class GraphQLType:
     """A named type. `possible` are the object types of an interface or union, `members` the fields of an input type."""
 
     name: str
@@ -70,13 +70,13 @@ class Type:
 class GraphQLSchema:
     """All types by name, and the names of the three root types ("" if missing)."""
 
-    types: Mapping[str, Type]
+    types: Mapping[str, GraphQLType]
     query: str = ""
     mutation: str = ""
     subscription: str = ""
     description: str = ""
 
-    def named(self, written: str) -> Type | None:
+    def named(self, written: str) -> GraphQLType | None:
         """Return the innermost type of a type in GraphQL syntax; None if it is not defined."""
         return self.types.get(innermost_type(written))
 
@@ -96,7 +96,7 @@ def is_list(written: str) -> bool:
     return written.startswith("[")
 
 
-def value_of(literal: str) -> Any:
+def parse_graphql_literal(literal: str) -> Any:
     """Return the value of a GraphQL literal if it is JSON or the name of an enum value, else None."""
     if NAME.match(literal) and literal not in {"true", "false", "null"}:
         return literal
@@ -111,33 +111,33 @@ def schema_from_introspection(data: dict[str, Any]) -> GraphQLSchema:
     origin = "/__schema" if isinstance(data.get("__schema"), dict) else "/data/__schema"
     schema = table(data if origin == "/__schema" else table(data, "data"), "__schema")
     types = {}
-    for index, node in entries(schema, "types"):
+    for index, node in iterate_objects(schema, "types"):
         if NAME.match(text(node, "name")):
             at = f"{origin}/types/{index}"
-            places = [f"{at}/fields/{index}" for index, _ in entries(node, "fields")]
+            places = [f"{at}/fields/{index}" for index, _ in iterate_objects(node, "fields")]
             types[node["name"]] = _type(node, at, places)
     roots = {key: text(table(schema, f"{key}Type"), "name") for key in _ROOTS}
     return GraphQLSchema(types, **roots, description=text(schema, "description"))
 
 
-def _type(node: dict[str, Any], origin: str, places: Sequence[str]) -> Type:
+def _type(node: dict[str, Any], origin: str, places: Sequence[str]) -> GraphQLType:
     """Return a type from its introspection data; `places` are the origins of its fields."""
     fields = {}
-    for (_, one), at in zip(entries(node, "fields"), places, strict=True):
+    for (_, one), at in zip(iterate_objects(node, "fields"), places, strict=True):
         written = _written(one.get("type"))
         if NAME.match(text(one, "name")) and written:
             reason = text(one, "deprecationReason") or "deprecated" if one.get("isDeprecated") is True else ""
             arguments = tuple(_inputs(one, "args"))
             fields[one["name"]] = GraphQLField(one["name"], written, text(one, "description"), arguments, reason, at)
-    values = [(text(one, "name"), text(one, "description")) for _, one in entries(node, "enumValues")]
-    return Type(
+    values = [(text(one, "name"), text(one, "description")) for _, one in iterate_objects(node, "enumValues")]
+    return GraphQLType(
         node["name"],
         text(node, "kind"),
         text(node, "description"),
         fields,
         tuple(_inputs(node, "inputFields")),
         tuple(one for one in values if NAME.match(one[0])),
-        tuple(text(one, "name") for _, one in entries(node, "possibleTypes")),
+        tuple(text(one, "name") for _, one in iterate_objects(node, "possibleTypes")),
         node.get("isOneOf") is True,
         text(node, "specifiedByURL"),
         origin,
@@ -145,7 +145,7 @@ def _type(node: dict[str, Any], origin: str, places: Sequence[str]) -> Type:
 
 
 def _inputs(node: dict[str, Any], key: str) -> Iterator[InputValue]:
-    for _, one in entries(node, key):
+    for _, one in iterate_objects(node, key):
         written = _written(one.get("type"))
         if NAME.match(text(one, "name")) and written:
             default = one.get("defaultValue")
@@ -213,7 +213,7 @@ def schema_from_sdl(text: str) -> GraphQLSchema:
         places = [pointer_of(name, one["name"]) for one in found.get("fields", ())]
         types[name] = _type(found, pointer_of(name), places)
     for name in ("Int", "Float", "String", "Boolean", "ID"):
-        types.setdefault(name, Type(name, "SCALAR"))
+        types.setdefault(name, GraphQLType(name, "SCALAR"))
     defaults = {} if roots else {root: root.capitalize() for root in _ROOTS if root.capitalize() in types}
     roots = {root: roots.get(root, "") or defaults.get(root, "") for root in _ROOTS}
     return GraphQLSchema(types, **roots, description=description)

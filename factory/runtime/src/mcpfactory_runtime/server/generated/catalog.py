@@ -2,7 +2,7 @@
 
 A *profile* is a named selection of tools: `full`, `read-only`, or a profile of the manifest. A *mode* is the form of
 the list: `full` lists each tool, `search` lists three tools that find, describe and call all others. A *dialect* is
-the form of tool names and schemas for clients with limits (`dialects`). The manifest sets all three. The variables
+the form of tool names and schemas for clients with limits (`client_dialects`). The manifest sets all three. The variables
 MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT override the manifest. The options `--mode`, `--profile` and
 `--dialect` override the variables.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.schemas.dialects import Limits
+    from mcpfactory_runtime.schemas.client_dialects import ClientLimits
     from mcpfactory_runtime.server.registry import GeneratedTool, Registry, Tool
 
 
@@ -124,8 +124,8 @@ class Catalog:
         """Return the rows adapted to the dialect, by the tools' names in the dialect."""
         if self.dialect == DIALECTS[0]:
             return rows
-        from mcpfactory_runtime.schemas.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
-        from mcpfactory_runtime.schemas.dialects import shorten_names  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.schemas.client_dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
+        from mcpfactory_runtime.schemas.client_dialects import shorten_names  # noqa: PLC0415 - see above
 
         limits = LIMITS[self.dialect]
         assert limits is not None
@@ -138,8 +138,8 @@ class Catalog:
         """Return the listed tools by name; hand-written tools are adapted to the dialect, but keep their names."""
         if self.dialect == DIALECTS[0]:
             return wires
-        from mcpfactory_runtime.schemas.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
-        from mcpfactory_runtime.schemas.dialects import adapt_tool  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.schemas.client_dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.schemas.client_dialects import adapt_tool  # noqa: PLC0415 - see above
 
         limits = LIMITS[self.dialect]
         return {
@@ -157,9 +157,9 @@ class Catalog:
         return self.profile == _FULL or _reads(row.tool)
 
 
-def _in_dialect(tool: Tool, name: str, limits: Limits) -> Tool:
+def _in_dialect(tool: Tool, name: str, limits: ClientLimits) -> Tool:
     """Return a view of a tool with another name and schema, but the same handler and argument checks."""
-    from mcpfactory_runtime.schemas.dialects import adapt_tool  # noqa: PLC0415 - most clients need none
+    from mcpfactory_runtime.schemas.client_dialects import adapt_tool  # noqa: PLC0415 - most clients need none
 
     def load(view: Tool) -> None:
         if tool.load is not None:

@@ -44,7 +44,7 @@ from pydantic_core import from_json
 from mcpfactory_runtime.schemas.values import TYPES, boolean_from_text, number_from_text
 from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, types_of
 from mcpfactory_runtime.server.generated.catalog import Catalog, CatalogError
-from mcpfactory_runtime.server.output import Converter, free_result
+from mcpfactory_runtime.server.output import Converter, unstructured_result
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.results import MAX_TEXT, ToolResult
 from mcpfactory_runtime.server.signature import argument_binder
@@ -147,7 +147,7 @@ class _Loader:
         tool.bind = argument_binder(tool.wire["inputSchema"])
         tool.handler = partial(handler, self._upstream)
         if "outputSchema" in tool.wire:
-            tool.convert = conforming(tool.wire["outputSchema"])
+            tool.convert = make_result_converter(tool.wire["outputSchema"])
         if self._loaded is not None:
             self._loaded(tool)
         tool.load = None
@@ -164,13 +164,13 @@ class _Loader:
 
 def _bounded_result(value: Any) -> Json:
     """Return a workflow's result, shortened to the size limit of API responses."""
-    from mcpfactory_runtime.upstream.truncate import compact, shorten  # noqa: PLC0415 - only for workflows
+    from mcpfactory_runtime.upstream.truncate import shorten, to_compact_json  # noqa: PLC0415 - only for workflows
 
-    size = len(compact(value))
+    size = len(to_compact_json(value))
     if size <= MAX_TEXT:
-        return free_result(value)
+        return unstructured_result(value)
     shown, cuts = shorten(value, MAX_TEXT)
-    result = free_result(shown)
+    result = unstructured_result(shown)
     kept = "; ".join(map(str, cuts[:_NAMED]))
     result["content"].append({"type": "text", "text": f"[Cut: the answer has {size:,} characters; this shows {kept}.]"})
     return result
@@ -253,11 +253,11 @@ _DIGITS: Final = 17  # digits; maximum of a fractional number, because binary64 
 _REMOVED: Final = object()
 
 
-def conforming(schema: Json) -> Converter:
+def make_result_converter(schema: Json) -> Converter:
     """Return a converter that makes results conform to a tool's output schema (see the module's docstring)."""
 
     def convert(value: Any) -> Json:
-        result = free_result(value)
+        result = unstructured_result(value)
         if result.get("isError"):
             return {key: one for key, one in result.items() if key != "structuredContent"}
         structured = result.get("structuredContent", {})

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self
 
-from mcpfactory_runtime.schemas.walk import COMBINATORS, items_of, parts_of, properties_of
+from mcpfactory_runtime.schemas.walk import COMBINATORS, items_of, keyword_subschemas, properties_of
 from mcpfactory_runtime.server.generated.search_words import (
     SELF,
     VERBS,
@@ -31,8 +31,8 @@ from mcpfactory_runtime.server.generated.search_words import (
     Term,
     associations,
     identifier_words,
-    methods_of,
     read_question,
+    suggested_http_methods,
     synonyms,
     text_words,
 )
@@ -182,7 +182,7 @@ def _collect(schema: Any, names: list[str], values: list[str], details: list[str
     if not isinstance(schema, dict) or depth > _DEPTH or len(names) >= _NAMES:
         return
     values += [value for value in schema.get("enum") or () if isinstance(value, str) and len(value) < _VALUE]
-    for part in (*parts_of(schema, *COMBINATORS), items_of(schema)):
+    for part in (*keyword_subschemas(schema, *COMBINATORS), items_of(schema)):
         _collect(part, names, values, details, depth + 1)
     for name, part in properties_of(schema).items():
         names.append(name)
@@ -435,7 +435,7 @@ def _methods(entry: IndexedTool, name: Sequence[str]) -> frozenset[str]:
         return _READING
     if entry.method not in {"POST", "GET", ""}:
         return frozenset([entry.method])
-    verb = next((methods for word in name if (methods := methods_of(word))), frozenset())
+    verb = next((methods for word in name if (methods := suggested_http_methods(word))), frozenset())
     return verb - _READING or frozenset(["POST"])
 
 

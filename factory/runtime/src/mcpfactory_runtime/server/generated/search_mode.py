@@ -21,14 +21,14 @@ from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     definitions_of,
     items_of,
-    lookup,
-    parts_of,
+    keyword_subschemas,
     properties_of,
     required_of,
+    resolve_definition,
 )
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.server.execution import run_through
-from mcpfactory_runtime.server.registry import GeneratedTool, Tool, unchanged
+from mcpfactory_runtime.server.execution import run_in_middleware
+from mcpfactory_runtime.server.registry import GeneratedTool, Tool, return_unchanged
 from mcpfactory_runtime.server.signature import ArgumentsError, argument_binder
 from mcpfactory_runtime.types import Json
 
@@ -222,13 +222,13 @@ class _Search:
         )
         tool.wire["_meta"] = {CALLS: True}
         tool.context = "ctx"
-        tool.convert = unchanged
+        tool.convert = return_unchanged
         tool.resolve_target = self._target
         return tool
 
     async def _run_call(self, name: str, arguments: Json | None = None, *, ctx: Context) -> Json:
         try:
-            return await run_through(ctx.server.registry, self._row(name).tool, arguments or {}, ctx)
+            return await run_in_middleware(ctx.server.registry, self._row(name).tool, arguments or {}, ctx)
         except ArgumentsError as error:
             raise ToolError(f"{error}\nhint: {self._describe} with names [{name!r}] shows its arguments") from None
 
@@ -346,7 +346,7 @@ class _SchemaTruncator:
         """Return a schema cut off below `depth` levels of optional arguments, or `_DEEPEST` levels in total."""
         if not isinstance(schema, dict):
             return schema
-        schema = lookup(schema, self._definitions)
+        schema = resolve_definition(schema, self._definitions)
         kept: Json = {key: schema[key] for key in _KEPT if key in schema and not isinstance(schema[key], dict | list)}
         if isinstance(schema.get("type"), list):
             kept["type"] = schema["type"]
@@ -368,6 +368,6 @@ class _SchemaTruncator:
         if (items := items_of(schema)) is not True:
             kept["items"] = self.cut(items, depth, level + 1)
         for key in COMBINATORS:
-            if parts := parts_of(schema, key):
+            if parts := keyword_subschemas(schema, key):
                 kept[key] = [self.cut(part, depth - (len(parts) > 1), level + 1) for part in parts]
         return kept

@@ -192,7 +192,7 @@ def read_question(text: str) -> SearchQuestion:
     return SearchQuestion(terms, METHODS["list"] if reads else _methods(verbs), many)
 
 
-def methods_of(word: str) -> frozenset[str]:
+def suggested_http_methods(word: str) -> frozenset[str]:
     """Return the methods that a stem suggests; empty if it is not a known verb."""
     return _VERB_METHODS.get(word, frozenset())
 

@@ -19,11 +19,11 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.middleware.layers import Middleware, NextRequest, NextTool, Request, ToolRequest
-from mcpfactory_runtime.server.rates import Bucket, ByClient, read_rate
+from mcpfactory_runtime.server.rates import Bucket, PerClientCache, read_rate
 from mcpfactory_runtime.server.results import READ_BY_CODE
 from mcpfactory_runtime.server.signature import ArgumentsError
 from mcpfactory_runtime.types import Json
-from mcpfactory_runtime.upstream.truncate import Truncation, compact, shorten
+from mcpfactory_runtime.upstream.truncate import Truncation, shorten, to_compact_json
 
 log = logging.getLogger("mcpfactory_runtime.requests")
 
@@ -212,7 +212,7 @@ class RateLimit(Middleware):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._rates = {name: read_rate(f"rate of {name or 'each tool'}", rate) for name, rate in rates.items()}
-        self._buckets = {name: ByClient(partial(Bucket, *rate, clock)) for name, rate in self._rates.items()}
+        self._buckets = {name: PerClientCache(partial(Bucket, *rate, clock)) for name, rate in self._rates.items()}
         self._by = by or _client
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
@@ -272,7 +272,7 @@ class ResponseLimit(Middleware):
             return {
                 **result,
                 "structuredContent": value,
-                "content": [{"type": "text", "text": compact(value)}, _cut_note(cuts)],
+                "content": [{"type": "text", "text": to_compact_json(value)}, _cut_note(cuts)],
             }
         return {**result, "content": self._content(result["content"])}
 
@@ -302,7 +302,7 @@ def _shortened(text: str, room: int) -> tuple[str, list[Truncation]]:
     except (ValueError, RecursionError):
         return f"{text[: max(room - 1, 0)]}…", [Truncation("", max(room - 1, 0), len(text), "characters")]
     value, cuts = shorten(value, room)
-    return compact(value), cuts
+    return to_compact_json(value), cuts
 
 
 def _size(block: Json) -> int:

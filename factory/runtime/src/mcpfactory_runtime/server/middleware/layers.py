@@ -173,10 +173,10 @@ class MiddlewareStack:
             return run(tool, call.arguments, lambda: call.context)
 
         call = ToolRequest(tool.name, arguments, tool.wire, cast("Context", context))
-        return through(self.around_tool(tool.name), call, innermost)
+        return call_through_layers(self.around_tool(tool.name), call, innermost)
 
 
-def through(
+def call_through_layers(
     layers: Iterable[Layer], subject: Subject, innermost: Callable[[Subject], Awaitable[Json]]
 ) -> Awaitable[Json]:
     """Call `innermost` with a request or a tool call, inside the layers; the first layer is the outermost."""

@@ -10,7 +10,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 
-from mcpfactory_runtime.server.observability.request import BUCKETS, ObservedRequest, bounded_failure
+from mcpfactory_runtime.server.observability.request import BUCKETS, ObservedRequest, error_type_label
 
 _LABELS: Final = ("mcp_method_name", "gen_ai_tool_name", "gen_ai_prompt_name", "error_type", "mcp_protocol_version")
 
@@ -48,7 +48,7 @@ class Metrics:
     def end(self, request: ObservedRequest) -> None:
         """Record the duration and outcome of a request."""
         self._active.labels(request.method).dec()
-        labels = (request.method, request.tool, request.prompt, bounded_failure(request), request.revision)
+        labels = (request.method, request.tool, request.prompt, error_type_label(request), request.revision)
         self._durations.labels(*labels).observe(request.seconds)
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 from mcpfactory_runtime.protocol.errors import CODES, INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.types import Json
-from mcpfactory_runtime.upstream.redaction import seen_secrets
+from mcpfactory_runtime.upstream.redaction import known_secrets_redaction
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
@@ -84,7 +84,7 @@ class ObservedRequest:
     @property
     def session(self) -> str:
         """Return a digest of its session's ID over HTTP, or "". The ID itself would give access to the session."""
-        session = self.channel.persistent
+        session = self.channel.session_channel
         known = None if session is None else session.session_id
         return "" if known is None else sha256(known.encode()).hexdigest()[:16]
 
@@ -173,7 +173,7 @@ class ObservedHandler:
             observer.end(request)
 
 
-def bounded_failure(request: ObservedRequest) -> str:
+def error_type_label(request: ObservedRequest) -> str:
     """Return a request's failure with bounded cardinality: codes unknown to JSON-RPC and MCP become `_OTHER`."""
     return request.failure if request.code is None or request.code in CODES else "_OTHER"
 
@@ -220,10 +220,10 @@ class JsonFormatter(logging.Formatter):
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return seen_secrets().text(json.dumps(line, default=str))
+        return known_secrets_redaction().text(json.dumps(line, default=str))
 
 
-class RequestLines:
+class RequestLogger:
     """Observer that logs caller, method, outcome and duration of each request, but no arguments or results."""
 
     def begin(self, request: ObservedRequest) -> None:
@@ -254,7 +254,7 @@ class RequestLines:
         log.info("%s", request.title, extra={"fields": fields})
 
 
-def install(stream: TextIO | None = None) -> None:
+def install_json_logging(stream: TextIO | None = None) -> None:
     """Replace the logging setup of the process: each later log record becomes a JSON line. Idempotent.
 
     Args:

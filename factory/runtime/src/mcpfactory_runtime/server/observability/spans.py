@@ -24,7 +24,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from mcpfactory_runtime.server.observability.request import BUCKETS, MAX_VALUE_LENGTH, ObservedRequest, bounded_failure
+from mcpfactory_runtime.server.observability.request import BUCKETS, MAX_VALUE_LENGTH, ObservedRequest, error_type_label
 from mcpfactory_runtime.tracing import CURRENT, CallTracer
 
 Attributes = dict[str, str | int]
@@ -85,7 +85,7 @@ class Telemetry:
         span.end()
         labels = {**_target(request), "mcp.protocol.version": request.revision}
         if request.failure:
-            labels["error.type"] = bounded_failure(request)
+            labels["error.type"] = error_type_label(request)
         self._durations.record(request.seconds, labels, contexts.Context())
 
 
@@ -180,7 +180,7 @@ def _attributes(request: ObservedRequest) -> Attributes:
 _PATIENCE: Final = 2.0  # seconds to send the remaining data at shutdown
 
 
-def set_up(name: str) -> None:
+def set_up_telemetry(name: str) -> None:
     """Export spans and durations by OTLP over HTTP (OTEL_… variables), unless the program has set its own providers.
 
     Args:
@@ -189,7 +189,7 @@ def set_up(name: str) -> None:
     named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     resource = Resource.create({} if named else {"service.name": name})
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-        spans = TracerProvider(resource=resource, shutdown_on_exit=False)  # `flush` sends the rest
+        spans = TracerProvider(resource=resource, shutdown_on_exit=False)  # `flush_telemetry` sends the rest
         spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         trace.set_tracer_provider(spans)
     if os.environ.get("OTEL_METRICS_EXPORTER") != "none" and not isinstance(
@@ -199,7 +199,7 @@ def set_up(name: str) -> None:
         metrics.set_meter_provider(MeterProvider([reader], resource=resource, shutdown_on_exit=False))
 
 
-def flush(patience: float = _PATIENCE) -> None:
+def flush_telemetry(patience: float = _PATIENCE) -> None:
     """Send the remaining data within `patience` seconds.
 
     An unresponsive or missing collector does not delay shutdown.

@@ -36,7 +36,7 @@ class Connect(Protocol):
         """Return an unconnected client."""
 
 
-class RemoteExchange:
+class ForwardedCall:
     """A forwarded call.
 
     Attributes:
@@ -75,7 +75,7 @@ class _Connection:
     def __init__(self, declared: Json, owner: object | None) -> None:
         self.declared, self.owner = declared, owner
         self.client: Client | None = None
-        self.exchanges: list[RemoteExchange] = []
+        self.exchanges: list[ForwardedCall] = []
         self.turn = asyncio.Lock()
         """Serializes calls if a question must be attributed to its call."""
         self.attempt: asyncio.Task[Client] | None = None
@@ -135,7 +135,7 @@ class RemoteConnections:
         return await self._opened(self._first)
 
     @asynccontextmanager
-    async def exchange(self, ctx: Context) -> AsyncIterator[RemoteExchange]:
+    async def exchange(self, ctx: Context) -> AsyncIterator[ForwardedCall]:
         """Provide a connection for a call. Raises the errors of `Client`, and ToolError if no connection is free."""
         first = await self.open()
         session = ctx.session
@@ -171,8 +171,8 @@ class RemoteConnections:
         await asyncio.gather(*(client.aclose() for client in clients), *self._closing, return_exceptions=True)
 
     @asynccontextmanager
-    async def _over(self, connection: _Connection, ctx: Context) -> AsyncIterator[RemoteExchange]:
-        found = RemoteExchange(ctx, await self._opened(connection))
+    async def _over(self, connection: _Connection, ctx: Context) -> AsyncIterator[ForwardedCall]:
+        found = ForwardedCall(ctx, await self._opened(connection))
         connection.exchanges.append(found)
         try:
             yield found

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.client.http_messages import TRACE_FIELDS, passed_trace
+from mcpfactory_runtime.client.http_messages import TRACE_FIELDS, forwarded_trace
 from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, Peer
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.protocol.methods import METHODS
@@ -66,7 +66,7 @@ def relayed_tool(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _
         return {**result, "content": [names.content(block) for block in content]}
 
     shown = {key: value for key, value in wire.items() if key != "execution"}
-    return Tool.passing_on(names.name(inner), shown, handler)
+    return Tool.from_raw_handler(names.name(inner), shown, handler)
 
 
 def relayed_prompt(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _OWN) -> Prompt:
@@ -264,7 +264,7 @@ def _meta(ctx: Context) -> Json:
 def _trace(ctx: Context) -> Json:
     """Return the trace fields for a forwarded call, from the current span; without a span, from the client."""
     meta = ctx.meta
-    return passed_trace(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
+    return forwarded_trace(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
 
 
 def _progress(ctx: Context, plain: Callable[[Any], Any]) -> Callable[[Json], Any] | None:
@@ -299,7 +299,7 @@ class _ForwardedQuestion(Question[Json]):
     def __init__(self, method: str, params: Json) -> None:
         self.method, self._params = method, params
 
-    def needs(self, revision: Revision) -> tuple[str, ...]:
+    def required_capability(self, revision: Revision) -> tuple[str, ...]:
         if self.method == "roots/list":
             return ("roots",)
         return ("sampling", "tools") if "tools" in self._params else ("sampling",)

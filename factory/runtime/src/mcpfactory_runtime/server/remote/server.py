@@ -22,7 +22,7 @@ from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.inputs import Completion
 from mcpfactory_runtime.server.registry import Completer, Tool, key_of
-from mcpfactory_runtime.server.remote.connections import RemoteConnections, RemoteExchange
+from mcpfactory_runtime.server.remote.connections import ForwardedCall, RemoteConnections
 from mcpfactory_runtime.server.remote.relay import (
     forward,
     relayed_completion,
@@ -126,26 +126,26 @@ class RemoteServer(Server):
         """Return True if a connection is open now, for example for a `ready_check`."""
         return self.listed and self._connections.first is not None
 
-    def may_have(self, name: str) -> bool:
+    def may_have_tool(self, name: str) -> bool:
         """Return True if the server may have a tool of this name, because its tools are not listed yet."""
-        return not self.listed or super().may_have(name)
+        return not self.listed or super().may_have_tool(name)
 
-    async def settle(self) -> None:
+    async def wait_until_listed(self) -> None:
         """Wait until the items are listed or the connection failed, for at most `connect_timeout` seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._settled.wait(), self._connect_timeout)
         if not self._settled.is_set():
             log.warning("%s does not answer; tools are listed once the server answers", self.name)
-        await super().settle()
+        await super().wait_until_listed()
 
-    def follow(self, uri: str) -> None:
+    def record_subscription(self, uri: str) -> None:
         """Subscribe to a resource of the server on behalf of a client."""
         templates = self.registry.templates.values()
         served = uri in self.registry.resources or any(one.template.match(uri) is not None for one in templates)
         if served and uri not in self._followed:
             self._followed.add(uri)
             self._following.set()
-        super().follow(uri)
+        super().record_subscription(uri)
 
     # -- connection ------------------------------------------------------------------------------------------------
 
@@ -326,7 +326,7 @@ class RemoteServer(Server):
             raise self._unreachable(error) from None
         raise AssertionError("the second attempt returns or raises")
 
-    async def _ask(self, exchange: RemoteExchange, method: str, params: Json) -> Json:
+    async def _ask(self, exchange: ForwardedCall, method: str, params: Json) -> Json:
         asking = forward(exchange.client, method, params, exchange.ctx, timeout=self._timeout)
         if exchange.client.modern:
             return await asking

@@ -41,7 +41,7 @@ RELATED: Final = "io.modelcontextprotocol/related-task"
 """Key in `_meta` for the task that a message belongs to (core feature only)."""
 
 
-def core_form(task: Task, poll_interval: int) -> Json:
+def core_task_object(task: Task, poll_interval: int) -> Json:
     """Return the `Task` object of the core feature; a result with `isError` is `failed` (Task Execution Errors)."""
     status, message = task.status, task.message
     if task.result is not None and task.result.get("isError"):
@@ -49,14 +49,14 @@ def core_form(task: Task, poll_interval: int) -> Json:
     return _form(task, (status, message), {"ttl": task.ttl, "pollInterval": poll_interval})
 
 
-def extension_form(task: Task, poll_interval: int) -> Json:
+def extension_task_object(task: Task, poll_interval: int) -> Json:
     """Return the `Task` object of the extension, without the fields of its detailed form."""
     return _form(task, (task.status, task.message), {"ttlMs": task.ttl, "pollIntervalMs": poll_interval})
 
 
-def detailed_form(task: Task, poll_interval: int, revision: Revision) -> Json:
+def detailed_task_object(task: Task, poll_interval: int, revision: Revision) -> Json:
     """Return the `DetailedTask` of the extension, with questions, result or error, depending on the status."""
-    form = extension_form(task, poll_interval)
+    form = extension_task_object(task, poll_interval)
     if task.status == "input_required":
         form["inputRequests"] = task.requests
     elif task.result is not None:
@@ -71,7 +71,7 @@ def tool_result(result: Json, revision: Revision) -> Json:
     return dict(project_tool_result(result, revision))
 
 
-def related(task_id: str) -> Json:
+def related_task_meta(task_id: str) -> Json:
     """Return the `_meta` of a message that belongs to a task."""
     return {RELATED: {"taskId": task_id}}
 
@@ -85,7 +85,7 @@ def missing_extension() -> McpError:
     )
 
 
-def no_result(task: Task) -> McpError:
+def no_result_error(task: Task) -> McpError:
     """Return the `tasks/result` error for a task that ended without a result."""
     if task.error is not None:
         return McpError(task.error["code"], task.error["message"], task.error.get("data"))

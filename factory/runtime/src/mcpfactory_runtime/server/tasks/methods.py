@@ -24,12 +24,12 @@ from mcpfactory_runtime.server.tasks.manager import (
     TaskManager,
     TaskRun,
     Watcher,
-    core_form,
-    detailed_form,
-    extension_form,
+    core_task_object,
+    detailed_task_object,
+    extension_task_object,
     missing_extension,
-    no_result,
-    related,
+    no_result_error,
+    related_task_meta,
     tool_result,
 )
 from mcpfactory_runtime.storage.tasks import Task
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.server.inputs import Question
     from mcpfactory_runtime.server.interfaces import ReplyChannel, ServerInterface, SessionChannel
-    from mcpfactory_runtime.server.rates import Allowance
+    from mcpfactory_runtime.server.rates import ClientRateLimits
     from mcpfactory_runtime.server.registry import Tool
 
 
@@ -56,17 +56,19 @@ class TaskChannel:
     private = False
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: a task cannot subscribe
 
-    def __init__(self, persistent: SessionChannel | None, principal: str, task_id: str, allowance: Allowance) -> None:
-        self.persistent = persistent
+    def __init__(
+        self, session_channel: SessionChannel | None, principal: str, task_id: str, allowance: ClientRateLimits
+    ) -> None:
+        self.session_channel = session_channel
         self.allowance = allowance
         self.principal = principal
         self._task_id = task_id
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification with the task's ID (basic/utilities/tasks, Related Task Metadata)."""
-        if self.persistent is not None:
-            meta = {**params.get("_meta", {}), **related(self._task_id)}
-            self.persistent.notify(method, {**params, "_meta": meta}, revision)
+        if self.session_channel is not None:
+            meta = {**params.get("_meta", {}), **related_task_meta(self._task_id)}
+            self.session_channel.notify(method, {**params, "_meta": meta}, revision)
 
     async def request(self, method: str, params: Json) -> Json:
         """Refuse to send a request: a task stores its questions in its record.
@@ -100,8 +102,8 @@ class TaskContext(Context):
     def attach(self, run: TaskRun) -> None:
         """Turn the call into a task."""
         self._run = run
-        persistent = None if self._call.peer.revision.modern else self._channel.persistent
-        self._channel = TaskChannel(persistent, self._channel.principal, run.id, self._channel.allowance)
+        session_channel = None if self._call.peer.revision.modern else self._channel.session_channel
+        self._channel = TaskChannel(session_channel, self._channel.principal, run.id, self._channel.allowance)
 
     @property
     def task_id(self) -> str | None:
@@ -263,8 +265,8 @@ class TaskMethods:
         if created.done():
             task = created.result()
             if call.peer.revision.modern:
-                return {"resultType": "task", **extension_form(task, self._poll)}
-            return {"task": core_form(task, self._poll), "_meta": related(task.id)}
+                return {"resultType": "task", **extension_task_object(task, self._poll)}
+            return {"task": core_task_object(task, self._poll), "_meta": related_task_meta(task.id)}
         try:
             result = handler.result()
         except InputRequired as asked:  # the handler asks before the call becomes a task
@@ -273,16 +275,16 @@ class TaskMethods:
 
     def _notify_session(self, task: Task, call: Call, channel: ReplyChannel) -> None:
         """Send a task's status to the session that created it (basic/utilities/tasks, Task Status Notification)."""
-        persistent = channel.persistent
-        if call.peer.revision.modern or persistent is None:
+        session_channel = channel.session_channel
+        if call.peer.revision.modern or session_channel is None:
             return
-        known = [core_form(task, self._poll)]
+        known = [core_task_object(task, self._poll)]
 
         def watch(now: Task | None) -> None:
-            form = known[0] if now is None else core_form(now, self._poll)
+            form = known[0] if now is None else core_task_object(now, self._poll)
             if (form["status"], form.get("statusMessage")) != (known[0]["status"], known[0].get("statusMessage")):
                 known[0] = form
-                persistent.notify("notifications/tasks/status", form)
+                session_channel.notify("notifications/tasks/status", form)
             if now is None or now.terminal:
                 self._manager.unwatch(task.id, watch)
 
@@ -291,16 +293,16 @@ class TaskMethods:
     # -- the core feature ----------------------------------------------------------------------------------------
 
     async def _get_core(self, call: Call, channel: ReplyChannel) -> Json:
-        return core_form(await self._find(call, channel), self._poll)
+        return core_task_object(await self._find(call, channel), self._poll)
 
     async def _cancel_core(self, call: Call, channel: ReplyChannel) -> Json:
         task = await self._manager.cancel(await self._find(call, channel))
         if task is None:
             raise McpError(INVALID_PARAMS, "Invalid params: the task has already ended and cannot be cancelled")
-        return core_form(task, self._poll)
+        return core_task_object(task, self._poll)
 
     async def _list(self, call: Call, channel: ReplyChannel) -> Json:
-        if not identifies(channel):
+        if not can_identify_client(channel):
             raise McpError(
                 METHOD_NOT_FOUND, "Method not found: tasks/list, because clients cannot be distinguished here"
             )
@@ -310,7 +312,7 @@ class TaskMethods:
             tasks, more = await self._manager.store.list(str(channel.principal), after, size)
         except KeyError:
             raise unknown_cursor() from None
-        result: Json = {"tasks": [core_form(task, self._poll) for task in tasks]}
+        result: Json = {"tasks": [core_task_object(task, self._poll) for task in tasks]}
         if more:
             result["nextCursor"] = cursor_of(tasks[-1].id)
         return result
@@ -333,9 +335,9 @@ class TaskMethods:
             for question in asking.values():
                 question.cancel()
         if task.result is None:
-            raise no_result(task)
+            raise no_result_error(task)
         result = tool_result(task.result, call.peer.revision)
-        return {**result, "_meta": {**result.get("_meta", {}), **related(task.id)}}
+        return {**result, "_meta": {**result.get("_meta", {}), **related_task_meta(task.id)}}
 
     async def _next(self, follower: TaskFollower, ending: asyncio.Future[Any]) -> Task:
         change = asyncio.ensure_future(follower.next())
@@ -352,7 +354,7 @@ class TaskMethods:
 
     async def _ask_client(self, task: Task, key: str, channel: ReplyChannel) -> None:
         request = task.requests[key]
-        params = {**request["params"], "_meta": {**request["params"].get("_meta", {}), **related(task.id)}}
+        params = {**request["params"], "_meta": {**request["params"].get("_meta", {}), **related_task_meta(task.id)}}
         try:
             try:
                 answer: Json = {"result": await channel.request(request["method"], params)}
@@ -367,7 +369,7 @@ class TaskMethods:
     # -- the extension -------------------------------------------------------------------------------------------
 
     async def _get(self, call: Call, channel: ReplyChannel) -> Json:
-        return detailed_form(await self._find(call, channel), self._poll, call.peer.revision)
+        return detailed_task_object(await self._find(call, channel), self._poll, call.peer.revision)
 
     async def _update(self, call: Call, channel: ReplyChannel) -> Json:
         task = await self._find(call, channel)
@@ -386,7 +388,7 @@ class TaskMethods:
 
     # -- subscriptions/listen ------------------------------------------------------------------------------------
 
-    async def visible(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
+    async def visible_tasks(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
         """Return the tasks in a `subscriptions/listen` request that belong to its caller.
 
         Raises:
@@ -404,7 +406,7 @@ class TaskMethods:
         watchers: dict[str, Watcher] = {}
 
         def send(task: Task) -> None:
-            form = detailed_form(task, self._poll, call.peer.revision)
+            form = detailed_task_object(task, self._poll, call.peer.revision)
             channel.notify("notifications/tasks", {"_meta": meta, **form}, call.peer.revision)
 
         for task in tasks:
@@ -426,7 +428,7 @@ class TaskMethods:
         return stop
 
 
-def identifies(channel: ReplyChannel) -> bool:
+def can_identify_client(channel: ReplyChannel) -> bool:
     """Return True if the channel distinguishes clients; otherwise tasks must not be listed (Task Isolation)."""
     return channel.private or bool(channel.principal)
 

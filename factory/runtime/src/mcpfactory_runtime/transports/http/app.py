@@ -29,7 +29,7 @@ from mcpfactory_runtime.protocol.http import (
     Rejection,
     SessionMessage,
     check_origin,
-    find_mirrored,
+    find_header_arguments,
     route,
 )
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
@@ -44,7 +44,6 @@ from mcpfactory_runtime.transports.http.asgi import (
     Send,
     check_size,
     client_of,
-    exposing,
     granted_origin,
     is_preflight,
     read_body,
@@ -55,12 +54,13 @@ from mcpfactory_runtime.transports.http.asgi import (
     send_json,
     send_page,
     send_preflight,
+    with_cors_headers,
 )
 from mcpfactory_runtime.transports.http.authentication import create_gate
 from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
 from mcpfactory_runtime.transports.http.health import METRICS, PROBES, HealthEndpoints
-from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_in
-from mcpfactory_runtime.transports.http.store_relay import Sharing
+from mcpfactory_runtime.transports.http.process_relay import MultiProcessSessions
+from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_id_from_url
 from mcpfactory_runtime.transports.http.stream import Stream
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class HttpApp:
         self._max_sessions = max_sessions
         self._max_requests = max_requests
         self._requests = 0
-        self._sharing = None if store is None else Sharing(store)
+        self._sharing = None if store is None else MultiProcessSessions(store)
         self._shared = None if self._sharing is None else self._sharing.sessions
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
@@ -218,7 +218,7 @@ class HttpApp:
     async def _enter(self, stack: AsyncExitStack) -> None:
         self._probes.draining = False
         if self._sharing is not None:
-            await stack.enter_async_context(self._sharing.entered(self._server))
+            await stack.enter_async_context(self._sharing.join_shared_store(self._server))
         await stack.enter_async_context(self._server.running())
         stack.push_async_callback(self._leave)
         if self._relay is not None:
@@ -230,7 +230,7 @@ class HttpApp:
         if self._relay is not None:
             await self._relay.aclose(FORWARDED_GRACE)
         for session in list(self._sessions.values()):
-            session.outlive()
+            session.close_journal()
             await self._end_session(session)
 
     def begin_shutdown(self) -> None:
@@ -258,7 +258,7 @@ class HttpApp:
             methods = self._routes.methods(scope) if self._routes is not None else None
             await send_preflight(send, origin, headers, methods or None)
             return
-        send = exposing(send, origin) if origin else send
+        send = with_cors_headers(send, origin) if origin else send
         await self._serve_path(scope, receive, send, headers=headers, forwarded=forwarded)
 
     async def _serve_path(
@@ -310,7 +310,7 @@ class HttpApp:
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
         """Forward a request to the process that has its session. Return None after a response, else its `receive`."""
-        session_id = headers.get(SESSION_HEADER) or session_in(scope)
+        session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
         # Unauthorized callers must not fill the store; the token is forwarded with the request.
@@ -392,7 +392,7 @@ class HttpApp:
         session = self._sessions.get(session_id)
         if session is None or session.principal != principal:  # hide the sessions of other principals
             return None
-        session.use(asyncio.get_running_loop().time())
+        session.mark_used(asyncio.get_running_loop().time())
         return session.revision
 
     def _new_session(
@@ -421,7 +421,7 @@ class HttpApp:
                 return
             await self._drop_idle(asyncio.get_running_loop().time())
             session = self._new_session(session_id, principal, scope, journal)
-            await session.revive(*found)
+            await session.restore_session(*found)
             self._sessions[session_id] = session
 
     async def _begin_session(
@@ -438,7 +438,7 @@ class HttpApp:
             return
         self._sessions[session.id] = session
         if self._shared is not None:
-            await self._shared.written()
+            await self._shared.wait_until_written()
         await send_answer(answer, receive, send, [(b"mcp-session-id", session.id.encode())])
 
     async def _drop_idle(self, now: float) -> None:
@@ -484,7 +484,7 @@ class HttpApp:
             entry = registry.tools.get(tool)
             if entry is None:
                 return ()
-            known = self._mirrored[tool] = find_mirrored(entry.wire.get("inputSchema"))
+            known = self._mirrored[tool] = find_header_arguments(entry.wire.get("inputSchema"))
         return known
 
 
@@ -499,8 +499,8 @@ async def _cut_off(answer: Stream | ErrorReply | None, message: Any, send: Send)
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
-    error = jsonrpc.encode(jsonrpc.error_message(jsonrpc.usable_id(message), CUT_OFF))
-    if isinstance(answer, Stream) and answer.untouched:
+    error = jsonrpc.encode(jsonrpc.error_message(jsonrpc.error_response_id(message), CUT_OFF))
+    if isinstance(answer, Stream) and answer.is_unsent:
         await send_json(send, 200, error)
     elif isinstance(answer, Stream) and not answer.count:  # the stream began after `KEEP_ALIVE` without a message
         await send({"type": "http.response.body", "body": sse_event(error)})

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import ErrorReply
-from mcpfactory_runtime.protocol.http import Rejection, check_head
+from mcpfactory_runtime.protocol.http import Rejection, check_header_size
 from mcpfactory_runtime.storage.events import SessionLostError
 from mcpfactory_runtime.transports.http.stream import Stream
 
@@ -64,7 +64,7 @@ def check_size(scope: Scope) -> Rejection | None:
     """Return a rejection if the URL or the headers of a request are too large."""
     target = len(scope.get("raw_path") or scope["path"]) + len(scope.get("query_string", b""))
     size = target + sum(len(name) + len(value) + 4 for name, value in scope["headers"])  # with ": " and the line end
-    return check_head(target, size, len(scope["headers"]))
+    return check_header_size(target, size, len(scope["headers"]))
 
 
 def client_of(principal: str, scope: Scope) -> str:
@@ -95,7 +95,7 @@ async def read_body(receive: Receive, limit: int) -> bytes | None:
     return b"".join(parts)
 
 
-async def disconnected(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Wait until the client disconnects; ignore its messages."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -166,8 +166,8 @@ async def send_answer(
         await send_events(answer, receive, send, after=0, headers=headers)
         return
     await answer.ready()
-    if answer.single is not None:
-        await send_json(send, 200, answer.single, headers)
+    if answer.only_message is not None:
+        await send_json(send, 200, answer.only_message, headers)
     elif answer.closed and not answer.count:  # canceled: there will be no response
         await send_json(send, 202, b"", headers)
     else:
@@ -208,7 +208,7 @@ async def send_events(
                     await send({"type": "http.response.body", "body": event, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
-    tasks = [asyncio.ensure_future(follow()), asyncio.ensure_future(disconnected(receive))]
+    tasks = [asyncio.ensure_future(follow()), asyncio.ensure_future(wait_for_disconnect(receive))]
     stream.overrun = tasks[0].cancel
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -302,7 +302,7 @@ async def send_preflight(
     await send({"type": "http.response.body", "body": b""})
 
 
-def exposing(send: Send, origin: str) -> Send:
+def with_cors_headers(send: Send, origin: str) -> Send:
     """Wrap `send` to let pages of this origin read the response and the headers that MCP needs."""
 
     async def sent(message: MutableMapping[str, Any]) -> None:

@@ -21,23 +21,29 @@ from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-from mcpfactory_runtime.auth.authorization import SERVER_WELL_KNOWN, document, metadata_paths, metadata_url, server_url
+from mcpfactory_runtime.auth.authorization import (
+    SERVER_WELL_KNOWN,
+    authorization_server_metadata_url,
+    document,
+    metadata_paths,
+    metadata_url,
+)
 from mcpfactory_runtime.auth.jwks import Key, KeyCache
 from mcpfactory_runtime.auth.tokens import (
     BearerChallenge,
     Principal,
     TokenError,
     check_claims,
-    missing,
+    merge_scopes,
+    missing_scopes,
     read_claims,
-    read_header,
     read_token,
-    union,
+    read_token_header,
 )
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.revisions import wire_names
-from mcpfactory_runtime.server.rates import Bucket, ByClient, read_rate
+from mcpfactory_runtime.server.rates import Bucket, PerClientCache, read_rate
 from mcpfactory_runtime.transports.http.asgi import address_of
 
 if TYPE_CHECKING:
@@ -63,7 +69,7 @@ class FailureLimit:
 
     def __init__(self, rate: str | None, clock: Callable[[], float] = time.monotonic) -> None:
         limit = None if rate is None or rate == "off" else read_rate("failures", rate)
-        self._addresses = None if limit is None else ByClient(lambda: Bucket(*limit, clock))
+        self._addresses = None if limit is None else PerClientCache(lambda: Bucket(*limit, clock))
         self._good: dict[bytes, None] = {}
 
     def attempt(self, address: str, token: bytes) -> float:
@@ -73,19 +79,19 @@ class FailureLimit:
         bucket = self._addresses.of(address)
         return 0.0 if bucket.take() else bucket.wait
 
-    def good(self, address: str, token: bytes) -> None:
+    def record_success(self, address: str, token: bytes) -> None:
         """Uncount the attempt, and exempt the valid token from the limit."""
         if self._addresses is not None and token not in self._good:
-            self.undecided(address)
+            self.cancel_attempt(address)
             if len(self._good) >= _TOKENS:
                 del self._good[next(iter(self._good))]
             self._good[token] = None
 
-    def bad(self, token: bytes) -> None:
+    def record_failure(self, token: bytes) -> None:
         """Leave the attempt counted; the token is no longer exempt."""
         self._good.pop(token, None)
 
-    def undecided(self, address: str) -> None:
+    def cancel_attempt(self, address: str) -> None:
         """Uncount the attempt: the token could not be checked."""
         if self._addresses is not None:
             self._addresses.of(address).give_back()
@@ -102,7 +108,7 @@ log = logging.getLogger(__name__)
 _CALLS: Final = wire_names(CALL_TOOL)
 
 
-class OpenGate:
+class AnonymousAccessGate:
     """Gate that admits all callers, but refuses tools that require scopes, because it cannot check scopes."""
 
     hosts: frozenset[str] = frozenset()
@@ -148,7 +154,7 @@ class AccessGate:
         self._auth = auth
         self._server = server
         self._rules = auth.rules
-        self._required = union(auth.required_scopes)
+        self._required = merge_scopes(auth.required_scopes)
         self._metadata_url = metadata_url(auth.resource)
         self._paths = metadata_paths(auth.resource, endpoint)
         self._keys = {issuer: KeyCache(auth.jwks) for issuer in auth.issuers}
@@ -168,7 +174,7 @@ class AccessGate:
         """Return the scopes that clients may request."""
         if self._auth.scopes_supported is not None:
             return self._auth.scopes_supported
-        return union(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
+        return merge_scopes(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
 
     def redirect_target(self, path: str) -> str | None:
         """Return the issuer's metadata URL if `path` is a path of authorization server metadata.
@@ -176,7 +182,9 @@ class AccessGate:
         Clients of the first revision with authorization do not support resource metadata. They request the issuer's
         metadata from the MCP server's origin.
         """
-        return server_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
+        return (
+            authorization_server_metadata_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
+        )
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
         """Return the sender of a request. Hide the token from later code: remove it from ASGI scope and headers."""
@@ -192,21 +200,21 @@ class AccessGate:
         try:
             principal = await self._read(token)
         except TokenError as error:
-            self._failures.bad(known)
+            self._failures.record_failure(known)
             return self._refused(BearerChallenge(401, "invalid_token", str(error), self._required))
         except OSError as error:
-            self._failures.undecided(address)
+            self._failures.cancel_attempt(address)
             log.error("access tokens cannot be checked: %s", error)
             text = "Access tokens cannot be checked now. hint: try again later\n"
             return Rejection(503, None, text, {"retry-after": "5"})
-        self._failures.good(address, known)
+        self._failures.record_success(address, known)
         return principal
 
     def authorize(self, principal: Principal | str, body: Any) -> Rejection | None:
         """Return a rejection if the principal lacks scopes for the request, or for a request of a batch."""
-        needed = union(self._required, *(scopes for _, scopes in called_tools(self._server, body)))
+        needed = merge_scopes(self._required, *(scopes for _, scopes in called_tools(self._server, body)))
         held = principal.scopes if isinstance(principal, Principal) else frozenset()
-        lacking = missing(needed, held)
+        lacking = missing_scopes(needed, held)
         if not lacking:
             return None
         text = f"The access token lacks: {' '.join(lacking)}"
@@ -224,7 +232,7 @@ class AccessGate:
             if claims is None:
                 raise TokenError("inactive")
             return check_claims(dict(claims), self._rules, auth.clock(), signed=False)
-        header = read_header(token, auth.algorithms)
+        header = read_token_header(token, auth.algorithms)
         if header.issuer not in self._keys:
             raise TokenError("issuer")
         from mcpfactory_runtime.auth.jose import verify  # noqa: PLC0415 - optional library
@@ -272,14 +280,14 @@ class AccessGate:
                 log.warning("keys of %s: %s is not a JWK Set", issuer, url)
 
 
-def create_gate(auth: Authorization | None, server: ServerInterface, endpoint: str) -> AccessGate | OpenGate:
+def create_gate(auth: Authorization | None, server: ServerInterface, endpoint: str) -> AccessGate | AnonymousAccessGate:
     """Return the gate of an HTTP application.
 
     Raises:
         RuntimeError: a library is missing.
     """
     if auth is None:
-        return OpenGate(server)
+        return AnonymousAccessGate(server)
     needed = () if auth.verify is not None else ("jwt", "cryptography")
     if auth.jwks_url is not None and auth.fetch is None:
         needed = (*needed, "httpx")

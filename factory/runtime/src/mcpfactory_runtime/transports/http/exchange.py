@@ -16,13 +16,13 @@ from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import DROPPABLE, answer_or_error
-from mcpfactory_runtime.transports.http.asgi import SSE_HEADERS, Receive, Send, disconnected, send_json
+from mcpfactory_runtime.transports.http.asgi import SSE_HEADERS, Receive, Send, send_json, wait_for_disconnect
 from mcpfactory_runtime.transports.http.stream import KEEP_ALIVE, Stream
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
-    from mcpfactory_runtime.server.rates import Allowance
+    from mcpfactory_runtime.server.rates import ClientRateLimits
 
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Exchange:
 
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: this lifecycle has no resources/subscribe
     private = False
-    persistent = None
+    session_channel = None
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Exchange:
         send: Send,
         *,
         principal: str,
-        allowance: Allowance,
+        allowance: ClientRateLimits,
     ) -> None:
         self.principal = principal
         self.allowance = allowance
@@ -159,7 +159,7 @@ class Exchange:
         self._timer = loop.call_later(KEEP_ALIVE, self._begin_stream)
 
     async def _wait_for_disconnect(self) -> None:
-        await disconnected(self._receive)
+        await wait_for_disconnect(self._receive)
         self._abort()
 
     def _abort(self) -> None:

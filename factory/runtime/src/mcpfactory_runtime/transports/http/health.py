@@ -15,9 +15,9 @@ from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.transports.http.asgi import ONLY_GET, READING, Headers, Scope, Send, reject, send_json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.interfaces import ServedMetrics, ServerInterface
+    from mcpfactory_runtime.server.interfaces import MetricsInterface, ServerInterface
     from mcpfactory_runtime.transports.http.asgi import LifespanTask
-    from mcpfactory_runtime.transports.http.authentication import AccessGate, OpenGate
+    from mcpfactory_runtime.transports.http.authentication import AccessGate, AnonymousAccessGate
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class HealthEndpoints:
         gate: authorizes callers; only authorized callers receive the names of checks.
     """
 
-    def __init__(self, server: ServerInterface, life: LifespanTask, gate: AccessGate | OpenGate) -> None:
+    def __init__(self, server: ServerInterface, life: LifespanTask, gate: AccessGate | AnonymousAccessGate) -> None:
         self._server = server
         self._life = life
         self._gate = gate
@@ -57,7 +57,7 @@ class HealthEndpoints:
         await send_json(send, status, b"" if scope["method"] == "HEAD" else jsonrpc.encode(answer), _HEAD)
 
     async def serve_metrics(
-        self, metrics: ServedMetrics, sessions: int, scope: Scope, headers: dict[str, str], send: Send
+        self, metrics: MetricsInterface, sessions: int, scope: Scope, headers: dict[str, str], send: Send
     ) -> None:
         """Send the metrics to authorized callers; `sessions` is the number of sessions."""
         refused = await _refused(self._gate, scope, headers) if scope["method"] in READING else ONLY_GET
@@ -78,7 +78,7 @@ class HealthEndpoints:
             if self._beginning is None or self._beginning.done():
                 self._beginning = asyncio.create_task(self._enter())
             return {"status": "starting"}
-        found = await self._server.readiness.look()
+        found = await self._server.readiness.run_checks()
         answer: dict[str, Any] = {"status": "ready" if all(found.values()) else "unavailable"}
         if found and await _refused(self._gate, scope, headers) is None:
             answer["checks"] = {name: "ok" if succeeded else "failed" for name, succeeded in found.items()}
@@ -91,6 +91,6 @@ class HealthEndpoints:
             log.exception("the lifespan could not be entered")
 
 
-async def _refused(gate: AccessGate | OpenGate, scope: Scope, headers: dict[str, str]) -> Rejection | None:
+async def _refused(gate: AccessGate | AnonymousAccessGate, scope: Scope, headers: dict[str, str]) -> Rejection | None:
     principal = await gate.authenticate(scope, headers)
     return principal if isinstance(principal, Rejection) else gate.authorize(principal, None)

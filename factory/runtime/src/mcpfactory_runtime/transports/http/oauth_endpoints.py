@@ -32,7 +32,7 @@ class LoginEndpoints:
 
     async def serve(self, place: str, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
         """Serve a request to one of the paths."""
-        method = self._proxy.method_of(place)
+        method = self._proxy.allowed_method(place)
         if scope["method"] != method:
             await reject(send, Rejection(405, None, f"Only {method}\n", {"allow": method}))
             return

@@ -20,7 +20,7 @@ from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, reject
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.routes import HttpRoute
-    from mcpfactory_runtime.transports.http.authentication import AccessGate, OpenGate
+    from mcpfactory_runtime.transports.http.authentication import AccessGate, AnonymousAccessGate
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class RouteTable:
         limit: maximum size of a body in bytes.
     """
 
-    def __init__(self, routes: Iterable[HttpRoute], gate: AccessGate | OpenGate, limit: int) -> None:
+    def __init__(self, routes: Iterable[HttpRoute], gate: AccessGate | AnonymousAccessGate, limit: int) -> None:
         self._gate = gate
         self._limit = limit
         self._routes = [

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from mcpfactory_runtime.protocol.http import LOOPBACK, check_head
+from mcpfactory_runtime.protocol.http import LOOPBACK, check_header_size
 from mcpfactory_runtime.server.threads import busy
 from mcpfactory_runtime.transports.http.app import HttpApp
 
@@ -135,7 +135,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
 
     def _refuse_head(self) -> bool:
         """Refuse an incomplete request if its URL or headers are too large. Return True if it was refused."""
-        refused = None if self._surplus else check_head(*self._measure_incomplete())
+        refused = None if self._surplus else check_header_size(*self._measure_incomplete())
         if refused is None:
             return False
         self._surplus = True
@@ -219,7 +219,7 @@ class _EmbeddedServer(_WebServer):
 
 async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
     """Serve until canceled, then wait for requests in flight, at most `DRAIN` seconds."""
-    server = _EmbeddedServer(web_config(app), app, None)
+    server = _EmbeddedServer(make_uvicorn_config(app), app, None)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         await asyncio.shield(task)
@@ -260,7 +260,7 @@ def listening_hint(error: OSError) -> str:
     return "use --port 0 for any free port"
 
 
-def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
+def listen_for_workers(host: str, port: int, count: int) -> list[socket.socket]:
     """Return `count` listening sockets on one port.
 
     On Linux each worker has its own socket, and the kernel distributes connections over them; on a shared socket, the
@@ -310,10 +310,10 @@ def serve(app: HttpApp, listener: socket.socket, lifeline: int | None = None) ->
 
     `lifeline` is a file descriptor; its end of file has the effect of SIGTERM.
     """
-    _WebServer(web_config(app), app, lifeline).run(sockets=[listener])
+    _WebServer(make_uvicorn_config(app), app, lifeline).run(sockets=[listener])
 
 
-def web_config(app: HttpApp) -> uvicorn.Config:
+def make_uvicorn_config(app: HttpApp) -> uvicorn.Config:
     """Return the uvicorn configuration of an application."""
     return uvicorn.Config(
         app,
@@ -366,7 +366,7 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
         print_url(server.name, listener, host, app.path)
         serve(app, listener)
         return
-    listeners = listen_each(host, port, workers)
+    listeners = listen_for_workers(host, port, workers)
     print_url(server.name, listeners[0], host, app.path, f" by {workers} processes")
     folder = tempfile.mkdtemp(prefix="mcpfactory-")  # only the owner may read it
     options["store"] = options["store"] or _read_store(f"sqlite:///{folder}/store.db")

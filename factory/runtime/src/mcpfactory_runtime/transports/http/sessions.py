@@ -69,7 +69,7 @@ class HttpSession(Session):
         assert self.connection.peer is not None
         return self.connection.peer.revision
 
-    def use(self, now: float) -> None:
+    def mark_used(self, now: float) -> None:
         """Record a use of the session."""
         self.used = now
         self.uses += 1
@@ -128,7 +128,7 @@ class HttpSession(Session):
         self.refuse_requests()
         self.own.finish(recorded=False)  # another process may continue the session
 
-    def outlive(self) -> None:
+    def close_journal(self) -> None:
         """Close the journal, if any, without ending the session in the store: another process may continue it."""
         if self._journal is not None:
             self._journal.close()
@@ -143,7 +143,7 @@ class HttpSession(Session):
     def _refused(self, message: Any, refusal: ErrorReply) -> Stream | ErrorReply | None:
         if refusal.message is None:
             return None
-        if jsonrpc.usable_id(message) is jsonrpc.MISSING or "method" not in message:
+        if jsonrpc.error_response_id(message) is jsonrpc.MISSING or "method" not in message:
             return refusal
         stream = Stream(None, primed=False)  # a refusal of the request's content is a normal response
         stream.finish(jsonrpc.encode(refusal.message))
@@ -170,7 +170,7 @@ class HttpSession(Session):
         stream = channel.stream if channel is not None else self._current
         assert stream is not None
         stream.finish(data)
-        if stream.single is not None and stream.name is not None:
+        if stream.only_message is not None and stream.name is not None:
             self._streams.pop(stream.name, None)  # plain JSON has no event IDs, so the response cannot be resumed
 
     def on_cancelled(self, call: Call) -> None:
@@ -198,7 +198,7 @@ class HttpSession(Session):
             "subscriptions": sorted(self.subscriptions),
         }
 
-    async def revive(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
+    async def restore_session(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
         """Continue a session of another process. Requests that the other process did not answer get an error."""
         assert self._journal is not None
         revision = LEGACY[state["revision"]]
@@ -241,7 +241,7 @@ class _PostChannel:
         self.allowance = session.allowance
 
     @property
-    def persistent(self) -> HttpSession:
+    def session_channel(self) -> HttpSession:
         return self._session
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
@@ -363,7 +363,7 @@ class SseEndpoints:
             await session.close(0)
 
     async def _post(self, scope: Scope, body: Any, principal: str, send: Send) -> None:
-        session = self._sessions.get(session_in(scope))
+        session = self._sessions.get(session_id_from_url(scope))
         if session is None or session.principal != principal:  # hide the sessions of other principals
             text = f"Unknown session. hint: GET {self._stream_path} begins a session\n"
             await reject(send, Rejection(404, None, text))
@@ -381,7 +381,7 @@ async def _end(session: SseSession) -> None:
     session.stream.finish()
 
 
-def session_in(scope: Scope) -> str:
+def session_id_from_url(scope: Scope) -> str:
     """Return the session ID in the URL of a POST, or "" if it has none."""
     query: bytes = scope.get("query_string", b"")
     return parse_qs(query.decode("latin-1")).get("session_id", [""])[0]

@@ -103,12 +103,12 @@ class Stream:
         return self._count
 
     @property
-    def untouched(self) -> bool:
+    def is_unsent(self) -> bool:
         """Return True if nothing of the stream can have been sent yet."""
         return not self.closed and not self._followers
 
     @property
-    def single(self) -> bytes | None:
+    def only_message(self) -> bytes | None:
         """Return the only message of a finished stream that had no follower, to be sent as plain JSON; else None."""
         alone = self.closed and self._count == 1 and not self.detached and not self._followers
         return self._events[0][1] if alone else None
@@ -259,7 +259,7 @@ class Stream:
     async def _written(self) -> None:
         """Wait until the recorder has stored the events: a client must be able to resume after each event sent."""
         if self._recorded and self._recorder is not None:
-            await self._recorder.written()
+            await self._recorder.wait_until_written()
 
     # -- waiting -------------------------------------------------------------------------------------------------
 

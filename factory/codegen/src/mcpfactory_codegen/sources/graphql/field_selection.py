@@ -15,7 +15,7 @@ from typing import Any, Final
 from mcpfactory_codegen.sources.graphql.schema import (
     GraphQLField,
     GraphQLSchema,
-    Type,
+    GraphQLType,
     innermost_type,
     is_list,
     is_required,
@@ -42,7 +42,7 @@ _SCALARS: Final = {"Int": "integer", "Float": "number", "String": "string", "Boo
 class SelectionSet:
     """Selected fields of one type; `fragments` has the selections of its possible object types."""
 
-    type: Type
+    type: GraphQLType
     leaves: list[GraphQLField] = field(default_factory=list)
     objects: list[tuple[GraphQLField, SelectionSet]] = field(default_factory=list)
     fragments: list[SelectionSet] = field(default_factory=list)
@@ -77,9 +77,9 @@ class SelectionSet:
         properties: dict[str, Any] = {"__typename": {"type": "string"}} if self.abstract or self.empty else {}
         required = [*properties]
         for one in self.leaves:
-            properties[one.name] = answer_of(one.type, _leaf_schema(one.type))
+            properties[one.name] = response_schema(one.type, _leaf_schema(one.type))
         for one, below in self.objects:
-            properties[one.name] = answer_of(one.type, below)
+            properties[one.name] = response_schema(one.type, below)
         required += [one.name for one in [*self.leaves, *(one for one, _ in self.objects)] if is_required(one.type)]
         for fragment in self.fragments:
             properties |= fragment.schema(nullable=False)["properties"]
@@ -87,12 +87,12 @@ class SelectionSet:
         return schema | ({"required": required} if required else {})
 
 
-def answer_of(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, Any]:
+def response_schema(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of a response. `written` is its type in GraphQL syntax, `inner` its innermost type."""
     required = is_required(written)
     plain = written.removesuffix("!")
     if is_list(plain):
-        items = answer_of(plain[1:-1], inner)
+        items = response_schema(plain[1:-1], inner)
         return {"type": "array" if required else ["array", "null"], "items": items}
     if isinstance(inner, SelectionSet):
         return inner.schema(nullable=not required)
@@ -127,7 +127,7 @@ class _Choosing:
         self._left = _FIELDS
         self._waiting: deque[tuple[SelectionSet, int]] = deque()
 
-    def all(self, kind: Type, level: int) -> SelectionSet:
+    def all(self, kind: GraphQLType, level: int) -> SelectionSet:
         root = SelectionSet(kind, above=frozenset({kind.name}))
         self._waiting.append((root, level))
         while self._waiting:
@@ -185,7 +185,7 @@ class _Choosing:
             return
         taken = chosen.names
         fields = {key: one for key, one in kind.fields.items() if key not in taken}
-        own = Type(kind.name, kind.kind, fields=fields)
+        own = GraphQLType(kind.name, kind.kind, fields=fields)
         below = SelectionSet(own, above=chosen.above | {kind.name})
         at = min(max(level, 0) + 1, len(_LEAVES) - 1)
         below.leaves = [one for one in fields.values() if self._is_leaf(one)][: min(_LEAVES[at], max(self._left, 0))]
@@ -198,7 +198,7 @@ class _Choosing:
         kind = self._schema.named(one.type)
         return kind is not None and kind.kind in _LEAF and _callable(one)
 
-    def _connection(self, kind: Type) -> list[tuple[str, GraphQLField]]:
+    def _connection(self, kind: GraphQLType) -> list[tuple[str, GraphQLField]]:
         """Return the fields of a connection or edge that contain the nodes (GraphQL Cursor Connections)."""
         fields = kind.fields
         if "pageInfo" in fields and ("nodes" in fields or "edges" in fields):

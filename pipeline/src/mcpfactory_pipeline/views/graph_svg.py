@@ -21,8 +21,8 @@ from mcpfactory_pipeline.views.graph import (
     Position,
     graph_of,
     positions_of,
-    server_places,
-    workspace_places,
+    server_graph,
+    workspace_graph,
 )
 from mcpfactory_pipeline.views.inbox import InboxReader
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, isolate_server_errors
@@ -92,7 +92,7 @@ def _style(color: Callable[[str], str]) -> str:
 
 
 PICTURE_STYLE: Final = (
-    "\n/* The picture of the graph: mcpfactory_pipeline.views.drawing */\n"
+    "\n/* The picture of the graph: mcpfactory_pipeline.views.graph_svg */\n"
     + _style(lambda name: f"var(--{name})")
     + "\n.flow a:hover rect{stroke:var(--link)}.flow a:hover .name{text-decoration:underline}"
     + ".flow a:focus-visible{outline:2px solid var(--link);outline-offset:1px}\n"
@@ -339,7 +339,7 @@ def _sentence(place: GraphPlace) -> str:
     return said + note + (f" ({there})" if there else "")
 
 
-def read_picture(workspace: Workspace, server: str = "", *, clock: Clock = utc_now) -> str:
+def render_graph_svg(workspace: Workspace, server: str = "", *, clock: Clock = utc_now) -> str:
     """Return the graph of one server ("" for all servers) as the text of an SVG file.
 
     Unreadable servers are omitted; `mcpfactory pipeline status` reports their errors.
@@ -352,7 +352,7 @@ def read_picture(workspace: Workspace, server: str = "", *, clock: Clock = utc_n
     if server:
         known = workspace.server(server)
         row, state = reader.status(known)
-        places = server_places(row, reader.of(known, row, state), reader.stages, reader.channels)
+        places = server_graph(row, reader.of(known, row, state), reader.stages, reader.channels)
         return to_svg(places, f"Pipeline of {server}")
     found: list[Position] = []
     servers, broken = workspace.load_servers(None)
@@ -360,7 +360,7 @@ def read_picture(workspace: Workspace, server: str = "", *, clock: Clock = utc_n
         positions = isolate_server_errors(one.name, partial(_positions, reader, one))
         found += positions if isinstance(positions, tuple) else ()
     nodes = graph_of(reader.stages, None, reader.channels)
-    return to_svg(workspace_places(nodes, found, len(servers) + len(broken)), f"Pipeline of {workspace.name}")
+    return to_svg(workspace_graph(nodes, found, len(servers) + len(broken)), f"Pipeline of {workspace.name}")
 
 
 def _positions(reader: InboxReader, server: WorkspaceServer) -> tuple[Position, ...]:

@@ -228,7 +228,7 @@ class ChildServer:
 
     def _plain(self, said: Any) -> Any:
         """Return the server's data without invisible characters, and count the affected messages."""
-        plain = plain_answer(said)
+        plain = sanitize_answer(said)
         self.cleaned += plain is not said
         return plain
 
@@ -276,7 +276,7 @@ def inner_uri(uri: str) -> tuple[str, str] | None:
     return (server, inner) if slash and server and inner else None
 
 
-class OuterNames(relay.RelayNames):
+class GatewayNames(relay.RelayNames):
     """Names and URIs of a server as seen behind the gateway."""
 
     def __init__(self, server: str) -> None:
@@ -331,7 +331,7 @@ _WORDS: Final = _VALUES | {
 _SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # JSON escapes of control characters in ASCII, and DEL
 
 
-def plain_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
+def sanitize_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
     """Return a server's sanitized listing, and notes about changed and omitted texts, one sentence each."""
     notes: list[str] = []
     instructions = plain_text(listing.instructions)[:_MAX_TEXT]
@@ -358,7 +358,7 @@ def is_plain_json(data: bytes) -> bool:
     return data.isascii() and not _SIGNS.search(data)
 
 
-def plain_answer(value: Any) -> Any:
+def sanitize_answer(value: Any) -> Any:
     """Return a server's value without invisible characters; return the same object if unchanged."""
     return value if is_plain_json(encode(value)) else _plain_value(value)
 

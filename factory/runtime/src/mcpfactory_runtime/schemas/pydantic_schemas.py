@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, SchemaValidator
 from typing_extensions import TypedDict
 
-from mcpfactory_runtime.schemas.walk import lookup, properties_of
+from mcpfactory_runtime.schemas.walk import properties_of, resolve_definition
 from mcpfactory_runtime.types import Json
 
 
@@ -85,7 +85,7 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
-        schema = lookup(schema, schema.get("$defs", {}))  # the schema of a recursive type is a reference
+        schema = resolve_definition(schema, schema.get("$defs", {}))  # the schema of a recursive type is a reference
     except PydanticUserError as error:
         raise TypeError(
             f"cannot derive an output schema from the return annotation: {error}\nhint: set structured=False to return the value without an output schema"
@@ -108,7 +108,7 @@ def model_schema(model: type) -> tuple[Callable[[Any], Any], Json]:
     adapter: TypeAdapter[Any] = TypeAdapter(model)
     schema = adapter.json_schema(schema_generator=_Plain)
     definitions = schema.pop("$defs", {})
-    properties = {name: lookup(value, definitions) for name, value in properties_of(schema).items()}
+    properties = {name: resolve_definition(value, definitions) for name, value in properties_of(schema).items()}
     return adapter.validate_python, {**schema, "properties": properties}
 
 

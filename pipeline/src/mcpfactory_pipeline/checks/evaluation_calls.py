@@ -19,12 +19,12 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.api_failures import FailingApi
-from mcpfactory_pipeline.checks.elicitation import Person, call_message, call_tool
+from mcpfactory_pipeline.checks.elicitation import SimulatedPerson, call_message, call_tool
 from mcpfactory_pipeline.checks.evidence import EvaluatedCall, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange, result_text
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
 from mcpfactory_pipeline.checks.rules.tool_calls import hint
-from mcpfactory_pipeline.launch.connection import ApiModel
+from mcpfactory_pipeline.launch.connection import SimulatedApi
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
@@ -56,7 +56,7 @@ def call_mismatches(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) 
     return []
 
 
-async def make_call(client: Client, call: ExpectedCall, person: Person, *, through: str = "") -> CallOutcome:
+async def make_call(client: Client, call: ExpectedCall, person: SimulatedPerson, *, through: str = "") -> CallOutcome:
     """Make the call and compare the result with the case.
 
     Args:
@@ -121,7 +121,7 @@ _LENIENT: Final = "its simulated API answers every request, so an evaluation cas
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluations:
+class EvaluationSetup:
     """Evaluation cases of a server, and the means to run them.
 
     Attributes:
@@ -132,14 +132,14 @@ class Evaluations:
     """
 
     cases: Sequence[EvaluationCase]
-    model: Callable[[], AbstractAsyncContextManager[ApiModel]] | None
+    model: Callable[[], AbstractAsyncContextManager[SimulatedApi]] | None
     environ: Callable[[], Mapping[str, str]]
 
 
 async def observe_evaluation_cases(
     target: ValidationTarget,
     environ: Mapping[str, str],
-    evaluations: Evaluations,
+    evaluations: EvaluationSetup,
     evidence: Evidence,
     *,
     seconds: float,
@@ -166,7 +166,7 @@ async def observe_evaluation_cases(
 
 class _EvaluationRun:
     def __init__(
-        self, target: ValidationTarget, environ: Mapping[str, str], evaluations: Evaluations, evidence: Evidence
+        self, target: ValidationTarget, environ: Mapping[str, str], evaluations: EvaluationSetup, evidence: Evidence
     ) -> None:
         self.found: dict[str, list[EvaluatedCall]] = {}
         self.problem = ""
@@ -206,7 +206,7 @@ class _EvaluationRun:
         found: list[EvaluatedCall] = []
         async with self._api() as api:
             filled, speaking = case.filled(api.values), False
-            person = Person()
+            person = SimulatedPerson()
             try:
                 async with self._client(api, person if case.asks_person else None) as client:
                     speaking = True
@@ -227,8 +227,8 @@ class _EvaluationRun:
         *,
         client: Client,
         known: Mapping[str, Mapping[str, Any]],
-        person: Person,
-        api: ApiModel,
+        person: SimulatedPerson,
+        api: SimulatedApi,
     ) -> list[EvaluatedCall]:
         """Make the calls of one accepted sequence in order; stop at the first fault."""
         found: list[EvaluatedCall] = []
@@ -245,9 +245,9 @@ class _EvaluationRun:
         return found
 
     @asynccontextmanager
-    async def _api(self) -> AsyncIterator[ApiModel]:
+    async def _api(self) -> AsyncIterator[SimulatedApi]:
         if self._evaluations.model is None:
-            yield ApiModel()
+            yield SimulatedApi()
             return
         async with self._evaluations.model() as api:
             if self._lenient is None:
@@ -255,7 +255,7 @@ class _EvaluationRun:
             yield api
 
     @asynccontextmanager
-    async def _client(self, api: ApiModel, person: Person | None) -> AsyncIterator[Client]:
+    async def _client(self, api: SimulatedApi, person: SimulatedPerson | None) -> AsyncIterator[Client]:
         full = {"MCPFACTORY_MODE": "full"}
         environ = {**self._environ, **self._evaluations.environ(), **full, **api.environment}
         command, cwd = self._target.command or (), self._target.cwd
@@ -266,7 +266,7 @@ class _EvaluationRun:
 
     async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
         """Make the calls up to the declined one: the tool must not answer as if the person had agreed."""
-        person = Person()
+        person = SimulatedPerson()
         async with self._api() as api, self._client(api, person) as client:
             *before, last = case.filled(api.values).right[number][: place + 1]
             for call in before:
@@ -278,7 +278,9 @@ class _EvaluationRun:
             return ()
         return (f"{last.tool} answered as if the person had agreed, although the person declined",)
 
-    async def _why_nothing(self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ApiModel) -> str:
+    async def _why_nothing(
+        self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: SimulatedApi
+    ) -> str:
         """Return why a correct answer does not prove that the tool works; "" if it does, or an earlier one did."""
         if call.tool not in self._unshown:
             return ""
@@ -294,13 +296,13 @@ class _EvaluationRun:
         return ""
 
     async def _same_without_api(
-        self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: ApiModel
+        self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: SimulatedApi
     ) -> bool:
         """Return True if the call passes the case even if the API answers that nothing was found."""
         async with FailingApi(_NOTHING) as nothing:
             elsewhere = _moved(api, nothing.port)
             there = case.filled(elsewhere.values).right[at[0]][at[1]]
-            person = Person()
+            person = SimulatedPerson()
             try:
                 async with self._client(elsewhere, person if call.person is not None else None) as client:
                     outcome = await make_call(client, there, person)
@@ -335,12 +337,12 @@ def _is_echo(call: ExpectedCall, tools: Any) -> bool:
     return all(said in known or not re.search(r"\w{2}", said) for said in call.says)
 
 
-def _ports(api: ApiModel) -> list[str]:
+def _ports(api: SimulatedApi) -> list[str]:
     texts = (*api.environment.values(), *api.values.values())
     return list(dict.fromkeys(found[3] for text in texts for found in _LOOPBACK.finditer(text)))
 
 
-def _moved(api: ApiModel, port: int) -> ApiModel:
+def _moved(api: SimulatedApi, port: int) -> SimulatedApi:
     """Return the simulated API with each loopback address changed to another port."""
     ports = _ports(api)
 
@@ -348,10 +350,10 @@ def _moved(api: ApiModel, port: int) -> ApiModel:
         pattern = re.compile(rf":({'|'.join(ports)})(?!\d)")
         return {name: pattern.sub(f":{port}", text) if ports else text for name, text in texts.items()}
 
-    return ApiModel(moved(api.environment), moved(api.values))
+    return SimulatedApi(moved(api.environment), moved(api.values))
 
 
-def _answers_anything(api: ApiModel) -> bool:
+def _answers_anything(api: SimulatedApi) -> bool:
     """Return True if the simulated API even answers a random path, which no real API has."""
     found = (match for text in api.environment.values() for match in _LOOPBACK.finditer(text))
     places = dict.fromkeys((match[2].strip("[]"), int(match[3]), match[4].rstrip("/")) for match in found)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mcpfactory_codegen.effects import ACTION_VERBS, GENERIC_VERBS, VERBS, base_of
+from mcpfactory_codegen.effects import ACTION_VERBS, GENERIC_VERBS, VERBS, verb_infinitive
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.text import VERSION, plural, singular, word_group, word_pairs, words
+from mcpfactory_codegen.text import VERSION, is_plural, singular, word_group, word_pairs, words
 
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """First segments of many paths, without a meaning."""
@@ -114,7 +114,7 @@ def _phrase(
         one = (*last[:-1], singular(last[-1]))
         verb = _agreed(_ON_ITEM.get(method, method.lower()), said, many=False)
         return verb, [*before, one if verb != "list" else last]
-    many = plural(last[-1])
+    many = is_plural(last[-1])
     verb = _ON_COLLECTION.get(method, method.lower())
     if method == "GET" and not many:
         verb = "get"
@@ -159,7 +159,7 @@ _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w
 
 
 @dataclass(frozen=True, slots=True)
-class IdWords:
+class OperationIdWords:
     """Words of an operationId: `plain` as chosen by a person, `whole` with the additions of a framework.
 
     Both are () if method and path are more meaningful. `tail` has the words after method and path in the operationId.
@@ -170,27 +170,27 @@ class IdWords:
     tail: tuple[str, ...] = ()
 
 
-def id_words(operation: ApiOperation) -> IdWords:
+def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     """Return the meaningful words of the operationId."""
     text = operation.operation_id
     for pattern in (_ONE_WORD, _MANY):  # `OAuth2` becomes oauth2, `IDs` becomes ids
         text = pattern.sub(lambda match: match.group().capitalize(), text)
     whole = words(text)
     if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(_TELLING.fullmatch(part) for part in whole):
-        return IdWords()
+        return OperationIdWords()
     nouns = words(re.sub(r"\{[^{}]*\}", " ", re.split(r"[?#]", operation.path, maxsplit=1)[0]))
     if nouns and (_is_bare(whole) or _repeats_path(operation, whole)):
-        return IdWords()
+        return OperationIdWords()
     begin = f"{operation.method.lower()}-{operation.path}"
     if text.startswith(f"{begin}_"):
-        return IdWords(tail=words(text[len(begin) :]))
+        return OperationIdWords(tail=words(text[len(begin) :]))
     if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
-        return IdWords(words(match["name"]), words(match["name"]))  # `get_delete_policy` would be ambiguous
+        return OperationIdWords(words(match["name"]), words(match["name"]))  # `get_delete_policy` would be ambiguous
     for plain in _plain(operation, text):
         parts = words(plain)
         if parts and parts != whole:
-            return IdWords() if _is_bare(parts) else IdWords(parts, whole)
-    return IdWords(whole, whole)
+            return OperationIdWords() if _is_bare(parts) else OperationIdWords(parts, whole)
+    return OperationIdWords(whole, whole)
 
 
 def _is_bare(parts: tuple[str, ...]) -> bool:
@@ -292,5 +292,5 @@ def summary_verb(summary: str, *, reading: bool) -> tuple[str, ...]:
 
 def _verb_of(word: str) -> str:
     """Return the base form of a verb; "" for other words."""
-    verb = base_of(word, VERBS)
+    verb = verb_infinitive(word, VERBS)
     return verb if verb in VERBS else ""

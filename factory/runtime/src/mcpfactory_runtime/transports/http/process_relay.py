@@ -19,7 +19,15 @@ from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.storage.base import ProcessRegistry, StoreError
 from mcpfactory_runtime.storage.events import Journal, SharedSessions
-from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, disconnected, is_stream, read_body, reject
+from mcpfactory_runtime.transports.http.asgi import (
+    Receive,
+    Scope,
+    Send,
+    is_stream,
+    read_body,
+    reject,
+    wait_for_disconnect,
+)
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -65,7 +73,7 @@ class _Outgoing:
         self.frames.put_nowait(None)
 
 
-class StoreRelay:
+class ProcessRelay:
     """Forwards requests to other processes that share the store, and serves their requests. Event loop only.
 
     Args:
@@ -156,7 +164,7 @@ class StoreRelay:
         """Forward a request to `owner`. Return False if the owner died before its acknowledgment, else True."""
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
-        leaving = asyncio.ensure_future(disconnected(receive))
+        leaving = asyncio.ensure_future(wait_for_disconnect(receive))
         answering = asyncio.ensure_future(self._answer(exchange, name, _head(scope), body, send))
         try:
             await asyncio.wait((leaving, answering), return_when=asyncio.FIRST_COMPLETED)
@@ -361,7 +369,7 @@ def _unavailable(why: str) -> Rejection:
     return Rejection(503, None, text, {"retry-after": "1"})
 
 
-class Sharing:
+class MultiProcessSessions:
     """Sessions and relay of one process in a shared store.
 
     Attributes:
@@ -373,10 +381,10 @@ class Sharing:
         self._store = store
         self._processes = ProcessRegistry(store)
         self.sessions = SharedSessions(store, self._processes)
-        self.relay = StoreRelay(self.sessions)
+        self.relay = ProcessRelay(self.sessions)
 
     @asynccontextmanager
-    async def entered(self, server: ServerInterface) -> AsyncIterator[None]:
+    async def join_shared_store(self, server: ServerInterface) -> AsyncIterator[None]:
         """Open the store, register this process, and make the server store its tasks and used states there.
 
         Raises:

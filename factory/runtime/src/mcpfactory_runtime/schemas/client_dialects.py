@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Final, Literal
 
-from mcpfactory_runtime.schemas.merge import both, either
+from mcpfactory_runtime.schemas.merge import intersect_schemas, unite_schemas
 from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     items_of,
+    keyword_subschemas,
     map_schema,
-    parts_of,
     properties_of,
     required_of,
     types_of,
@@ -33,7 +33,7 @@ from mcpfactory_runtime.types import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ClientLimits:
     """The limits of a client.
 
     Attributes:
@@ -48,10 +48,10 @@ class Limits:
     name: int
 
 
-DIALECTS: Final[dict[str, Limits | None]] = {
+DIALECTS: Final[dict[str, ClientLimits | None]] = {
     "standard": None,  # unchanged JSON Schema 2020-12
-    "plain": Limits("below", types=True, name=64),
-    "flat": Limits("nowhere", types=False, name=40),
+    "plain": ClientLimits("below", types=True, name=64),
+    "flat": ClientLimits("nowhere", types=False, name=40),
 }
 """Dialects other than "standard" have neither `$ref` nor `$defs`."""
 
@@ -66,7 +66,7 @@ _SHOWN: Final = 6  # maximum alternatives in a note
 _DIGEST: Final = 6  # characters of the digest in a shortened name
 
 
-def adapt_tool(wire: Json, limits: Limits) -> Json:
+def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
     """Return the Tool object of tools/list within these limits. Omit an output schema that exceeds the limits."""
     schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
@@ -77,7 +77,7 @@ def adapt_tool(wire: Json, limits: Limits) -> Json:
     return done
 
 
-def _flattened(schema: Any, limits: Limits) -> tuple[Any, list[str]]:
+def _flattened(schema: Any, limits: ClientLimits) -> tuple[Any, list[str]]:
     """Return the flattened schema, and notes about its root.
 
     An unusable schema is returned unchanged: such a tool cannot be called anyway.
@@ -101,7 +101,7 @@ def _cut(name: str, longest: int) -> str:
 
 
 class _Flattener:
-    def __init__(self, root: Mapping[str, Any], limits: Limits) -> None:
+    def __init__(self, root: Mapping[str, Any], limits: ClientLimits) -> None:
         self._references = SchemaReferences(root)
         self._limits = limits
         self._left = _MAX_SCHEMAS
@@ -170,10 +170,10 @@ class _Flattener:
 def _without_combinators(schema: Json, notes: list[str]) -> Json:
     """Return the schema with its `allOf` and alternatives merged into its own keywords."""
     done = {key: value for key, value in schema.items() if key not in _COMBINING}
-    for part in parts_of(schema, "allOf"):
+    for part in keyword_subschemas(schema, "allOf"):
         done = _intersection(done, part)
     for keyword in _CHOICES:
-        if branches := [branch for branch in parts_of(schema, keyword) if branch is not False]:
+        if branches := [branch for branch in keyword_subschemas(schema, keyword) if branch is not False]:
             done = _intersection(done, _union(branches, notes))
     if not _DROPPED.isdisjoint(schema):
         notes.append("Some combinations of values are not permitted.")
@@ -184,7 +184,7 @@ def _intersection(one: Any, other: Any) -> Any:
     """Return a schema that permits at least all values that satisfy both. Of two bounds of a kind, keep the first."""
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return other if one is True else one
-    done = both(one, other, _intersection)
+    done = intersect_schemas(one, other, _intersection)
     if done.get("additionalProperties") is False and {"properties"} <= one.keys() & other.keys():
         del done["additionalProperties"]  # would forbid properties that only one of the schemas declares
     return done
@@ -202,7 +202,7 @@ def _union(branches: Sequence[Any], notes: list[str]) -> Json:
     summaries = list(dict.fromkeys(_summary(branch) for branch in rest))
     more = ", …" if len(summaries) > _SHOWN else ""
     notes.append(f"One of: {'; '.join(summaries[:_SHOWN])}{more}{' (or null)' if nulls else ''}.")
-    done: Json = reduce(partial(either, inner=lambda *pair: _union(pair, [])), rest)
+    done: Json = reduce(partial(unite_schemas, inner=lambda *pair: _union(pair, [])), rest)
     if isinstance(done.get("type"), list):
         return {"enum": done["enum"]} if "enum" in done else {}
     return done

@@ -33,7 +33,7 @@ class ConfigFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ConfigLayout:
     """Location of servers in the file, and shapes of entries; `http` is None if the client does not support URLs."""
 
     container: tuple[str, ...]
@@ -66,7 +66,7 @@ class ClientProfile:
     title: str
     user: ConfigFile
     project: ConfigFile | None
-    forms: tuple[Form, ...]
+    forms: tuple[ConfigLayout, ...]
     reference: str | None = None
     header: str | None = None
     folder: str | None = None
@@ -91,34 +91,34 @@ CLIENTS: Final = (
     ClientProfile(
         "claude-desktop", "Claude Desktop",
         ConfigFile(("{config}/Claude/claude_desktop_config.json",)), None,
-        (Form(_SERVERS, _STDIO, None),),
+        (ConfigLayout(_SERVERS, _STDIO, None),),
         gui=True,
         note="Quit and start it again. URLs are added in the app: Settings, Connectors.",
     ),
     ClientProfile(
         "claude-code", "Claude Code",
         ConfigFile(("~/.claude.json",)), _project(".mcp.json"),
-        (Form(_SERVERS, _TYPED_STDIO, _TYPED_HTTP),),
+        (ConfigLayout(_SERVERS, _TYPED_STDIO, _TYPED_HTTP),),
         reference="${VAR:-}", header="Bearer ${VAR:-}", folder=".", moved="CLAUDE_CONFIG_DIR",
         project_note="The client asks about the servers of a project when you open the project.",
     ),
     ClientProfile(
         "cursor", "Cursor",
         ConfigFile(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
-        (Form(_SERVERS, _TYPED_STDIO, _PLAIN_HTTP),),
+        (ConfigLayout(_SERVERS, _TYPED_STDIO, _PLAIN_HTTP),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", folder="${workspaceFolder}", gui=True,
         project_note="Enable servers of a project in its settings: MCP.",
     ),
     ClientProfile(
         "vscode", "VS Code",
         ConfigFile(("{config}/Code/User/mcp.json",)), _project(".vscode/mcp.json"),
-        (Form(("servers",), _TYPED_STDIO, _TYPED_HTTP),),
+        (ConfigLayout(("servers",), _TYPED_STDIO, _TYPED_HTTP),),
         reference="${env:VAR}", folder="${workspaceFolder}", gui=True, note="It logs in to URLs itself; headers cannot refer to the environment.",
     ),
     ClientProfile(
         "windsurf", "Windsurf",
         ConfigFile(("~/.codeium/windsurf/mcp_config.json",)), None,
-        (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
+        (ConfigLayout(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", gui=True,
         note="Versions that are named Devin Desktop read another file: --client devin.",
     ),
@@ -129,21 +129,21 @@ CLIENTS: Final = (
             systems={"linux": ("{config}/devin/mcp_config.json",), "windows": ("{config}/devin/mcp_config.json",)},
         ),
         _project(".devin/mcp_config.json"),
-        (Form(_SERVERS, _STDIO, {"url": "<url>", "transport": "http", "headers": "<headers>"}),),
+        (ConfigLayout(_SERVERS, _STDIO, {"url": "<url>", "transport": "http", "headers": "<headers>"}),),
         folder=".", gui=True,
     ),
     ClientProfile(
         "zed", "Zed",
         ConfigFile(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
         _project(".zed/settings.json"),
-        (Form(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
+        (ConfigLayout(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
         folder=".", gui=True, project_note="Settings of a project apply only in trusted projects.",
     ),
     ClientProfile(
         "codex", "Codex CLI",
         ConfigFile(("~/.codex/config.toml",), "toml", ""), ConfigFile((".codex/config.toml",), "toml", ""),
         (
-            Form(
+            ConfigLayout(
                 ("mcp_servers",),
                 {
                     "command": "<command>", "args": "<args>", "env": "<literals>", "env_vars": "<names>",
@@ -157,13 +157,13 @@ CLIENTS: Final = (
     ClientProfile(
         "gemini", "Gemini CLI",
         ConfigFile(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
-        (Form(_SERVERS, _STDIO, {"httpUrl": "<url>", "headers": "<headers>"}),),
+        (ConfigLayout(_SERVERS, _STDIO, {"httpUrl": "<url>", "headers": "<headers>"}),),
         reference="${VAR}", header="Bearer ${VAR}", folder=".", project_note="Settings of a project apply only in trusted folders.",
     ),
     ClientProfile(
         "antigravity", "Antigravity",
         ConfigFile(("~/.gemini/config/mcp_config.json",)), _project(".agents/mcp_config.json"),
-        (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
+        (ConfigLayout(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
         gui=True,
     ),
     ClientProfile(
@@ -174,7 +174,7 @@ CLIENTS: Final = (
         ),
         None,
         (
-            Form(
+            ConfigLayout(
                 ("extensions",),
                 {
                     "enabled": True, "type": "stdio", "name": "<name>", "cmd": "<command>", "args": "<args>",
@@ -193,7 +193,7 @@ CLIENTS: Final = (
         ConfigFile(("~/.continue/config.yaml",), "yaml list", "name: Local Assistant\nversion: 1.0.0\nschema: v1\n"),
         _project(".continue/mcpServers/mcpfactory.json"),
         (
-            Form(
+            ConfigLayout(
                 _SERVERS, {"name": "<name>", "type": "stdio", **_STDIO},
                 {"name": "<name>", "type": "streamable-http", "url": "<url>", "requestOptions": {"headers": "<headers>"}},
             ),
@@ -211,7 +211,7 @@ CLIENTS: Final = (
         ),
         None,
         (
-            Form(
+            ConfigLayout(
                 _SERVERS, {**_TYPED_STDIO, "disabled": False},
                 {"type": "streamableHttp", "url": "<url>", "headers": "<headers>", "disabled": False},
             ),
@@ -221,7 +221,7 @@ CLIENTS: Final = (
     ClientProfile(
         "lm-studio", "LM Studio",
         ConfigFile(("~/.lmstudio/mcp.json",)), None,
-        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        (ConfigLayout(_SERVERS, _STDIO, _PLAIN_HTTP),),
         gui=True,
     ),
     ClientProfile(
@@ -232,12 +232,12 @@ CLIENTS: Final = (
         ),
         ConfigFile(("opencode.json", "opencode.jsonc")),
         (
-            Form(
+            ConfigLayout(
                 ("mcp",),
                 {"type": "local", "command": "<command line>", "environment": "<env>", "enabled": True},
                 {"type": "remote", "url": "<url>", "headers": "<headers>", "enabled": True},
             ),
-            Form(
+            ConfigLayout(
                 ("mcp", "servers"),
                 {"type": "local", "command": "<command line>", "environment": "<env>", "disabled": False},
                 {"type": "remote", "url": "<url>", "headers": "<headers>", "disabled": False},
@@ -248,27 +248,27 @@ CLIENTS: Final = (
     ClientProfile(
         "copilot-cli", "GitHub Copilot CLI",
         ConfigFile(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
-        (Form(_SERVERS, {**_TYPED_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
+        (ConfigLayout(_SERVERS, {**_TYPED_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
         reference="${VAR:-}", header="Bearer ${VAR}", folder=".", moved="COPILOT_HOME",
         note="References need version 1.0.10.", project_note="Servers of a project are used only in trusted folders; `.mcp.json` is also read.",
     ),
     ClientProfile(
         "kiro", "Kiro",
         ConfigFile(("~/.kiro/settings/mcp.json",)), _project(".kiro/settings/mcp.json"),
-        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        (ConfigLayout(_SERVERS, _STDIO, _PLAIN_HTTP),),
         reference="${VAR}", header="Bearer ${VAR}", gui=True,
         note="It asks which variables may be used, or lists them in its settings: Approved Environment Variables.",
     ),
     ClientProfile(
         "junie", "JetBrains Junie",
         ConfigFile(("~/.junie/mcp/mcp.json",)), _project(".junie/mcp/mcp.json"),
-        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        (ConfigLayout(_SERVERS, _STDIO, _PLAIN_HTTP),),
         gui=True,
     ),
     ClientProfile(
         "warp", "Warp",
         ConfigFile(("~/.warp/.mcp.json",)), _project(".warp/.mcp.json"),
-        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        (ConfigLayout(_SERVERS, _STDIO, _PLAIN_HTTP),),
         gui=True, project_note="Start servers of a project by hand: Settings, Agents, MCP servers.",
     ),
 )  # fmt: skip

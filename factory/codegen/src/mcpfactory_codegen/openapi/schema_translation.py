@@ -22,13 +22,13 @@ from mcpfactory_codegen.openapi.keywords import (
     MEANINGS,
     SCALARS,
     allow_null,
-    keep_satisfiable,
+    convert_old_draft_keywords,
+    drop_unsatisfiable_bounds,
+    move_enum_to_items,
     normalize_type,
-    older_drafts,
-    spread_enum,
 )
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError, composed
-from mcpfactory_codegen.openapi.shared_schemas import SchemaNames, SharedSchemas, Visibility, break_cycles
+from mcpfactory_codegen.openapi.shared_schemas import HiddenProperties, SchemaNames, SharedSchemas, break_cycles
 from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, reference_to
 
 
@@ -45,7 +45,7 @@ class ClosedObjectOpener:
         self._opened: set[Location] = set()
         self._closed: dict[Location, list[dict[str, Any]]] = {}
 
-    def look(self, node: dict[str, Any], location: Location) -> None:
+    def open_closed_objects(self, node: dict[str, Any], location: Location) -> None:
         """Open the closed objects at `location` and in its `allOf`, if necessary; report each once."""
         if node.get("additionalProperties") is not False and not node.keys() & {"allOf", "$ref"}:
             return  # the common case
@@ -136,11 +136,11 @@ class TranslationContext(NamedTuple):
         return TranslationContext(self.location.down(*tokens), self.direction, self.depth + 1)
 
 
-class Schemas:
+class SchemaTranslator:
     """Translator of the schemas of one document."""
 
     def __init__(
-        self, spec: SpecVersion, references: References, visibility: Visibility, problems: ProblemCollector
+        self, spec: SpecVersion, references: References, visibility: HiddenProperties, problems: ProblemCollector
     ) -> None:
         self._spec = spec
         self._references = references
@@ -231,7 +231,7 @@ class Schemas:
         if not self._spec.siblings:
             self._report_siblings(beside, context.location)
             beside = {key: value for key, value in beside.items() if key in ANNOTATIONS or key == "example"}
-        self._closing.look({keyword: node[keyword], **beside}, context.location)
+        self._closing.open_closed_objects({keyword: node[keyword], **beside}, context.location)
         result |= self._object(beside, context)
         self._closing.apply(result, context.location)
         return allow_null(result) if _nullable(node) else result
@@ -267,7 +267,7 @@ class Schemas:
         if context.direction and "allOf" in node:
             hidden = context.hidden | self._visibility.hidden_in(node, context.location, context.direction)
             context = context._replace(hidden=hidden)
-        self._closing.look(node, context.location)
+        self._closing.open_closed_objects(node, context.location)
         out: Object = {}
         for key, value in node.items():
             holds = None if key in DROPPED else APPLICATORS.get(key)
@@ -291,14 +291,14 @@ class Schemas:
             elif key not in DROPPED and not key.startswith("x-"):
                 message = f"{key[:80]!r} is not a keyword of JSON Schema; dropped"
                 self._report("schema-unknown-keyword", context.location.down(key), message)
-        older_drafts(out, node)
+        convert_old_draft_keywords(out, node)
 
         def report(code: str, key: str, message: str) -> None:
             self._report(code, context.location.down(key), message)
 
         normalize_type(out, node, report, nullable=_nullable(node))
-        spread_enum(out, report)
-        keep_satisfiable(out, report)
+        move_enum_to_items(out, report)
+        drop_unsatisfiable_bounds(out, report)
         self._required(out, node, context)
         if "discriminator" in node:
             self._tag_branches(out, node, context.location)
@@ -307,7 +307,7 @@ class Schemas:
 
     def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return  # older_drafts handles the boolean of drafts before 6
+            return  # convert_old_draft_keywords handles the boolean of drafts before 6
         if key in {"title", "description"} and isinstance(value, dict):
             with suppress(UnresolvedError):
                 value = self._references.follow(value, location.down(key)).node

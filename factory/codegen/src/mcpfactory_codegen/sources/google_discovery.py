@@ -15,7 +15,7 @@ from typing import Any, Final
 from mcpfactory_codegen.sources.translation import (
     OpenApiDraft,
     Translation,
-    entries,
+    iterate_objects,
     pointer_of,
     table,
     text,
@@ -36,7 +36,7 @@ _QUIET: Final = frozenset({"path-unusual-syntax"})  # caused by fragments, and b
 _NUMBERS: Final = {"integer": int, "number": float}
 
 
-def is_discovery(data: dict[str, Any]) -> bool:
+def is_google_discovery(data: dict[str, Any]) -> bool:
     """Return True if the data is a discovery document."""
     if data.get("kind") == "discovery#restDescription":
         return True
@@ -57,7 +57,7 @@ class _Method:
         return text(self.node, "id") or ".".join((*self.resources, self.name))
 
 
-def translate_discovery(data: dict[str, Any]) -> Translation:
+def translate_google_discovery(data: dict[str, Any]) -> Translation:
     """Return a discovery document as OpenAPI."""
     title = data.get("title") or data.get("canonicalName") or data.get("name")
     draft = OpenApiDraft(title, data.get("version") or data.get("revision"), data.get("description"))
@@ -121,7 +121,7 @@ def _add(draft: OpenApiDraft, data: dict[str, Any], method: _Method, required: d
     if not re.fullmatch(r"[a-z]{3,10}", verb):
         reason = "it has no HTTP method"
         draft.problems.add("operation-invalid", method.origin, f"{method.id[:200]}: {reason}; left out")
-        draft.leave_out(verb, written, method.id, method.origin, reason)
+        draft.skip_operation(verb, written, method.id, method.origin, reason)
         return
     path = _prefix(data) + f"/{written.lstrip('/')}"
     operation = _operation(data, method, path)
@@ -270,7 +270,9 @@ def _schema(node: Any) -> Any:
         built["properties"] = {name: _schema(one) for name, one in properties.items()}
         needed = [name for name, one in properties.items() if isinstance(one, dict) and one.get("required") is True]
         built |= without_empty(required=needed)
-    branches = [one["$ref"] for _, one in entries(table(node, "variant"), "map") if isinstance(one.get("$ref"), str)]
+    branches = [
+        one["$ref"] for _, one in iterate_objects(table(node, "variant"), "map") if isinstance(one.get("$ref"), str)
+    ]
     built |= without_empty(anyOf=[{"$ref": pointer_ref(one)} for one in branches])
     if node.get("repeated") is True:
         described = {key: built.pop(key) for key in ("description", "deprecated") if key in built}

@@ -1,7 +1,7 @@
 """Schemas of builtin types, without an import of pydantic.
 
 Importing pydantic takes six times as long as importing pydantic-core, and most tools take only strings and numbers.
-`models` converts other types.
+`pydantic_schemas` converts other types.
 """
 
 from __future__ import annotations
