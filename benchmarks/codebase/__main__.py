@@ -1,9 +1,9 @@
 """`python -m benchmarks codebase`: what the source tree is like, in figures, and what it was like at a commit.
 
-python -m benchmarks codebase                       modules, lines, circles, repeated names, files of recipes and ways
-python -m benchmarks codebase --against v0.1.0      the same beside those of a commit
-python -m benchmarks codebase --names               and which names, modules and circles they are
-python -m benchmarks codebase --json                everything, for a program
+python -m benchmarks codebase   modules, lines, circles, repeated names, files of recipes and ways
+python -m benchmarks codebase --against mcpfactory-v0.1.0   the same beside those of a commit
+python -m benchmarks codebase --names   and which names, modules and circles they are
+python -m benchmarks codebase --json   everything, for a program
 """
 
 from __future__ import annotations
