@@ -14,9 +14,9 @@ from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, State
 from mcpfactory_pipeline.base.versions import is_sufficient_step, next_version, step_between
 from mcpfactory_pipeline.channels.contract import (
     Contract,
+    breaking_changes_by_candidate,
     compare,
     contract_text,
-    count_breaking_changes,
     find_contract,
 )
 from mcpfactory_pipeline.decisions.precondition import breaking_changes_line
@@ -90,7 +90,7 @@ def test_a_candidate_is_compared_with_all_whose_lists_are_here(tmp_path) -> None
     keep(keep(keep(tmp_path, "one", SEARCH), "two", SEARCH, COUNT), "three", SEARCH)
     (tmp_path / "logs").mkdir()
     (keep(tmp_path, "torn") / "torn/validate/tools.json").write_text("{")
-    assert count_breaking_changes([SEARCH], tmp_path, "three") == {"one": 0, "three": 0, "two": 1}
+    assert breaking_changes_by_candidate([SEARCH], tmp_path, "three") == {"one": 0, "three": 0, "two": 1}
 
 
 def candidate(version: str, **contract: int) -> Candidate:

@@ -243,7 +243,7 @@ def print_changes(changes: Any) -> None:
             line(f"  … and {len(found) - len(shown)} more; --json prints all of them")
 
 
-def print_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str) -> None:
+def print_tool_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str) -> None:
     """Print tool groups with their token cost, their flags and a hint about search mode.
 
     Print nothing if the list is empty.

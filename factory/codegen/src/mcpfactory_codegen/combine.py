@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import urljoin
 
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiSecurityScheme, JsonSchema
-from mcpfactory_codegen.naming.variables import is_same_server
+from mcpfactory_codegen.naming.variables import matches_root_url
 from mcpfactory_codegen.text import digest, dump_compact_json, one_line, words
 from mcpfactory_runtime.schemas.walk import definition, map_schema, reference_to, references
 from mcpfactory_runtime.upstream.operation import OAuthFlow, ServerAddress
@@ -116,7 +116,7 @@ def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
     found = {}
     for label in sorted(apis):  # the document without a label is first and keeps its names
         api = apis[label]
-        at_root = not label or (root and is_same_server(api.base_url, root))
+        at_root = not label or (root and matches_root_url(api.base_url, root))
         base = "" if at_root else _server_name(label, taken)
         names = {one.name: _server_name(f"{label} {one.name}" if label else one.name, taken) for one in api.own_servers}
         found[label] = _moved(api, base, names | {"": base})

@@ -139,7 +139,7 @@ _INSTEAD: Final = re.compile(
 )
 _AUTHORIZATION: Final = ("header", "authorization")
 _COMMON: Final = 0.8  # minimum share of operations that counts as nearly every operation
-_RARE: Final = 0.2  # minimum share of operations; below it, a parameter of a secured operation is data
+_RARE: Final = 0.2  # a parameter is a credential only if at least this share of the secured operations has it
 _FEW: Final = 5  # minimum operations for meaningful shares
 _SUBSETS: Final = 2  # maximum optional credentials of which all combinations are listed; above it, all or none are sent
 _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")

@@ -104,7 +104,7 @@ def record_name(server: str, version: str) -> str:
 
 
 def read_record(folder: Path, files: Mapping[str, str]) -> Record:
-    """Return the record among the files of a candidate.
+    """Return the adoption record of a candidate, which is one of its files.
 
     Raises:
         StateError: the record is missing or unreadable.

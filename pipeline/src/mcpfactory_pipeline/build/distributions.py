@@ -112,7 +112,7 @@ def _build_into(folder: Path, source: Path) -> None:
 
 
 def installed_files(name: str) -> dict[str, bytes]:
-    """Return the files of a distribution's wheel, read from its installation.
+    """Return the files of the wheel from which a distribution was installed.
 
     Raises:
         StageError: the distribution is not installed, a file is missing or was modified, or Python imports the

@@ -154,7 +154,7 @@ def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
     return None
 
 
-def count_breaking_changes(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
+def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
     """Return the number of breaking changes since each candidate below `folder` (candidate → number); 0 for `own`.
 
     A candidate whose list is not on this machine or unreadable is omitted.
@@ -255,7 +255,7 @@ def _of_candidate(workspace: Workspace, state: ServerState, candidate: str, sour
     if found is None:
         raise StateError(
             f"the tool list of {source} is not on this machine",
-            hint=f"mcpfactory pipeline restore {state.server} --candidate {candidate}, or run it",
+            hint=f"mcpfactory pipeline restore {state.server} --candidate {candidate}, or mcpfactory pipeline run {state.server}",
         )
     return found
 

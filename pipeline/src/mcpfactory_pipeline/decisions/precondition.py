@@ -116,10 +116,7 @@ def changed_facts(
     if len(precondition) != _DIGITS * len(facts.parts) or set(precondition) - set("0123456789abcdef"):
         raise PromotionError(
             f"{precondition[:60]!r} is not a precondition of this decision",
-            hint=(
-                "mcpfactory inbox --json and mcpfactory pipeline status --json show it as `precondition`, and --dry-run "
-                "also does"
-            ),
+            hint="copy `precondition` from the output of: mcpfactory inbox --json",
         )
     seen = [precondition[start : start + _DIGITS] for start in range(0, len(precondition), _DIGITS)]
     now = [DecisionFacts({part: words}).precondition for part, words in facts.parts.items()]

@@ -18,18 +18,18 @@ from mcpfactory_pipeline.base.errors import JsonRecord, StageError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.isolation.levels import REQUIRED, find_level
 from mcpfactory_pipeline.plan.policy import missing_approvals, person_key
-from mcpfactory_pipeline.state.state import StageDecision
+from mcpfactory_pipeline.state.state import StageDecisions
 from mcpfactory_pipeline.workspace.policy import MEMORY, ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.settings import LimitSettings, PipelineSettings
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 
-def current_decision(made: StageDecision | None, shown: Mapping[str, str]) -> StageDecision | None:
+def current_decision(made: StageDecisions | None, shown: Mapping[str, str]) -> StageDecisions | None:
     """Return the decisions about the content shown now; None if they are about other content."""
     return made if made is not None and dict(made.shown) == dict(shown) else None
 
 
-def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> list[str]:
+def approved_by(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> list[str]:
     """Return the valid approvers of the content shown now (by today's list of approvers), sorted by name."""
     given = current.approvals if (current := current_decision(made, shown)) else ()
     people = {person_key(who): who for who in sorted(given, reverse=True)}  # spellings of one name count as one person
@@ -37,12 +37,12 @@ def approved_by(policy: ApprovalPolicy, made: StageDecision | None, shown: Mappi
     return sorted(who for key, who in people.items() if not allowed or key in allowed)
 
 
-def rejected_by(made: StageDecision | None, shown: Mapping[str, str]) -> list[tuple[str, str]]:
+def rejected_by(made: StageDecisions | None, shown: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the people who rejected the content shown now, each with the reason."""
     return sorted(current.rejections.items()) if (current := current_decision(made, shown)) else []
 
 
-def describe_missing(policy: ApprovalPolicy, made: StageDecision | None, shown: Mapping[str, str]) -> str:
+def describe_missing(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> str:
     """Describe the missing approvals: `1 of 2 approvals missing, from Ada, Grace`; return "" if none are missing."""
     missing = missing_approvals(policy.approvals, approved_by(policy, made, shown), policy.approvers)
     changed = missing and made is not None and made.approvals and current_decision(made, shown) is None

@@ -113,7 +113,7 @@ class LocalExecutor:
                 return None
             if time.monotonic() >= deadline:
                 return StageOutputs("errored", f"took longer than its limit of {limits['timeout']:g} seconds")
-            if memory_used(process.pid) > limits["memory"]:
+            if process_tree_memory(process.pid) > limits["memory"]:
                 return StageOutputs(
                     "errored", f"used more memory than its limit of {limits['memory'] / 2**20:,.0f} MiB"
                 )
@@ -158,7 +158,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def memory_used(leader: int) -> int:
+def process_tree_memory(leader: int) -> int:
     """Return resident bytes of a process, its session and its descendants; 0 if the system does not report them."""
     parents: dict[int, int] = {}
     sessions: dict[int, int] = {}

@@ -128,7 +128,7 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
     return found
 
 
-def secret_variables(place: HttpAddress | None) -> list[str]:
+def variables_hidden_from_children(place: HttpAddress | None) -> list[str]:
     """Return the environment variables with secrets of this address, which child processes must not get."""
     if place is None:
         return []
@@ -145,7 +145,7 @@ def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
         server.run_stdio()
         return
     auth = authorization(place, os.environ)
-    for name in secret_variables(place):  # the secrets were read; child processes must not inherit them
+    for name in variables_hidden_from_children(place):  # the secrets were read; child processes must not inherit them
         os.environ.pop(name, None)
     try:
         server.run_http(place.host, place.port, auth=auth, **options)

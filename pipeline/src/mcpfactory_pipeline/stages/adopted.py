@@ -65,7 +65,7 @@ def summarize(
         "gates": list(gates),
         "measured": dict(report.measured),
         "isolation": level,
-        "contract": contract.count_breaking_changes(tools, inputs.artifacts / inputs.server, candidate),
+        "contract": contract.breaking_changes_by_candidate(tools, inputs.artifacts / inputs.server, candidate),
     }
     return _message(report, gates), summary
 

@@ -103,7 +103,7 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
-class StageDecision:
+class StageDecisions:
     """Decisions about the content of an approval stage: `shown` maps each part to its hash or version.
 
     `approvals` and `rejections` are person → reason; `candidate` is the subject of the decision, None before the
@@ -137,7 +137,7 @@ class ServerState:
     retired: Mapping[str, str] | None = None
     published: Mapping[str, Publication] = field(default_factory=dict)
     publishing: Mapping[str, Publication] = field(default_factory=dict)
-    decisions: Mapping[str, StageDecision] = field(default_factory=dict)
+    decisions: Mapping[str, StageDecisions] = field(default_factory=dict)
     sent_back: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     begun: Mapping[Step, Event] = field(default_factory=dict, compare=False)
@@ -168,7 +168,7 @@ _RECORDS: Final[Mapping[str, Callable[..., Any]]] = {
     "channels": Release,
     "published": Publication,
     "publishing": Publication,
-    "decisions": StageDecision,
+    "decisions": StageDecisions,
 }
 
 
@@ -277,7 +277,7 @@ def _stage_decided(state: ServerState, event: Event, kind: str) -> ServerState:
     known = state.decisions.get(stage)
     before = dict(getattr(known, kind)) if known and dict(known.shown) == shown else {}
     said: dict[str, Any] = {kind: {**before, who["actor"]: who["reason"]}}
-    made = StageDecision(shown, event.get("candidate"), **said)
+    made = StageDecisions(shown, event.get("candidate"), **said)
     state = replace(state, decisions={**state.decisions, stage: made})
     if kind == "rejections" and (restart := event.get("restart")) is not None:
         state = replace(state, sent_back={**state.sent_back, str(restart): {**who, "stage": stage}})

@@ -88,7 +88,7 @@ KINDS: Final = (
     "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
     "never", "stale",
 )  # fmt: skip
-# Kinds of drift that also make stages stale, so that only the drift is listed.
+# These kinds of drift also make stages stale. The inbox lists only the drift.
 _STALE_TOO: Final = {"document", "edited", "moved", "replaced", "offers"}
 
 _RUN: Final = "mcpfactory pipeline run"

@@ -73,7 +73,7 @@ class WaiverFile(Settings):
 
 
 def uncovered_reason(waiver: Waiver, offer: str) -> str:
-    """Return the reason why a waiver does not cover `offer`; "" if it can.
+    """Return the reason why a waiver cannot cover `offer`; "" if it can.
 
     `offer` is the hash of the version that replaced the adopted version; "" if nothing replaced it.
     """

@@ -35,7 +35,7 @@ def ci(
         bool,
         typer.Option(
             "--pushed",
-            help="With --against: BASE is the commit before a push; allow decisions about candidates in BASE",
+            help="With --against, after a push: allow decisions about candidates that BASE contains",
         ),
     ] = False,
     release: Annotated[
@@ -237,7 +237,7 @@ def fold(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with the results of the jobs")],
     run_id: RunId = "",
     assigned: Annotated[
-        str, typer.Option(metavar="MATRIX", help="Matrix of the jobs; FOLDER/shard-N contains the results of job N")
+        str, typer.Option(metavar="MATRIX", help="File with the job matrix; results of job N are in FOLDER/shard-N")
     ] = "",
     server: Annotated[
         str, typer.Option(metavar="NAME", help="Instead of --assigned: server whose job wrote FOLDER")

@@ -187,7 +187,7 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
         if mistaken:
             output.line()
             output.table(evaluation_reports.CONFUSION_HEADER, mistaken)
-        if wrong := evaluation_reports.wrong_rows(report, setting):
+        if wrong := evaluation_reports.wrong_argument_rows(report, setting):
             output.line()
             output.table(evaluation_reports.WRONG_HEADER, wrong)
         for case, verdict, faults in evaluation_reports.failure_rows(report, setting):

@@ -11,7 +11,7 @@ import typer
 
 from mcpfactory import output
 from mcpfactory.options import AsJson, OptionalName, workspace_in
-from mcpfactory.output import print_groups
+from mcpfactory.output import print_tool_groups
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _Start = Annotated[
     bool,
     typer.Option(
         "--start",
-        help="If a server has no report, start it in a sandbox with a clean environment; also print its descriptions",
+        help="Start a server without a report in a sandbox; print descriptions as well",
     ),
 ]
 
@@ -64,7 +64,7 @@ def inspect(name: OptionalName = "", start: _Start = False, as_json: AsJson = Fa
     _print_settings(shown, server.name)
     _print_texts(shown)
     if shown.get("offer", {}).get("mode") != "search":
-        print_groups(
+        print_tool_groups(
             shown.get("groups", []), shown.get("tokens", 0), 'mode = "search" below [server] in mcpfactory.toml'
         )
 

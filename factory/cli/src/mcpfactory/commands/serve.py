@@ -29,7 +29,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Serve the tools of these servers at one endpoint, not the factory (repeatable, or NAME,NAME…)",
+            help="Serve the tools of these servers instead of the factory (repeatable, or NAME,NAME…)",
             autocompletion=completion.servers,
         ),
     ] = None,
@@ -65,7 +65,7 @@ def serve(
         output.usage_error("--token and --public-url require --http", "mcpfactory serve --http --token env:NAME")
     if documents and gateway:
         output.usage_error("--documents cannot be combined with --server or --all", "leave out --server and --all")
-    from mcpfactory_pipeline.serve.factory import HttpAddress, listen, secret_variables
+    from mcpfactory_pipeline.serve.factory import HttpAddress, listen, variables_hidden_from_children
 
     found = workspace_in(workspace)
     place = HttpAddress(host, port, token, public_url) if http else None
@@ -73,7 +73,7 @@ def serve(
         for one in found.load_servers()[1] if all_ else ():
             output.warning(f"skipped {one.name}: {one.message}")
             output.note(f"hint: {one.hint}")
-        options = {"search": search, "private": not http, "unset": secret_variables(place)}
+        options = {"search": search, "private": not http, "unset": variables_hidden_from_children(place)}
         _serve_gateway(found, names, place, options)
     else:
         from mcpfactory_pipeline.serve.factory import make_factory_server

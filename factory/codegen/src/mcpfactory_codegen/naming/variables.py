@@ -108,7 +108,7 @@ _LONGEST: Final = 40  # maximum characters of a server name
 _SERVER_NAME: Final = re.compile(r"[a-z0-9_]{1,80}")
 
 
-def is_same_server(url: str, root: str) -> bool:
+def matches_root_url(url: str, root: str) -> bool:
     """Return True if a URL is the root's: same host, port and path.
 
     An `http` URL also matches an `https` root.
@@ -136,12 +136,12 @@ def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     if is_mock(root) and root in api.servers:  # the server was created with this mock URL; a variable overrides it
         api = replace(api, servers=(root, *(url for url in api.servers if url != root)))
     known = {name: url for name, url in known.items() if _SERVER_NAME.fullmatch(name)}
-    stay = [one.name for one in api.own_servers if is_same_server(one.url, known.get(one.name, ""))]
+    stay = [one.name for one in api.own_servers if matches_root_url(one.url, known.get(one.name, ""))]
     names = dict(zip(stay, stay, strict=True))
     known = {name: url for name, url in known.items() if name not in names}
     waiting = [one for one in api.own_servers if one.name not in names]
     for one in waiting:
-        if had := next((name for name, url in known.items() if is_same_server(one.url, url)), ""):
+        if had := next((name for name, url in known.items() if matches_root_url(one.url, url)), ""):
             names[one.name] = had
             del known[had]
     for one in waiting:

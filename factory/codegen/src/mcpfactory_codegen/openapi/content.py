@@ -10,7 +10,7 @@ from mcpfactory_codegen.ir import MISLABELED, ApiBody, Encoding, JsonSchema, Res
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.context import Direction, Node, UnusableOperationError
 from mcpfactory_codegen.openapi.references import UnresolvedError
-from mcpfactory_codegen.openapi.xml import add_xml_mapping, is_object_or_array, xml_lists
+from mcpfactory_codegen.openapi.xml import is_object_or_array, with_xml_form, xml_lists
 from mcpfactory_runtime.upstream.encoding import JSON_LINES, is_json, is_xml, media_type
 from mcpfactory_runtime.upstream.operation import FORM_STYLES
 
@@ -194,7 +194,7 @@ def _sendable(body: ApiBody, schema: Node) -> ApiBody:
     elif kind in JSON_LINES if is_list else kind in _FORMS or kind.startswith("multipart/"):
         return body
     elif _is_xml(kind):
-        return add_xml_mapping(body, schema)
+        return with_xml_form(body, schema)
     else:
         sent = "the body is one text argument"
         text: JsonSchema = {"type": "string", "description": f"The body as {kind[:80]}."}

@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.naming.variables import is_loopback, is_mock, is_same_server, is_sandbox, name_servers
+from mcpfactory_codegen.naming.variables import is_loopback, is_mock, is_sandbox, matches_root_url, name_servers
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.context import Node
 from mcpfactory_runtime.upstream.operation import ServerAddress
@@ -80,7 +80,7 @@ def operation_server_url(owners: tuple[Node, ...], roots: tuple[str, ...]) -> st
             continue
         found = [absolute for url, at in _listed(owner.at("servers")) if (absolute := _absolute(url, at, root))]
         if found:
-            return "" if any(is_same_server(one, root) for one in found) else found[0]
+            return "" if any(matches_root_url(one, root) for one in found) else found[0]
     return ""
 
 
@@ -198,7 +198,7 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
     taken = not (stated and roots) and (not at_root or (not roots and 2 * times > len(operations)))
     root = (common,) if taken else roots
     base = root[0] if root else ""
-    named = name_servers([url for url in counts if not is_same_server(url, base)], base)
+    named = name_servers([url for url in counts if not matches_root_url(url, base)], base)
     names = {one.url: one.name for one in named}
     return ResolvedServers(
         root,
@@ -212,5 +212,5 @@ def _spellings(urls: Collection[str]) -> dict[str, str]:
     """Return the preferred spelling of each URL (https before http, then the shortest); a server can have several."""
     found: dict[str, str] = {}
     for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
-        found[url] = next((other for other in found.values() if is_same_server(url, other)), url)
+        found[url] = next((other for other in found.values() if matches_root_url(url, other)), url)
     return found

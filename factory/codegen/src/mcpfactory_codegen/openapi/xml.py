@@ -34,7 +34,7 @@ def is_object_or_array(schema: Node) -> bool:
     return False
 
 
-def add_xml_mapping(body: ApiBody, schema: Node) -> ApiBody:
+def with_xml_form(body: ApiBody, schema: Node) -> ApiBody:
     """Return a body with the XML form of its value, or with one text argument if its root element has no name."""
     reader = _XmlReader()
     root = reader.node(schema, 0)

@@ -34,7 +34,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolDifficulty:
-    """A difficulty for models: the number of tools that have it, and a message about the worst one."""
+    """A difficulty that tools have for models, with the number of such tools and a message about the worst tool."""
 
     code: str
     tools: int

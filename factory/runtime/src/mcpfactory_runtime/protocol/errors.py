@@ -19,7 +19,7 @@ MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
 RATE_LIMITED: Final = 429  # our own code, therefore outside the range of the protocol; the number is the HTTP status
 
-# Code → (name, HTTP status in the per-request lifecycle if nothing of the response has been sent yet).
+# Code → (name, HTTP status). The status applies to the per-request lifecycle, before a response has begun.
 # The specification defines the status of HEADER_MISMATCH, MISSING_CAPABILITY and UNSUPPORTED_VERSION; the others follow
 # the official servers.
 CODES: Final[dict[int, tuple[str, int]]] = {

@@ -143,7 +143,7 @@ def confusion_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...
     ]
 
 
-def wrong_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
+def wrong_argument_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
     """Return a row for each wrong argument."""
     found = report.wrong_arguments(setting)
     return [(tool, name or "all", kind, str(times)) for (tool, name, kind), times in sorted(found.items())]
@@ -208,7 +208,7 @@ def _setting_lines(report: ModelReport, setting: Setting) -> Iterator[str]:
     yield "Tools chosen instead of the expected ones:"
     yield ""
     yield from markdown_table(CONFUSION_HEADER, confusion_rows(report, setting))
-    if wrong := wrong_rows(report, setting):
+    if wrong := wrong_argument_rows(report, setting):
         yield ""
         yield "Wrong arguments:"
         yield ""

@@ -242,7 +242,7 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
 
 
 def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str) -> str:
-    """Return the person who rejected the candidate, or a required approval stage's content, while the job ran."""
+    """Return the person who made a rejection while the job ran: of the candidate, or in a required approval stage."""
     known = admission.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(admission.rules.stages.values()), stage.name):

@@ -77,7 +77,7 @@ class _Connection:
         self.client: Client | None = None
         self.exchanges: list[ForwardedCall] = []
         self.turn = asyncio.Lock()
-        """Serializes calls if a question must be attributed to its call."""
+        """Run calls one at a time, so that a question of the server belongs to the only call in progress."""
         self.attempt: asyncio.Task[Client] | None = None
         self.used = 0.0
 

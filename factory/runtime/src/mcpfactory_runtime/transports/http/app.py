@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.oauth_endpoints import LoginEndpoints
     from mcpfactory_runtime.transports.http.routes import RouteTable
 
-_BARELY_USED: Final = 3  # maximum number of requests of a barely used session
+_BARELY_USED: Final = 3  # a session with at most this many requests counts as barely used
 _ABANDONED_AFTER: Final = 60.0  # seconds without a request after which a session counts as abandoned
 FORWARDED_GRACE: Final = 10.0  # maximum seconds for requests of other processes after a shutdown signal
 

@@ -243,7 +243,7 @@ class LifespanTask:
         return task is not None and not task.done() and self._started is not None and self._started.done()
 
     async def start(self) -> None:
-        """Enter the context managers once; concurrent callers wait. Raise an error of entering; later calls retry."""
+        """Enter the context managers once; concurrent callers wait. After an error, the next call tries again."""
         if self._task is None or self._task.done() or self._started is None:
             self._over.clear()
             self._started = asyncio.get_running_loop().create_future()
