@@ -200,7 +200,7 @@ class Unresponsive(SampleServer):
 
 
 class Improviser(SampleServer):
-    """Answers unknown methods with an internal error."""
+    """Answers unknown methods with an empty result."""
 
     rule = "legacy.unknown-method"
 
@@ -208,7 +208,9 @@ class Improviser(SampleServer):
         try:
             return super().handshake(method, params)
         except RpcError as error:
-            raise RpcError(-32603, "oops") if error.body["code"] == -32601 else error from None
+            if error.body["code"] != -32601:
+                raise
+            return {}
 
 
 class Fragile(SampleServer):
@@ -326,13 +328,13 @@ class Agreeable(SampleServer):
 
 
 class Confused(SampleServer):
-    """Takes unknown methods for bad parameters, when asked per request."""
+    """Answers unknown methods with an empty result, when asked per request."""
 
     rule = "modern.unknown-method"
 
     def per_request(self, method: str, params: Json) -> Json:
         if method.startswith("mcpfactory/"):
-            raise RpcError(-32602, "what is that?")
+            return self.envelope(method, {})
         return super().per_request(method, params)
 
 

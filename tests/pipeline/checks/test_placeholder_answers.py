@@ -76,10 +76,11 @@ def test_what_the_api_answers_is_compared_with_what_the_model_gets(call: Recorde
 
 def test_a_server_whose_every_answer_is_lost_has_no_high_score() -> None:
     calls = (called("fine"), called("fine"))
-    assert judged(observed(PLAIN, calls=calls, changed=again(calls[0], "fine"), with_cases=True)).score == 49
+    lost_all = judged(observed(PLAIN, calls=calls, changed=again(calls[0], "fine"), with_cases=True))
     half = (called("fine"), called(BODY, tool="find_books"))
     tools = (PLAIN, {**PLAIN, "name": "find_books", "description": "Find books by how they begin, at most 20."})
-    assert judged(observed(*tools, calls=half, changed=again(half[0], "fine"), with_cases=True)).score > 90
+    lost_half = judged(observed(*tools, calls=half, changed=again(half[0], "fine"), with_cases=True))
+    assert lost_all.score < lost_half.score < 50
 
 
 def wrong(result: dict[str, Any], requests: tuple[dict[str, str], ...] = ()) -> RecordedCall:

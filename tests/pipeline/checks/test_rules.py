@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, Session, Transport
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, WireExchange
 from mcpfactory_pipeline.checks.report import Report
-from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
+from mcpfactory_pipeline.checks.rule_evaluation import COSTS, evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from tests.subtest_table import parametrize_subtests
 
@@ -188,7 +188,7 @@ def test_one_bad_tool_of_ten_costs_a_tenth_of_the_rule() -> None:
     bad = broken_tool(lambda tool: tool.pop("description"))
     report = judged(observed(bad, *good))
     assert failed(report) == {"descriptions.tool"}
-    assert report.applicable - report.earned == pytest.approx(0.3)
+    assert report.lost == COSTS[3] / 10
 
 
 def test_what_could_not_be_checked_counts_as_not_passed_and_says_why() -> None:
@@ -267,7 +267,7 @@ def test_a_tolerated_deviation_costs_a_point_and_closes_no_gate(told: WireExchan
     evidence = observed(TOOL)
     report = judged(replace(evidence, probes={**evidence.probes, "unknown-tool": told}))
     assert [(f.rule, f.severity, f.gate) for f in report.findings] == [("legacy.unknown-tool", 1, False)]
-    assert report.applicable - report.earned == 1
+    assert (report.lost, report.score) == (COSTS[1], 100 - COSTS[1])
     assert report.passed
 
 

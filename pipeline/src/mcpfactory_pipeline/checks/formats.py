@@ -76,7 +76,7 @@ def _html_body(report: Report) -> Iterator[str]:
         yield f"<p>Closed gates: {', '.join(f'<code>{_escape_html(gate)}</code>' for gate in report.failed_gates)}</p>"
     spoken = ", ".join(report.revisions) or "none"
     yield (
-        f"<p>{report.earned:g} of {report.applicable} points, rules version {report.rules_version}. "
+        f"<p>{report.lost:g} points lost, rules version {report.rules_version}. "
         f"{pluralize(report.tools, 'tool')}, {pluralize(len(report.called), 'call')} made. Protocol revisions: {_escape_html(spoken)}.</p>"
     )
     if report.measured:

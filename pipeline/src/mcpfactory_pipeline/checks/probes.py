@@ -248,7 +248,8 @@ _INVALID: Final = error(INVALID_PARAMS, tolerates="error")
 
 _ROWS: Final = (
     Probe("ping", "handshake", raw={"jsonrpc": "2.0", "id": "a text", "method": "ping"}),
-    Probe("unknown-method", "handshake", "mcpfactory/nothing", {}, "unknown method", error(METHOD_NOT_FOUND)),
+    Probe("unknown-method", "handshake", "mcpfactory/nothing", {}, "unknown method",
+          error(METHOD_NOT_FOUND, tolerates="error")),
 
     Probe("read-resource", "lists", "resources/read", _first_resource, lifecycle="", capability="resources"),
     Probe("unknown-tool", "lists", "tools/call", _UNKNOWN, "unknown tool",
@@ -284,7 +285,7 @@ _ROWS: Final = (
           error(INVALID_PARAMS), "modern", meta={CAPABILITIES: None}),
     Probe("modern-unknown-version", "per-request", "tools/list", lifecycle="modern", meta={VERSION: LATER_REVISION}),
     Probe("modern-unknown-method", "per-request", "mcpfactory/nothing", {}, "unknown method",
-          error(METHOD_NOT_FOUND), "modern"),
+          error(METHOD_NOT_FOUND, tolerates="error"), "modern"),
     Probe("modern-removed-method", "per-request", "ping", {}, "unknown method", error(METHOD_NOT_FOUND), "modern"),
 
     Probe("unknown-version", "unknown revision", "initialize", initialize_params(UNKNOWN_REVISION)),

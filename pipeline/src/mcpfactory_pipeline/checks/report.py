@@ -22,7 +22,7 @@ _SHOWN_BY: Final = (
 )
 PLACES_SHOWN: Final = 3  # maximum places of a finding before "and n more"
 # Increase this version for an added or removed rule, and for a changed weight, gate or applicability (tested).
-RULES_VERSION: Final = 15
+RULES_VERSION: Final = 16
 
 Verdict = Literal["passed", "not shown", "refused"]
 
@@ -107,8 +107,7 @@ class Report:
     server: Mapping[str, Any] = field(default_factory=dict)
     revisions: tuple[str, ...] = ()
     tools: int = 0
-    earned: float = 0.0
-    applicable: int = 0
+    lost: float = 0.0
     rules_version: int = RULES_VERSION
     waived: tuple[WaivedFinding, ...] = ()
     waivers: tuple[WaiverState, ...] = ()
@@ -155,8 +154,7 @@ class Report:
             "passed": self.passed,
             "verdict": self.verdict,
             "score": self.score,
-            "earned": self.earned,
-            "applicable": self.applicable,
+            "lost": self.lost,
             "failed_gates": list(self.failed_gates),
             "tools": self.tools,
             "calls": len(self.called),
@@ -181,7 +179,7 @@ class Report:
         """Return the report for a person at a terminal: verdict first, worst findings first, at most 12 lines of evidence each."""
         lines = [
             self._headline(),
-            f"score {self.score}/100 ({self.earned:g} of {self.applicable} points, rules version {self.rules_version}){self.waived_words}",
+            f"score {self.score}/100 ({self.lost:g} points lost, rules version {self.rules_version}){self.waived_words}",
         ]
         spoken = ", ".join(self.revisions) or "none"
         counts = f"{pluralize(self.tools, 'tool')}, {pluralize(len(self.called), 'call')} made"

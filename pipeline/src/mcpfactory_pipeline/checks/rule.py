@@ -93,8 +93,7 @@ class Rule:
 
     `severity` is its weight: 5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model, 1 a
     recommendation. A failed `gate` makes the server not promotable at any score. The rule applies if the server speaks
-    a revision from `since` to `until` (both included, "" is open). `ceiling` is the maximum score if all subjects of a
-    server break the rule. Good descriptions must not raise the score of a useless server.
+    a revision from `since` to `until` (both included, "" is open).
     """
 
     id: str
@@ -106,7 +105,6 @@ class Rule:
     gate: bool = False
     since: str = ""
     until: str = ""
-    ceiling: int = 100
 
     @property
     def family(self) -> str:
@@ -123,7 +121,6 @@ class RuleFields(TypedDict, total=False):
     gate: bool
     since: str
     until: str
-    ceiling: int
 
 
 class RuleTable(list[Rule]):

@@ -1,9 +1,9 @@
 """Evaluate the rules on the evidence. Pure: the same observations always give the same report.
 
-Score: every applicable rule can earn points up to its severity. A rule over several subjects, such as tools, earns the
-share of passing subjects: one bad tool of a hundred costs little. A rule that could not be checked earns nothing. A
-waived finding costs nothing and closes no gate, and the report lists it. A rule that all subjects break may set a
-ceiling: good descriptions must not give a high score to a useless server.
+Score: 100 minus the cost of the findings (`COSTS`). A rule over several subjects, such as tools, costs the share of the
+subjects that break it: one bad tool of a hundred costs little. The score is reduced by the share of the rules that could
+not be checked, and halved if a gate closes: a refused server scores below 50. A waived finding costs nothing and closes
+no gate, and the report lists it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waive
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver, in_force, refused_waivers
+
+COSTS: Final[Mapping[int, int]] = {5: 40, 3: 12, 2: 6, 1: 1}
+"""Severity → points that a rule costs if all its subjects break it."""
+_MAX_NOTES: Final = 5  # maximum points that all findings of severity 1 cost together
 
 Found = tuple[Rule, Fault]
 Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
@@ -186,7 +190,7 @@ def evaluate_rules(
     gates_open = not any(finding.gate for finding in findings) and not any(item.gate for item in sums.unchecked)
     return Report(
         target=target,
-        score=min(int(100 * sums.earned / sums.applicable), sums.ceiling) if sums.applicable else 0,
+        score=_score(sums, refused=any(finding.gate for finding in findings), spoke=bool(evidence.lifecycles)),
         passed=gates_open and sums.applicable > 0,
         findings=tuple(findings),
         not_checked=tuple(sums.unchecked),
@@ -202,8 +206,7 @@ def evaluate_rules(
         listed=evidence.tools,
         measured=measure(evidence),
         api_failures=tuple(mask(row.to_json(), secrets) for row in evidence.failures),
-        earned=float(round(sums.earned, 2)),
-        applicable=sums.applicable,
+        lost=float(round(sums.lost, 2)),
     )
 
 
@@ -224,9 +227,10 @@ class _RuleResult:
 
 @dataclass(slots=True)
 class _ScoreSums:
-    earned: Fraction = Fraction(0)
+    lost: Fraction = Fraction(0)
+    notes: Fraction = Fraction(0)  # the part of `lost` that findings of severity 1 cost
     applicable: int = 0
-    ceiling: int = 100
+    unknown: int = 0  # the part of `applicable` that could not be checked
     unchecked: list[NotChecked] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
     inapplicable: dict[str, str] = field(default_factory=dict)
@@ -242,13 +246,23 @@ def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Coll
             continue
         sums.applicable += rule.severity
         if one.unknown:
+            sums.unknown += rule.severity
             sums.unchecked.append(NotChecked(rule.id, one.unknown, rule.gate))
             continue
         sums.checked.append(rule.id)
-        lost = _points_lost(rule, kept, one.subjects, tools)
-        sums.earned += rule.severity - lost
-        sums.ceiling = min(sums.ceiling, rule.ceiling) if lost == rule.severity else sums.ceiling
+        notes = [fault for fault in kept if (fault.lesser or rule.severity) == 1]
+        sums.notes += _cost(rule, notes, one.subjects, tools)
+        sums.lost += _cost(rule, [fault for fault in kept if fault not in notes], one.subjects, tools)
+    sums.lost += min(sums.notes, Fraction(_MAX_NOTES))
     return sums
+
+
+def _score(sums: _ScoreSums, *, refused: bool, spoke: bool) -> int:
+    """Return the score from 0 to 100; 0 if the server did not speak the protocol."""
+    if not spoke or not sums.applicable:
+        return 0
+    checked = Fraction(sums.applicable - sums.unknown, sums.applicable)
+    return int(max(100 - sums.lost, Fraction()) * checked / (2 if refused else 1))
 
 
 def _judge(rule: Rule, evidence: Evidence, valid: Sequence[Waiver], tools: Collection[str]) -> _RuleResult:
@@ -338,13 +352,13 @@ def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
     return rule.check(evidence)
 
 
-def _points_lost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[str]) -> Fraction:
-    """Return the lost points: the worst fault of each subject, divided by the number of subjects."""
+def _cost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[str]) -> Fraction:
+    """Return the cost of a rule's faults: that of the worst fault of each subject, divided by the number of subjects."""
     worst: dict[str, int] = {}
     for fault in faults:
         subject = subject_of(fault.where, tools)
-        worst[subject] = max(worst.get(subject, 0), fault.lesser or rule.severity)
-    return min(Fraction(rule.severity), Fraction(sum(worst.values()), max(subjects, 1)))
+        worst[subject] = max(worst.get(subject, 0), COSTS[fault.lesser or rule.severity])
+    return min(Fraction(COSTS[rule.severity]), Fraction(sum(worst.values()), max(subjects, 1)))
 
 
 def _told_once(findings: Iterable[Finding], tools: Collection[str]) -> list[Finding]:

@@ -42,7 +42,7 @@ def _negotiates(handshake: tuple[str, WireExchange]) -> Iterator[Fault]:
         yield Fault(f"protocolVersion {offered!r} is not a handshake revision", revision, exchange)
 
 
-@rule("legacy.server-info", 3, over=_handshakes,
+@rule("legacy.server-info", 3, gate=True, over=_handshakes,
       statement="The result of initialize has capabilities and serverInfo with name and version.",
       source="MCP schema, InitializeResult",
       hint="send all three; otherwise clients refuse the result")  # fmt: skip
@@ -58,7 +58,7 @@ def _introduces(handshake: tuple[str, WireExchange]) -> Iterator[Fault]:
         yield Fault("serverInfo must have name and version, both strings", revision, exchange)
 
 
-@rule("legacy.ping", 3, over=probed("ping"),
+@rule("legacy.ping", 3, gate=True, over=probed("ping"),
       statement="ping is answered with an empty result.",
       source="MCP basic/utilities/ping: the receiver must respond promptly with an empty response",
       hint='return {"result": {}}')  # fmt: skip
@@ -69,7 +69,7 @@ def _ping(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault("the result of ping is not empty", "ping", exchange, lesser=1)
 
 
-row("legacy.unknown-method", 3, over=probed("unknown-method"),
+row("legacy.unknown-method", 3, gate=True, over=probed("unknown-method"),
     statement=f"An unknown method is answered with error {METHOD_NOT_FOUND}.",
     source="JSON-RPC 2.0 §5.1",
     hint=(f"answer unknown methods with {METHOD_NOT_FOUND}: without an answer a client waits, and other "
@@ -245,7 +245,7 @@ def _answered(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
     return RuleSubjects(answered, 1, once=True) if answered else not_checked("nothing was answered")
 
 
-@rule("legacy.response-shape", 3, over=_answered,
+@rule("legacy.response-shape", 3, gate=True, over=_answered,
       statement="Every answer is a JSON-RPC 2.0 response with either result or error; an error has code and message.",
       source="JSON-RPC 2.0 §5 and §5.1",
       hint="validate every message that you send against the schema of the protocol")  # fmt: skip

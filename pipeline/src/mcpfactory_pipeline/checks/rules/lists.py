@@ -69,7 +69,7 @@ row("lists.tools", 5, gate=True, over=ListScope("tools/list", "name"),
     source="MCP server/tools, Listing Tools; server/utilities/pagination",
     hint="answer tools/list; leave nextCursor out on the last page")  # fmt: skip
 
-row("lists.resources", 3, over=ListScope("resources/list", "uri", "name"),
+row("lists.resources", 3, gate=True, over=ListScope("resources/list", "uri", "name"),
     statement="A server that declares resources lists them, each with uri and name.",
     source="MCP server/resources, Listing Resources",
     hint="answer resources/list, with an empty list if there are none")  # fmt: skip
@@ -81,7 +81,7 @@ row("lists.templates", 3, over=ListScope("resources/templates/list", "uriTemplat
             "announces them"),
     hint="answer resources/templates/list, with an empty list if there are none")  # fmt: skip
 
-row("lists.prompts", 3, over=ListScope("prompts/list", "name"),
+row("lists.prompts", 3, gate=True, over=ListScope("prompts/list", "name"),
     statement="A server that declares prompts lists them, each with a name.",
     source="MCP server/prompts, Listing Prompts",
     hint="answer prompts/list, with an empty list if there are none")  # fmt: skip

@@ -98,7 +98,7 @@ def _result_type(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"resultType is {kind!r}", exchange.method, exchange)
 
 
-@rule("modern.cacheable", 3, over=_answers(lambda one: one.result is not None and one.method in CACHEABLE, by_method=True),
+@rule("modern.cacheable", 3, gate=True, over=_answers(lambda one: one.result is not None and one.method in CACHEABLE, by_method=True),
       statement="Results of discover, lists and resources/read have ttlMs and cacheScope.",
       source="MCP server/utilities/caching",
       hint='add "ttlMs": 0 and "cacheScope": "private" if the result must not be cached')  # fmt: skip
@@ -113,13 +113,13 @@ def _cacheable(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"cacheScope is {scope!r}, neither public nor private", exchange.method, exchange)
 
 
-row("modern.metadata", 3, over=probed("modern-no-capabilities"),
+row("modern.metadata", 3, gate=True, over=probed("modern-no-capabilities"),
     statement=f"A request without the client's capabilities in its metadata is answered with error {INVALID_PARAMS}.",
     source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
     hint="check _meta before you run the method")  # fmt: skip
 
 
-@rule("modern.unknown-version", 3, over=probed("modern-unknown-version"),
+@rule("modern.unknown-version", 3, gate=True, over=probed("modern-unknown-version"),
       statement=f"An unsupported revision is answered with error {UNSUPPORTED_VERSION} and data.supported.",
       source="MCP basic/versioning, Unsupported versions",
       hint="list the supported revisions: a client selects one of them for its next request")  # fmt: skip
@@ -135,7 +135,7 @@ def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(words, "unknown revision", exchange)
 
 
-row("modern.unknown-method", 3, over=probed("modern-unknown-method"),
+row("modern.unknown-method", 3, gate=True, over=probed("modern-unknown-method"),
     statement=f"An unknown method is answered with error {METHOD_NOT_FOUND}.",
     source="JSON-RPC 2.0 §5.1",
     hint="answer unknown methods instead of dropping them: without an answer a client waits")  # fmt: skip

@@ -93,7 +93,7 @@ def _speaks_for_api(call: RecordedCall) -> bool:
     return call.response is None or has_answer_value(call) or answer_text(call.exchange) in json.dumps(call.response)
 
 
-@rule("placeholder-answers.not-implemented", 5, gate=True, ceiling=49, over=_own_answers,
+@rule("placeholder-answers.not-implemented", 5, gate=True, over=_own_answers,
       statement='No tool answers "not implemented yet" without an error.',
       source=("MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a "
               "promise to the model"),
@@ -163,7 +163,7 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
         yield Fault(words, call.tool, others[-1].exchange)
 
 
-@rule("placeholder-answers.identical-tools", 5, gate=True, ceiling=49,
+@rule("placeholder-answers.identical-tools", 5, gate=True,
       statement="Not all tools give the same answer to every call.",
       source="a listed tool is a promise to the model; a server with only one answer breaks all its promises",
       hint="implement the tools; return isError for anything that they cannot do")  # fmt: skip
@@ -192,7 +192,7 @@ def _changes(name: str, tool: Json) -> bool:
     return hint(tool, "readOnlyHint") is not True and sounds_like_change(name, *texts)
 
 
-@rule("placeholder-answers.empty", 5, gate=True, ceiling=49,
+@rule("placeholder-answers.empty", 5, gate=True,
       statement="At least one tool gives an answer that is not empty.",
       source="MCP schema, CallToolResult.content: a model cannot use empty content",
       hint="return what the tool found, or a message that it found nothing")  # fmt: skip
@@ -226,7 +226,7 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
     return calls_or_reason(evidence) or by_tool(told)
 
 
-@rule("placeholder-answers.lost-data", 5, gate=True, ceiling=49, over=_answered_calls,
+@rule("placeholder-answers.lost-data", 5, gate=True, over=_answered_calls,
       statement=("With cases, the whole answer of the API reaches the model, unchanged or converted, after any "
                  "hooks. An answer that never changes with the API closes the gate."),
       source="the model called the tool for the API's answer, which the stub upstream knows",

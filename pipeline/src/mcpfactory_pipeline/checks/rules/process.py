@@ -46,7 +46,7 @@ def _starts(evidence: Evidence) -> RuleSubjects[Session]:
     return RuleSubjects([session for session in evidence.sessions if not begun or session.purpose not in _NO_HANDSHAKE])
 
 
-@rule("process.starts", 5, gate=True, ceiling=0, over=_starts,
+@rule("process.starts", 5, gate=True, over=_starts,
       statement="The server starts and answers at every attempt.",
       source="MCP basic/transports",
       hint="run the command by hand; the evidence has its stderr")  # fmt: skip
@@ -60,7 +60,7 @@ def _start(session: Session) -> Iterator[Fault]:
         yield Fault(words, session.purpose, proof=proof, hint=pollution_hint(session.pollution_causes))
 
 
-@rule("process.initializes", 5, gate=True, ceiling=0,
+@rule("process.initializes", 5, gate=True,
       statement="The server answers initialize or server/discover with a result.",
       source="MCP basic/lifecycle (handshake revisions); MCP server/discover (per-request revisions)",
       hint="answer one of the two; otherwise no client can start a session")  # fmt: skip

@@ -122,7 +122,7 @@ def _input_valid(one: _Schema, evidence: Evidence) -> Iterator[Fault]:
       statement='The root of every inputSchema has "type": "object".',
       source="MCP schema, Tool.inputSchema",
       hint="wrap the value: arguments are always an object")  # fmt: skip
-@rule("schemas.output-object", 3, since=STRUCTURED, until=LATEST_HANDSHAKE, over=_OUTPUTS,
+@rule("schemas.output-object", 3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAKE, over=_OUTPUTS,
       statement='For handshake clients, the root of every outputSchema has "type": "object".',
       source="MCP schema, Tool.outputSchema, until the per-request revisions allowed any schema",
       hint='wrap the value as {"result": …} for these clients')  # fmt: skip

@@ -77,7 +77,7 @@ def _is_unfinished(call: RecordedCall) -> bool:
     return _UNFINISHED.search(answer_text(call.exchange)) is not None
 
 
-@rule("tool-calls.some-succeed", 5, gate=True, ceiling=49,
+@rule("tool-calls.some-succeed", 5, gate=True,
       statement="At least one of the called tools succeeded.",
       source="if every tool returns an error, the server is useless, even with good descriptions",
       hint=("implement the tools; without cases, set readOnlyHint on tools that only read, so that they "
@@ -364,7 +364,7 @@ def _results(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     return by_tool(answered) if answered else not_checked("no call was answered with a result")
 
 
-@rule("tool-calls.result-shape", 3, over=_results,
+@rule("tool-calls.result-shape", 3, gate=True, over=_results,
       statement="Tool results have content: a list of blocks, each with a type.",
       source="MCP schema, CallToolResult",
       hint='return {"content": [{"type": "text", "text": …}]}')  # fmt: skip
