@@ -15,8 +15,8 @@ security.orders [gate] at greet
 descriptions.purpose [severity 1] at greet
   it says little
 
-not checked (counts as not passed):
-  process.starts [gate]: no time
+not checked:
+  process.initializes, process.starts [gate]: no time
   http.origin: no time
 
 not applicable: 110 rules""".splitlines()
@@ -27,7 +27,7 @@ def test_what_closed_a_gate_is_shown_and_nothing_else() -> None:
         "security.orders [gate] at greet",
         "  the text reads like an order",
         "  hint: rewrite the text",
-        "  process.starts [gate]: no time",
+        "  process.initializes, process.starts [gate]: no time",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
@@ -176,7 +177,7 @@ class Report:
         }
 
     def to_text(self) -> str:
-        """Return the report for a person at a terminal: verdict first, worst findings first, at most 12 lines of evidence each."""
+        """Return the report for a terminal: verdict, worst findings first with evidence, then notes and gaps on a line each."""
         lines = [
             self._headline(),
             f"score {self.score}/100 ({self.lost:g} points lost, rules version {self.rules_version}){self.waived_words}",
@@ -186,13 +187,23 @@ class Report:
         lines.append(f"{counts}; protocol revisions: {spoken}")
         if self.measured:
             lines.append(f"measured: {format_measurements(self.measured)}")
-        for alike in group_findings(self.findings):
+        notes = [finding for finding in self.findings if finding.severity == 1]
+        for alike in group_findings(one for one in self.findings if one not in notes):
             lines += ["", *finding_lines(alike)]
+        if notes:
+            lines += [
+                "",
+                "notes, severity 1 (--json has the messages):",
+                *_by_reason({n.rule: n.message for n in notes}),
+            ]
         if self.not_checked:
-            lines += ["", "not checked (counts as not passed):"]
-            lines += [f"  {n.rule}{' [gate]' if n.gate else ''}: {n.reason}" for n in self.not_checked]
+            gates = {one.rule: f"[gate]: {one.reason}" for one in self.not_checked if one.gate}
+            others = {one.rule: one.reason for one in self.not_checked if not one.gate}
+            lines += ["", "not checked:", *_by_reason(gates, " "), *_by_reason(others)]
         if self.called:
-            lines += ["", "calls made:", *(_call_line(call) for call in self.called)]
+            tools = Counter(call["tool"] or "(no name)" for call in self.called)
+            named = ", ".join(f"{tool} ({count})" if count > 1 else tool for tool, count in tools.items())
+            lines += ["", "calls made (--json has the arguments):", _cut(printable_line(f"  {named}"))]
         if self.uncalled:
             lines += ["", "tools not called, or given up:", *_by_reason(self.uncalled)]
         if self.waivers:
@@ -231,15 +242,12 @@ def format_measurements(measured: Mapping[str, int]) -> str:
     return ", ".join(f"{words} {measured[key]} {unit}" for key, words, unit in named if key in measured)
 
 
-def _by_reason(uncalled: Mapping[str, str]) -> list[str]:
-    reasons: dict[str, list[str]] = {}
-    for tool, reason in uncalled.items():
-        reasons.setdefault(reason, []).append(tool)
-    return [f"  {', '.join(tools)}: {reason}" for reason, tools in reasons.items()]
-
-
-def _call_line(call: Mapping[str, Any]) -> str:
-    return _cut(printable_line(f"  {call['tool'] or '(no name)'} {json.dumps(call['arguments'], ensure_ascii=False)}"))
+def _by_reason(reasons: Mapping[str, str], separator: str = ": ") -> list[str]:
+    """Return a line for each reason, with the names that it applies to."""
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        names.setdefault(reason, []).append(name)
+    return [_cut(printable_line(f"  {', '.join(named)}{separator}{reason}")) for reason, named in names.items()]
 
 
 def _waiver_line(one: WaiverState) -> str:

@@ -48,7 +48,7 @@ def log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
     for line in lines:
         indent = len(line) - len(line.lstrip())
         rule, marked, _ = line.strip().partition(" [gate]")
-        if marked and rule in gates:
+        if marked and not set(gates).isdisjoint(rule.split(", ")):
             about, margin = True, indent
         elif indent <= margin:
             about = False
