@@ -120,7 +120,7 @@ def test_its_program_starts_the_server_and_forgets_settings_that_nobody_filled_i
 
 
 def test_the_runtime_that_the_channel_offers_goes_with_it_and_without_one_nothing_is_made(promoted, bundle):
-    promoted.put(requires=("mcpfactory-runtime>=0.2,<0.3",))
+    promoted.put(requires=("mcpfactory-runtime>=0.1,<0.2",))
     outcome, _ = bundle()
     assert [problem["rule"] for problem in outcome.problems] == ["mcpb/runtime"]
     runtime = promoted.workspace.root / "mcpfactory_runtime-0.1.0-py3-none-any.whl"

@@ -208,7 +208,7 @@ def test_what_an_index_would_refuse_is_refused_before_it_is_asked(promoted, inde
 
 
 def test_a_server_whose_runtime_the_index_lacks_is_refused_unless_the_runtime_is_published_too(promoted, index, send):
-    promoted.put(requires=("mcpfactory-runtime>=0.2,<0.3",))
+    promoted.put(requires=("mcpfactory-runtime>=0.1,<0.2",))
     with pytest.raises(PublishError, match="books-mcp could not be installed"):
         send()
     assert index.forms == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import socket
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -91,6 +93,30 @@ def test_a_question_that_nobody_can_answer_any_more_fails_the_call_instead_of_th
             web.process.terminate()
             assert json.loads(next(lines)[6:])["error"]["code"] == INTERNAL_ERROR
         assert web.process.wait(TIMEOUT) == 0
+
+
+LIFESPAN = """
+import sys
+from collections.abc import AsyncIterator
+from mcpfactory_runtime import Server
+server = Server("late", version="1")
+@server.lifespan
+async def started(server: Server) -> AsyncIterator[None]:
+    sys.stderr.write("the lifespan began\\n")
+    yield
+server.run()
+"""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_url_is_printed_when_a_signal_would_end_the_process_cleanly(workers: str) -> None:
+    command = [sys.executable, "-c", LIFESPAN, "--http", "--port", "0", "--workers", workers]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        lines = iter(process.stderr or ())
+        before = list(itertools.takewhile(lambda line: "serving MCP" not in line, lines))
+        assert (before == ["the lifespan began\n"]) is (workers == "1")  # a parent handles signals, then starts workers
+        process.terminate()
+        assert process.wait(TIMEOUT) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

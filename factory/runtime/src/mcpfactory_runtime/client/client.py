@@ -236,7 +236,7 @@ class Client:
         return True
 
     async def _initialize_or_discover(self) -> None:
-        """Initialize. If the server refuses, discover again: the first `server/discover` may have been too late."""
+        """Initialize. Discover again if the server refuses, because the first `server/discover` may have been too late."""
         try:
             await self._initialize_anywhere(LATEST_LEGACY.name)
         except McpError as refusal:

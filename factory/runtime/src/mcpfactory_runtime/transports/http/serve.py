@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -175,10 +176,13 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
 class _WebServer(uvicorn.Server):
     """Server that drains and exits with status 0 on a signal, and ends at once on a second Ctrl-C."""
 
-    def __init__(self, config: uvicorn.Config, app: HttpApp, lifeline: int | None) -> None:
+    def __init__(
+        self, config: uvicorn.Config, app: HttpApp, lifeline: int | None, announce: Callable[[], None] | None = None
+    ) -> None:
         super().__init__(config)
         self._app = app
         self._lifeline = lifeline
+        self._announce = announce
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         self.force_exit = self.should_exit and sig == signal.SIGINT
@@ -190,6 +194,8 @@ class _WebServer(uvicorn.Server):
         if self._lifeline is not None:
             asyncio.get_running_loop().add_reader(self._lifeline, self._orphaned)
         await super().startup(sockets)
+        if self.started and self._announce is not None:
+            self._announce()  # not earlier, because until here a signal would kill the process
 
     def _orphaned(self) -> None:
         """Shut down after the death of the parent process."""
@@ -305,12 +311,15 @@ def _logs_json() -> bool:
     return any(getattr(handler.formatter, "one_line", False) for handler in logging.getLogger().handlers)
 
 
-def serve(app: HttpApp, listener: socket.socket, lifeline: int | None = None) -> None:
+def serve(
+    app: HttpApp, listener: socket.socket, lifeline: int | None = None, announce: Callable[[], None] | None = None
+) -> None:
     """Serve until SIGINT or SIGTERM, then wait for requests in flight, at most `DRAIN` seconds.
 
-    `lifeline` is a file descriptor; its end of file has the effect of SIGTERM.
+    `lifeline` is a file descriptor; its end of file has the effect of SIGTERM. `announce` is called when the server is
+    ready.
     """
-    _WebServer(make_uvicorn_config(app), app, lifeline).run(sockets=[listener])
+    _WebServer(make_uvicorn_config(app), app, lifeline, announce).run(sockets=[listener])
 
 
 def make_uvicorn_config(app: HttpApp) -> uvicorn.Config:
@@ -363,14 +372,13 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
         asyncio.run(_check_store(options["store"]))
     if workers == 1:
         listener = listen(host, port)
-        print_url(server.name, listener, host, app.path)
-        serve(app, listener)
+        serve(app, listener, announce=partial(print_url, server.name, listener, host, app.path))
         return
     listeners = listen_for_workers(host, port, workers)
-    print_url(server.name, listeners[0], host, app.path, f" by {workers} processes")
+    announce = partial(print_url, server.name, listeners[0], host, app.path, f" by {workers} processes")
     folder = tempfile.mkdtemp(prefix="mcpfactory-")  # only the owner may read it
     options["store"] = options["store"] or _read_store(f"sqlite:///{folder}/store.db")
-    _run_workers(server.name, lambda: HttpApp(server, **options), listeners, folder)
+    _run_workers(server.name, lambda: HttpApp(server, **options), listeners, folder, announce)
 
 
 async def serve_http(server: ServerInterface, host: str, port: int, **options: Any) -> None:
@@ -407,7 +415,13 @@ async def _check_store(store: SharedStore) -> None:
         await store.aclose()
 
 
-def _run_workers(name: str, make_app: Callable[[], HttpApp], listeners: Sequence[socket.socket], folder: str) -> None:
+def _run_workers(
+    name: str,
+    make_app: Callable[[], HttpApp],
+    listeners: Sequence[socket.socket],
+    folder: str,
+    announce: Callable[[], None],
+) -> None:
     """Serve with one worker process per listening socket until SIGINT or SIGTERM. Workers exit by SystemExit.
 
     Args:
@@ -415,13 +429,14 @@ def _run_workers(name: str, make_app: Callable[[], HttpApp], listeners: Sequence
         make_app: creates the application in each worker.
         listeners: a listening socket for each worker; several workers may share a socket.
         folder: directory to remove at the end.
+        announce: called when signals are handled.
 
     Raises:
         SystemExit: with status 1 if workers cannot start or die repeatedly.
     """
     parent = _WorkerSupervisor(name, make_app, listeners)
     try:
-        failed = parent.run()
+        failed = parent.run(announce)
     finally:
         if parent.is_this_process:
             shutil.rmtree(folder, ignore_errors=True)
@@ -448,11 +463,12 @@ class _WorkerSupervisor:
         """Return True in the parent, False in workers."""
         return os.getpid() == self._pid
 
-    def run(self) -> bool:
+    def run(self, announce: Callable[[], None]) -> bool:
         """Supervise workers until they have ended after a signal or repeated deaths; return True after a failure."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGALRM, self._kill)
+        announce()
         for worker in range(len(self._listeners)):
             self._start(worker)
         while self._workers:
