@@ -328,12 +328,17 @@ class ServerProber:
     async def _send_canaries(self, canaries: Canaries, conversation: Conversation) -> None:
         """Call tools that have answered already, and read resources, with canaries as values."""
         evidence = self.evidence
-        made = {call.tool: sent_arguments(call) for call in evidence.calls if not call.failed}
+        answered = sorted(evidence.calls, key=lambda call: not call.failed)  # the calls that succeeded last
+        made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
+        failed = made.keys() - {call.tool for call in answered if not call.failed}
         named = evidence.named_tools
         allow_calls = self._target.allow_calls
         tools = [one for one in named if one[0] in made and may_be_called(one[0], named, allow_calls=allow_calls)]
         templates = evidence.lists.get("resources/templates/list")
-        probes = [*tool_probes(tools, made, canaries), *template_probes(templates.items if templates else (), canaries)]
+        probes = [
+            *tool_probes(tools, made, canaries, failed),
+            *template_probes(templates.items if templates else (), canaries),
+        ]
         for probe in probes:
             if self._seconds_left() <= 0:
                 evidence.missing["canaries"] = _OVER
