@@ -43,7 +43,7 @@ _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLengt
 _MOST_TOOLS: Final = 5  # maximum tools that get canaries of one kind
 _MOST_ARGUMENTS: Final = 2  # maximum arguments per tool that get canaries
 _FILE_SCHEME: Final = "file:"
-_VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # variables of a URI template (RFC 6570)
+VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # variables of a URI template (RFC 6570)
 _DEEP: Final = "../" * 16
 
 
@@ -197,14 +197,14 @@ def template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[Ca
     """Yield reads of resources whose first template variable is the canary's path, plain and percent-encoded."""
     for one in templates[:_MOST_TOOLS]:
         text = one.get("uriTemplate") if isinstance(one, dict) else None
-        first = _VARIABLE.search(text) if isinstance(text, str) else None
+        first = VARIABLE.search(text) if isinstance(text, str) else None
         if text is None or first is None:
             continue
         name = first[1].split(",")[0].rstrip("*")
         for file in (canaries.file, _ELSEWHERE):
             path, encoded, whole = _ways(file)
             for value in (encoded, path, quote(whole, safe="")):
-                uri = text[: first.start()] + value + _VARIABLE.sub("x", text[first.end() :])
+                uri = text[: first.start()] + value + VARIABLE.sub("x", text[first.end() :])
                 stated = text.startswith(_FILE_SCHEME)
                 yield CanaryProbe("file", text, name, "resources/read", {"uri": uri}, file is _ELSEWHERE, stated)
 

@@ -286,7 +286,9 @@ class Evidence:
     capabilities: dict[str, Any] = field(default_factory=dict)
     probes: dict[str, WireExchange] = field(default_factory=dict)  # by name of the probe
     lists: dict[str, Listing] = field(default_factory=dict)
-    later_reads: list[WireExchange] = field(default_factory=list)  # prompts and resources after the first
+    later_reads: list[WireExchange] = field(
+        default_factory=list
+    )  # prompts and resources after the first, and templates
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
     wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error

@@ -54,6 +54,13 @@ from mcpfactory_pipeline.checks.probes import (
     newest_common,
     stream_filters,
 )
+from mcpfactory_pipeline.checks.resource_templates import (
+    candidate_uris,
+    completed_value,
+    completion_params,
+    template_texts,
+    variables,
+)
 from mcpfactory_pipeline.checks.samples import compare_values, has_answer_value
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
@@ -357,7 +364,7 @@ class ServerProber:
         return any(one.taken and (one.probe.kind, one.probe.place) == about for one in self.evidence.canaries)
 
     async def _read_on(self, conversation: Conversation) -> None:
-        """Get the prompts and read the resources after the first ones, in the first lifecycle only."""
+        """Get further prompts, and read further resources and templates, in the first lifecycle only."""
         further = self.evidence.later_reads
         for method, params in [] if further else further_reads(self.evidence):
             if self._seconds_left() <= 0:
@@ -365,6 +372,26 @@ class ServerProber:
             further.append(await self._ask(conversation, self._message(method, params)))
             if further[-1].problem.startswith("the server"):
                 return
+        await self._read_templates(conversation)
+
+    async def _read_templates(self, conversation: Conversation) -> None:
+        """Read one resource of each template, with values that the server itself gave."""
+        evidence = self.evidence
+        for template in template_texts(evidence):
+            completed: dict[str, str] = {}
+            for name in variables(template) if "completions" in evidence.capabilities else ():
+                params = completion_params(template, name)
+                exchange = await self._ask(conversation, self._message("completion/complete", params))
+                if (value := completed_value(exchange)) is not None:
+                    completed[name] = value
+            for uri in candidate_uris(template, completed, evidence):
+                if self._seconds_left() <= 0:
+                    return
+                evidence.later_reads.append(
+                    await self._ask(conversation, self._message("resources/read", {"uri": uri}))
+                )
+                if evidence.later_reads[-1].error is None:
+                    break
 
     # --- tool calls ---
 

@@ -98,7 +98,7 @@ def _result_type(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"resultType is {kind!r}", exchange.method, exchange)
 
 
-@rule("modern.cacheable", 3, over=_answers(lambda one: one.result is not None and one.method in CACHEABLE, by_method=True),
+@rule("modern.cacheable", 3, gate=True, over=_answers(lambda one: one.result is not None and one.method in CACHEABLE, by_method=True),
       statement="Results of discover, lists and resources/read have ttlMs and cacheScope.",
       source="MCP server/utilities/caching",
       hint='add "ttlMs": 0 and "cacheScope": "private" if the result must not be cached')  # fmt: skip

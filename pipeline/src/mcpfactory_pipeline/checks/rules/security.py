@@ -144,8 +144,8 @@ class CanaryScope:
 _FILE_READ: Final = "the answer contains a file of this machine that is outside every folder of the server"
 
 row("security.path-traversal", 3, gate=True, over=CanaryScope("file", "a path", _FILE_READ),
-    statement=("No value of an argument or of a resource template gives access to files outside the scope of the server. "
-               "(If the server states that the value names a file, the finding closes no gate.)"),
+    statement=("No value of an argument or of a resource template gives access to files outside the scope of the server "
+               "(a finding closes no gate if the server states that the value names a file)."),
     source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: "
             "servers must validate all tool inputs"),
     hint=("join the value below one folder, resolve it, and refuse a result outside the folder "
