@@ -57,7 +57,7 @@ class Librarian(Climber):
     argument = "page"
 
 
-class Decoder(Librarian):
+class Unescaper(Librarian):
     """Looks for dots before it decodes the name of a page."""
 
     def show(self, value: str) -> Json:

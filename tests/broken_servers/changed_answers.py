@@ -196,7 +196,10 @@ class Changed(SampleServer):
             and any(one.get("type") in NEWER for one in result.get("content", []))
         ):
             return healthy(method, params)
-        return self.envelope(method, result) | result if modern(params) else result
+        if not modern(params):
+            return result
+        envelope = self.envelope(method, result)
+        return envelope | result | {"_meta": {**envelope["_meta"], **result.get("_meta", {})}}
 
 
 def answering() -> dict[str, type[SampleServer]]:

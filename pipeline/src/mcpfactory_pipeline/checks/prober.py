@@ -30,9 +30,30 @@ from mcpfactory_pipeline.checks.call_plan import (
     record_call,
 )
 from mcpfactory_pipeline.checks.canaries import Canaries, CanaryProbe, CanaryResult, template_probes, tool_probes
-from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, RecordedCall, Session, sent_arguments
+from mcpfactory_pipeline.checks.client_features import (
+    FEATURES,
+    FEATURES_IN_CALLS,
+    MAX_ROUNDS,
+    asks_for_input,
+    declared_features,
+    distinct_requests,
+    modified_state,
+    needed_feature,
+    plain_params,
+    request_state,
+    retry_params,
+)
+from mcpfactory_pipeline.checks.evidence import (
+    Evidence,
+    Lifecycle,
+    ModifiedState,
+    RecordedCall,
+    Session,
+    sent_arguments,
+)
 from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
+    CAPABILITIES,
     HANDSHAKES,
     LATEST_HANDSHAKE,
     LATEST_MODERN,
@@ -61,11 +82,13 @@ from mcpfactory_pipeline.checks.resource_templates import (
     template_texts,
     variables,
 )
+from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import compare_values, has_answer_value
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
+from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
@@ -74,6 +97,7 @@ _SLOWER: Final = 10  # multiple of the first answer's duration; minimum timeout 
 _STARTS: Final = 10  # multiple of the first answer's duration; extension of the total time limit
 _TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
 _CANARY: Final = 3.0  # seconds; timeout of the answer to a canary
+_MOST_AGAIN: Final = 2  # maximum tools that are called again in the per-request lifecycle
 _OVER: Final = "the time limit of the validation was reached"
 
 
@@ -122,6 +146,9 @@ class ServerProber:
         self._speaks: Lifecycle = "legacy"  # lifecycle of the current session
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._url = target.url or ""  # URL after redirects
+        # The calls of cases show what happens when nobody can be asked.
+        self._features: Json = {} if cases is not None else FEATURES
+        self._asking: list[tuple[str, Json]] = []  # requests for which the server asked for input in a session
 
     async def run(self) -> None:
         """Send all messages within the time limit."""
@@ -160,11 +187,14 @@ class ServerProber:
 
     async def _first_session(self, patience: float = 0.0) -> None:
         async with self._session(f"session {LATEST_HANDSHAKE}") as conversation:
-            if conversation is None or not await self._initialize(conversation, LATEST_HANDSHAKE, patience):
+            features = self._features if self._target.url is None or not self._features else FEATURES_IN_CALLS
+            if conversation is None or not await self._initialize(conversation, LATEST_HANDSHAKE, patience, features):
                 return
             self.evidence.lifecycles.add("legacy")
             await self._probe_all(conversation, "handshake")
             await self._examine(conversation)
+            asked = [one.during for one in conversation.session.messages if needed_feature(one.message)]
+            self._asking = distinct_requests(one for one in asked if one is not None)
 
     async def _older_handshake(self, revision: str) -> None:
         async with self._session(f"session {revision}") as conversation:
@@ -189,6 +219,8 @@ class ServerProber:
                     return
             await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
             await self._send_all(conversation, "strays")
+            for method, params in self._asking:  # this client declares no feature
+                await self._exchange(conversation, self._message(method, params))
 
     async def _before_handshake(self) -> None:
         """Send a ping and two invalid `initialize` requests before the handshake.
@@ -224,17 +256,55 @@ class ServerProber:
                 await self._examine(conversation)
             else:
                 await self._probe(conversation, "modern-list", self._message("tools/list"))
+                await self._probe_all(conversation, "first contact")
+                await self._read_again(conversation)
+            await self._ask_again(conversation)
             await self._listen(conversation, result)
 
+    async def _read_again(self, conversation: Conversation) -> None:
+        """Repeat reads and calls that succeeded in a session, and requests for which the server asked for input."""
+        evidence = self.evidence
+        reads = [evidence.probes.get(name) for name in ("read-resource", "get-prompt")] + evidence.later_reads[-1:]
+        calls = [call.exchange for call in evidence.calls if not call.failed] if self._stub is None else []
+        good = [one for one in [*reads, *calls[:_MOST_AGAIN]] if one is not None and one.result is not None]
+        for method, params in [*((one.method, plain_params(one.sent)) for one in good), *self._asking]:
+            await self._ask(conversation, self._message(method, params))
+
+    async def _ask_again(self, conversation: Conversation) -> None:
+        """Send requests for which the server asked for input without capabilities, then with a modified state."""
+        evidence = self.evidence
+        for method, params in distinct_requests(rounds[0].sent for rounds in evidence.dialogues):
+            if self._seconds_left() <= 0:
+                return
+            await self._exchange(conversation, self._message(method, params, features={}))
+            first = await self._exchange(conversation, self._message(method, params))
+            if not (state := request_state(first)):
+                continue
+            changed = retry_params(first, local=self._target.url is None, state=modified_state(state))
+            answer = await self._exchange(conversation, self._message(method, changed))
+            if answer.failed or asks_for_input(answer):
+                continue
+            await self._ask(conversation, self._message(method, params))
+            ends = (one[-1] for one in evidence.dialogues if one[0].params.get("name") == params.get("name"))
+            evidence.modified_states.append(ModifiedState(answer, tuple(ends)))
+
     async def _listen(self, conversation: Conversation, result: Json) -> None:
-        """Open two notification streams with different filters, then one with an invalid filter."""
+        """Open notification streams with different filters, then one with an invalid filter.
+
+        While the first ones are open, permitted calls that may change something are repeated.
+        """
         evidence = self.evidence
         if self._seconds_left() <= 0:
             evidence.missing["listen"] = evidence.missing["listen-malformed"] = _OVER
             return
         filters = stream_filters(evidence, result.get("capabilities"))
         requests = [self._message("subscriptions/listen", {"notifications": one}) for one in filters]
-        evidence.streams = await conversation.listen(requests, max(_TIRED, _SLOWER * self._pace))
+        reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+        made = [call.exchange for call in evidence.calls if not call.failed and call.tool not in reading]
+        calls = [
+            self._message(one.method, plain_params(one.sent)) for one in made[:_MOST_AGAIN] if self._target.allow_calls
+        ]
+        evidence.streams = await conversation.listen(requests, max(_TIRED, _SLOWER * self._pace), calls)
         if any(stream.heard for stream in evidence.streams):
             malformed = self._message("subscriptions/listen", {"notifications": "all of them"})
             evidence.probes["listen-malformed"] = await self._ask(conversation, malformed, _TIRED)
@@ -247,10 +317,18 @@ class ServerProber:
                 return
             if lifecycle == "legacy":
                 await self._initialize(conversation, LATEST_HANDSHAKE)
+            else:
+                await self._probe_all(conversation, "first contact")
             await self._send(conversation, PROBES["malformed"])
 
-    async def _initialize(self, conversation: Conversation, revision: str, patience: float = 0.0) -> bool:
-        message = self._message("initialize", initialize_params(revision))
+    async def _initialize(
+        self,
+        conversation: Conversation,
+        revision: str,
+        patience: float = 0.0,
+        features: Mapping[str, Any] | None = None,
+    ) -> bool:
+        message = self._message("initialize", initialize_params(revision, features or {}))
         hello = await self._ask(conversation, message, patience or self._start_patience)
         self.evidence.handshakes[revision] = hello
         if hello.result is None:
@@ -442,15 +520,33 @@ class ServerProber:
 
     # --- messages and sessions ---
 
-    def _message(self, method: str, params: Json | None = None, probe: Probe | None = None) -> Json:
-        """Return a request in the session's lifecycle, modified by `probe`."""
+    def _message(
+        self, method: str, params: Json | None = None, probe: Probe | None = None, features: Json | None = None
+    ) -> Json:
+        """Return a request in the session's lifecycle, modified by `probe`.
+
+        Per-request messages that a server may answer with questions declare `features` (default: all of the client).
+        """
         params = params or {}
         if self._speaks == "modern":
-            meta = {**params.get("_meta", {}), **modern_meta(self._modern), **(probe.meta if probe else {})}
+            chosen = self._features if features is None else features
+            declared = {CAPABILITIES: chosen} if method in LATEST.input_requests else {}
+            own = {**modern_meta(self._modern), **declared, **(probe.meta if probe else {})}
+            meta = {**params.get("_meta", {}), **own}
             params = {**params, "_meta": {key: value for key, value in meta.items() if value is not None}}
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
 
     async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
+        """Send a message, answer the questions in its result by retries, and return the last exchange."""
+        rounds = [await self._exchange(conversation, message, patience)]
+        while asks_for_input(rounds[-1]) and declared_features(rounds[0]) and len(rounds) <= MAX_ROUNDS:
+            params = retry_params(rounds[-1], local=self._target.url is None)
+            rounds.append(await self._exchange(conversation, self._message(rounds[0].method, params), patience))
+        if len(rounds) > 1:
+            self.evidence.dialogues.append(tuple(rounds))
+        return rounds[-1]
+
+    async def _exchange(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
         """Send a message, and wait for the answer up to a limit that grows with the duration of the first answer."""
         patience = max(patience, _SLOWER * self._pace)
         if self._unanswered >= 3:
