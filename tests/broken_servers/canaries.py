@@ -41,12 +41,29 @@ class Climber(Reading):
     """Reads whatever file it is told to, below its folder and above."""
 
     rule = "security.path-traversal"
+    tolerated = True  # a path is what it asks for
 
     def show(self, value: str) -> Json:
         try:
             return text((here() / value).read_text()[:200])
         except (OSError, ValueError):
             return text("there is no such page", isError=True)
+
+
+class Librarian(Climber):
+    """Asks for the name of a page, and opens whatever file that leads to."""
+
+    tolerated = False
+    argument = "page"
+
+
+class Unescaper(Librarian):
+    """Looks for dots before it decodes the name of a page."""
+
+    def show(self, value: str) -> Json:
+        from urllib.parse import unquote
+
+        return text("no dots, please", isError=True) if "../" in value else super().show(unquote(value).lstrip("/"))
 
 
 class HealthyGuide(Reading):
@@ -130,15 +147,28 @@ class Messenger(Reading):
     argument = "url"
     tool: ClassVar[Json] = {"name": "preview_page", "description": "Preview a page about the zoo."}
     sample = "https://zoo.invalid/"
+    schemes: tuple[str, ...] = ("http://", "https://")
 
     def show(self, value: str) -> Json:
         from urllib.request import ProxyHandler, build_opener
 
+        if not value.startswith(self.schemes):
+            return text("a page of which nothing is known")
         try:
             with build_opener(ProxyHandler({})).open(value, timeout=2) as response:
                 return text(response.read(200).decode())
         except (OSError, ValueError):
             return text("a page of which nothing is known")
+
+
+class Opener(Messenger):
+    """Opens files by their address, and says that it cannot reach a page that is far away."""
+
+    rule = "security.path-traversal"
+    schemes = ("file://",)
+
+    def show(self, value: str) -> Json:
+        return super().show(value) if value.startswith(self.schemes) else text("out of reach", isError=True)
 
 
 class Templated(SampleServer):

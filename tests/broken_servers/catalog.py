@@ -9,6 +9,7 @@ from tests.broken_servers import (
     changed_answers,
     consent,
     http_defects,
+    input_requests,
     notification_streams,
     packages,
     performance,
@@ -27,6 +28,7 @@ _BASES = (
     tool_declarations.Reschemed,
     packages.Packaged,
     canaries.Reading,
+    input_requests.Asking,
 )
 
 
@@ -40,6 +42,7 @@ def servers() -> dict[str, type[SampleServer]]:
         tool_declarations,
         tool_calls,
         consent,
+        input_requests,
         server_messages,
         packages,
         api_failures,

@@ -100,6 +100,8 @@ CHANGES: dict[str, Change] = {
     "Blobber": Change("content.base64", READ, read(blob="no base64 at all!"), of_plan),
     "Wrapper": Change("content.base64", READ, read(blob="R0lGODlhAQABAAAAADs\n="), of_plan),
     "Mislabelled": Change("content.mime-type", READ, read(blob=GIF, mimeType="image/png"), of_plan),
+    "Unparsed": Change("content.mime-type", READ, read(text="{not json", mimeType="application/json"), of_plan),
+    "Unclosed": Change("content.mime-type", READ, read(text="<zoo><plan>", mimeType="image/svg+xml"), of_plan),
     "NotAPdf": Change("content.mime-type", READ, read(blob=GIF, mimeType="application/pdf"), of_plan),
     "Entitled": Change("lists.entry-fields", "resources/list", entry("resources", title=5)),
     "Oversized": Change("lists.entry-fields", "resources/list", entry("resources", size=-1)),
@@ -145,6 +147,7 @@ CHANGES: dict[str, Change] = {
     "Squatter": Change("modern.error-codes", GET, RpcError(-32050, "no such prompt"), lambda params: modern(params) and unknown("name")(params), ("features.unknown-prompt",)),
     # healthy, though odd: other servers' habits, all of them allowed
     "HealthyBriefNotFound": Change("", READ, RpcError(-32602, "no such resource"), unknown("uri")),
+    "HealthyJson": Change("", READ, read(text='{"lions": "left"}', mimeType="application/json"), of_plan),
     "HealthyBlob": Change("", READ, read(blob=GIF, mimeType="image/gif"), of_plan),
     "HealthyUnknownBytes": Change("", READ, read(blob="AAECAw==", mimeType="application/x-zoo"), of_plan),
     "HealthyManyContents": Change("", READ, {"contents": [{"uri": "zoo://a", "text": ""}, {"uri": "zoo://b", "blob": ""}]}, of_plan),
@@ -193,7 +196,10 @@ class Changed(SampleServer):
             and any(one.get("type") in NEWER for one in result.get("content", []))
         ):
             return healthy(method, params)
-        return self.envelope(method, result) | result if modern(params) else result
+        if not modern(params):
+            return result
+        envelope = self.envelope(method, result)
+        return envelope | result | {"_meta": {**envelope["_meta"], **result.get("_meta", {})}}
 
 
 def answering() -> dict[str, type[SampleServer]]:

@@ -135,7 +135,7 @@ class SampleServer:
         return self.complete(params["ref"])
 
     def complete(self, ref: Json) -> Json:
-        self.check_prompt(ref["name"])
+        self.check_prompt(ref.get("name", ""))
         return {"completion": {"values": ["Ada", "Grace"], "total": 2, "hasMore": False}}
 
     def set_level(self, level: str) -> Json:

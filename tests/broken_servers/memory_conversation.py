@@ -54,7 +54,7 @@ class MemoryConversation:
             if is_answer(message):
                 self._came.append(message)
             elif "id" in message:
-                self._sample.feed(json.dumps(client_reply(message)))
+                self._sample.feed(json.dumps(client_reply(message, self._log.declared)))
 
     async def ask(self, message: Json, patience: float) -> WireExchange:
         """See `Conversation.ask`; a server that does not answer at once never will."""
@@ -81,10 +81,12 @@ class MemoryConversation:
         self.session.exchanges.append(raw)
         return raw, after
 
-    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
+    async def listen(
+        self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()
+    ) -> tuple[NotificationStream, ...]:
         """See `Conversation.listen`."""
         self._log.heard = heard = []
-        for request in [*requests, *map(cancellation, requests)]:
+        for request in [*requests, *calls, *map(cancellation, requests)]:
             self._feed(json.dumps(request))
         self._log.heard = None
         self._came = []

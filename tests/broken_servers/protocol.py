@@ -371,6 +371,43 @@ class NamelessResource(SampleServer):
         return [{"uri": "zoo://plan"}]
 
 
+class Mislabeler(SampleServer):
+    """Gives the plan the right type, and the map another one."""
+
+    rule = "content.mime-type"
+
+    def resources(self) -> list[Json]:
+        return [*super().resources(), {"uri": "zoo://map", "name": "map"}]
+
+    def read(self, uri: str) -> Json:
+        blob = {"blob": "JVBERi0xLjQ=", "mimeType": "image/png"}
+        return {"contents": [{"uri": uri, **blob}]} if uri == "zoo://map" else super().read(uri)
+
+
+class Outdated(HealthyYoungster):
+    """Says how long its resources may be kept, except those of its template, whose names it completes."""
+
+    rule = "modern.cacheable"
+
+    def method(self, method: str, params: Json) -> Json:
+        if method == "resources/templates/list":
+            return {"resourceTemplates": [{"uriTemplate": "zoo://cage/{animal}", "name": "cage"}]}
+        return super().method(method, params)
+
+    def complete(self, ref: Json) -> Json:
+        named = {"completion": {"values": ["lion"]}}
+        return named if ref.get("uri") == "zoo://cage/{animal}" else super().complete(ref)
+
+    def read_resource(self, uri: object, *, modern: bool) -> Json:
+        return self.read(uri) if uri == "zoo://cage/lion" else super().read_resource(uri, modern=modern)
+
+    def per_request(self, method: str, params: Json) -> Json:
+        result = super().per_request(method, params)
+        if params.get("uri") == "zoo://cage/lion":
+            del result["ttlMs"]
+        return result
+
+
 class NamelessTemplate(SampleServer):
     """A resource template without a name."""
 

@@ -310,7 +310,8 @@ class Informer(SampleServer):
 
     def call(self, name: str, arguments: Json) -> Json:
         data = {"level": "emergency", "data": repr(dict(os.environ))}
-        self.write({"jsonrpc": "2.0", "method": "notifications/message", "params": data})
+        if self.agreed:
+            self.write({"jsonrpc": "2.0", "method": "notifications/message", "params": data})
         return super().call(name, arguments)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ def test_only_tools_that_are_there_to_run_something_get_no_commands(
     tool = {"name": name, "description": description, "inputSchema": schema}
 
     class _Canaries:
-        file = "/x"
+        file = Path("/x")
         url = "http://127.0.0.1:1"
 
     kinds = {one.kind for one in tool_probes([(name, tool)], {name: {"word": "x"}}, _Canaries())}  # type: ignore[arg-type] # what it reads

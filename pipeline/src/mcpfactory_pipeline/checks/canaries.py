@@ -2,7 +2,7 @@
 
 All canaries are harmless: a file with known words, a listener on loopback that records visits, and commands that
 print the product of two numbers. A tool that reads the canary file also gets a file of the Python installation: some
-servers are meant to read only the temporary folder. Only servers started here are tested, and only tools that are
+servers are meant to read only the temporary folder. Only servers on this machine are tested, and only tools that are
 called anyway.
 """
 
@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -42,7 +42,8 @@ _RUNS_COMMANDS: Final = re.compile(
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
 _MOST_TOOLS: Final = 5  # maximum tools that get canaries of one kind
 _MOST_ARGUMENTS: Final = 2  # maximum arguments per tool that get canaries
-_VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # variables of a URI template (RFC 6570)
+_FILE_SCHEME: Final = "file:"
+VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # variables of a URI template (RFC 6570)
 _DEEP: Final = "../" * 16
 
 
@@ -51,6 +52,7 @@ class CanaryProbe:
     """Tool call or resource read with a canary as one of its values; `target` is the tool or the URI template.
 
     A probe with `confirms` is sent only after another canary of its kind was taken; it names a file in another place.
+    `stated`: the server says that it reads files that the caller names, so reading one can be its purpose.
     """
 
     kind: CanaryKind
@@ -59,6 +61,7 @@ class CanaryProbe:
     method: str
     params: Mapping[str, Any]
     confirms: bool = False
+    stated: bool = False
 
     @property
     def place(self) -> tuple[str, str]:
@@ -128,7 +131,10 @@ class Canaries:
 
 
 def tool_probes(
-    tools: Sequence[tuple[str, Json]], made: Mapping[str, Mapping[str, Any]], canaries: Canaries
+    tools: Sequence[tuple[str, Json]],
+    made: Mapping[str, Mapping[str, Any]],
+    canaries: Canaries,
+    failed: Container[str] = (),
 ) -> Iterator[CanaryProbe]:
     """Yield calls of tools that have answered already, each with one canary.
 
@@ -136,26 +142,39 @@ def tool_probes(
         tools: (name, tool) pairs of the tools that may be called.
         made: tool → arguments of a call that it answered.
         canaries: the file and the listener.
+        failed: tools that answered with an error; only their addresses are tested, because the first address may be
+            out of reach.
     """
-    kinds: tuple[tuple[CanaryKind, bool, tuple[str, ...]], ...] = (
-        ("file", False, _ways(canaries.file)),
-        ("file", True, _ways(_ELSEWHERE)),
-        ("address", False, (f"{canaries.url}/bait",)),
-        ("command", False, COMMANDS),
+    file, elsewhere = canaries.file, _ELSEWHERE
+    kinds: tuple[tuple[CanaryKind, _Takes, bool, tuple[str, ...]], ...] = (
+        ("file", _takes_path, False, _ways(file)),
+        ("file", _takes_address, False, (file.as_uri(),)),
+        ("file", _takes_path, True, _ways(elsewhere)),
+        ("file", _takes_address, True, (elsewhere.as_uri(),)),
+        ("address", _takes_address, False, (f"{canaries.url}/bait",)),
+        ("command", _takes_command, False, COMMANDS),
     )
-    for kind, confirms, values in kinds:
-        chosen = [(name, tool) for name, tool in tools if name in made and any(_arguments(kind, name, tool))]
-        for name, tool in chosen[:_MOST_TOOLS]:
-            for argument in list(_arguments(kind, name, tool))[:_MOST_ARGUMENTS]:
+    for kind, takes, confirms, values in kinds:
+        tested = [(n, tool) for n, tool in tools if n in made and (takes is _takes_address or n not in failed)]
+        chosen = [(name, tool, found) for name, tool in tested if (found := takes(name, tool))]
+        # Arguments that are said to be paths come first, because the number of canaries is limited.
+        for name, tool, found in sorted(chosen, key=lambda one: not _states_path(one[1], one[2][0]))[:_MOST_TOOLS]:
+            for argument in found[:_MOST_ARGUMENTS]:
                 for value in values:
-                    arguments = {**made[name], argument: value}
-                    params = {"name": name, "arguments": arguments}
-                    yield CanaryProbe(kind, name, argument, "tools/call", params, confirms)
+                    params = {"name": name, "arguments": {**made[name], argument: value}}
+                    stated = kind == "file" and _states_path(tool, argument)
+                    yield CanaryProbe(kind, name, argument, "tools/call", params, confirms, stated)
 
 
-def _ways(file: Path) -> tuple[str, str]:
-    """Return two paths to a file: a relative one that works from any folder, and the absolute one."""
-    return f"{_DEEP}{str(file).lstrip('/')}", str(file)
+def _ways(file: Path) -> tuple[str, str, str]:
+    """Return three paths to a file: relative ones that work from any folder, plain and encoded, and the absolute one."""
+    deep = f"{_DEEP}{str(file).lstrip('/')}"
+    return deep, _encoded(deep), str(file)
+
+
+def _encoded(path: str) -> str:
+    """Return a percent-encoded path. Dots are encoded too, because some servers search for them before they decode."""
+    return quote(path, safe="").replace(".", "%2e")
 
 
 @cache
@@ -178,25 +197,53 @@ def template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[Ca
     """Yield reads of resources whose first template variable is the canary's path, plain and percent-encoded."""
     for one in templates[:_MOST_TOOLS]:
         text = one.get("uriTemplate") if isinstance(one, dict) else None
-        first = _VARIABLE.search(text) if isinstance(text, str) else None
+        first = VARIABLE.search(text) if isinstance(text, str) else None
         if text is None or first is None:
             continue
         name = first[1].split(",")[0].rstrip("*")
         for file in (canaries.file, _ELSEWHERE):
-            path, whole = _ways(file)
-            for value in (quote(path, safe=""), path, quote(whole, safe="")):
-                uri = text[: first.start()] + value + _VARIABLE.sub("x", text[first.end() :])
-                yield CanaryProbe("file", text, name, "resources/read", {"uri": uri}, file is _ELSEWHERE)
+            path, encoded, whole = _ways(file)
+            for value in (encoded, path, quote(whole, safe="")):
+                uri = text[: first.start()] + value + VARIABLE.sub("x", text[first.end() :])
+                stated = text.startswith(_FILE_SCHEME)
+                yield CanaryProbe("file", text, name, "resources/read", {"uri": uri}, file is _ELSEWHERE, stated)
 
 
-def _arguments(kind: CanaryKind, name: str, tool: Json) -> Iterator[str]:
-    """Yield the arguments of a tool that may take a canary: strings that the schema does not restrict."""
-    if kind == "command" and _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
-        return  # the tool is meant to run commands
+_Takes = Callable[[str, Json], list[str]]
+"""Function that returns the arguments of a tool, given its name and entry, that may take a canary."""
+
+
+def _takes_path(_name: str, tool: Json) -> list[str]:
+    """Return every free text except addresses, those first whose names say that they are paths."""
+    found = [key for key, address in _free_texts(tool) if not address]
+    return sorted(found, key=lambda key: not _PATHS.search(_joined(key)))
+
+
+def _takes_address(_name: str, tool: Json) -> list[str]:
+    return [key for key, address in _free_texts(tool) if address]
+
+
+def _takes_command(name: str, tool: Json) -> list[str]:
+    if _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
+        return []  # the tool is meant to run commands
+    return [key for key, address in _free_texts(tool) if not address]
+
+
+def _free_texts(tool: Json) -> Iterator[tuple[str, bool]]:
+    """Yield the string arguments that the schema does not restrict, each with whether it is an address."""
     for key, value in properties_of(tool.get("inputSchema")).items():
-        if not isinstance(value, dict) or value.get("type") != "string" or value.keys() - _FREE:
-            continue
-        words = _words(key).replace(" ", "_")
-        address = bool(_ADDRESSES.search(words)) or value.get("format") in ("uri", "url")
-        if {"file": bool(_PATHS.search(words)) and not address, "address": address, "command": not address}[kind]:
-            yield key
+        if isinstance(value, dict) and value.get("type") == "string" and not value.keys() - _FREE:
+            yield key, bool(_ADDRESSES.search(_joined(key))) or value.get("format") in ("uri", "url")
+
+
+def _states_path(tool: Json, argument: str) -> bool:
+    """Return True if the name or the description of an argument or its tool says that it names a file."""
+    schema = properties_of(tool.get("inputSchema")).get(argument)
+    described = schema.get("description") if isinstance(schema, dict) else ""
+    told = (argument, str(described), *(str(tool.get(key, "")) for key in ("name", "title", "description")))
+    return any(_PATHS.search(_joined(text)) for text in told)
+
+
+def _joined(text: str) -> str:
+    """Return the words of a text in lower case, joined by underscores."""
+    return re.sub(r"\W+", "_", _words(text))

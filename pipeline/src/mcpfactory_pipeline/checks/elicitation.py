@@ -14,10 +14,9 @@ from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_calls, record
 from mcpfactory_pipeline.checks.evidence import ElicitationOutcome, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.samples import sample_value
+from mcpfactory_pipeline.checks.samples import consent_form_values
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
-from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
@@ -50,16 +49,6 @@ class SimulatedPerson:
             self.faults.append(f"the answer of the person does not fit the form: {error}")
             return dict(_DECLINES)
         return {"action": "accept", "content": content}
-
-
-def consent_form_values(schema: Mapping[str, Any]) -> Json:
-    """Return the form values of a person who agrees: true for each boolean, a sample for other required members."""
-    needed = required_of(schema)
-    return {
-        name: True if types_of(part) == ["boolean"] else sample_value(part, schema)
-        for name, part in properties_of(schema).items()
-        if name in needed or types_of(part) == ["boolean"]
-    }
 
 
 _ANSWER: Final = 10.0  # seconds; timeout of one answer

@@ -32,6 +32,7 @@ class ServerMessage:
     during: Json | None = None
     modern: bool = False  # the session uses the per-request lifecycle
     initialized: bool = False  # the client had already sent `notifications/initialized`
+    declared: Json = field(default_factory=dict)  # capabilities of the client in the session
 
     @property
     def method(self) -> str:
@@ -85,6 +86,14 @@ class NotificationStream:
             "request": json.dumps(self.request),
             "heard": "\n".join(json.dumps(one) for one in heard[:5]) or "nothing",
         }
+
+
+@dataclass(frozen=True, slots=True)
+class ModifiedState:
+    """The answer to a retry with a modified `requestState`, and the results of unmodified dialogues, at least one."""
+
+    exchange: WireExchange
+    unmodified: tuple[WireExchange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,11 +295,17 @@ class Evidence:
     capabilities: dict[str, Any] = field(default_factory=dict)
     probes: dict[str, WireExchange] = field(default_factory=dict)  # by name of the probe
     lists: dict[str, Listing] = field(default_factory=dict)
-    later_reads: list[WireExchange] = field(default_factory=list)  # prompts and resources after the first
+    later_reads: list[WireExchange] = field(
+        default_factory=list
+    )  # prompts and resources after the first, and templates
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
     wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
+    dialogues: list[tuple[WireExchange, ...]] = field(
+        default_factory=list
+    )  # requests that asked for input, and retries
+    modified_states: list[ModifiedState] = field(default_factory=list)
     streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
     older: list[RecordedCall] = field(default_factory=list)  # calls in older revisions; `title` is the revision
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError
@@ -113,10 +114,12 @@ def has_member(name: str, revisions: Sequence[str]) -> bool:
     return max(revisions, default=LATEST_MODERN) >= _MEMBERS.get(name, "")
 
 
-def initialize_params(revision: str = LATEST_HANDSHAKE) -> dict[str, Any]:
-    """Return the params of `initialize`."""
+def initialize_params(
+    revision: str = LATEST_HANDSHAKE, capabilities: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return the params of `initialize` of a client with these capabilities."""
     info = {"name": "mcpfactory-validate", "version": "1"}
-    return {"protocolVersion": revision, "capabilities": {}, "clientInfo": info}
+    return {"protocolVersion": revision, "capabilities": dict(capabilities), "clientInfo": info}
 
 
 def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:

@@ -1,10 +1,12 @@
 """Order of the probes sent to a server, and their sessions. Answers go into `Evidence`; nothing is evaluated here.
 
 Sessions, each in a separate process on stdio:
-1. the newest handshake revision: lists, probes, tool calls; repeated once if the server does not answer;
+1. the newest handshake revision, as a client that declares features: lists, probes, tool calls; repeated once if the
+   server does not answer;
 2. every older handshake revision: only `initialize`, and probes that only this revision has;
 3. the per-request revision: discover and its probes; without a handshake revision also the steps of session 1;
-4. an unknown revision, then messages that no client sends;
+   then requests for which the server asks for input, without capabilities and with a modified state;
+4. an unknown revision, then messages that no client sends, and requests for which the server asked for input;
 5. requests before the handshake, when only ping is allowed;
 6. half a message, after which the server must still answer.
 """
@@ -30,9 +32,30 @@ from mcpfactory_pipeline.checks.call_plan import (
     record_call,
 )
 from mcpfactory_pipeline.checks.canaries import Canaries, CanaryProbe, CanaryResult, template_probes, tool_probes
-from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, RecordedCall, Session, sent_arguments
+from mcpfactory_pipeline.checks.client_features import (
+    FEATURES,
+    FEATURES_IN_CALLS,
+    MAX_ROUNDS,
+    asks_for_input,
+    declared_features,
+    distinct_requests,
+    modified_state,
+    needed_feature,
+    plain_params,
+    request_state,
+    retry_params,
+)
+from mcpfactory_pipeline.checks.evidence import (
+    Evidence,
+    Lifecycle,
+    ModifiedState,
+    RecordedCall,
+    Session,
+    sent_arguments,
+)
 from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
+    CAPABILITIES,
     HANDSHAKES,
     LATEST_HANDSHAKE,
     LATEST_MODERN,
@@ -54,11 +77,20 @@ from mcpfactory_pipeline.checks.probes import (
     newest_common,
     stream_filters,
 )
+from mcpfactory_pipeline.checks.resource_templates import (
+    candidate_uris,
+    completed_value,
+    completion_params,
+    template_texts,
+    variables,
+)
+from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import compare_values, has_answer_value
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
+from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
@@ -67,6 +99,7 @@ _SLOWER: Final = 10  # multiple of the first answer's duration; minimum timeout 
 _STARTS: Final = 10  # multiple of the first answer's duration; extension of the total time limit
 _TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
 _CANARY: Final = 3.0  # seconds; timeout of the answer to a canary
+_MOST_AGAIN: Final = 2  # maximum tools that are called again in the per-request lifecycle
 _OVER: Final = "the time limit of the validation was reached"
 
 
@@ -115,6 +148,9 @@ class ServerProber:
         self._speaks: Lifecycle = "legacy"  # lifecycle of the current session
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._url = target.url or ""  # URL after redirects
+        # The calls of cases show what happens when nobody can be asked.
+        self._features: Json = {} if cases is not None else FEATURES
+        self._asking: list[tuple[str, Json]] = []  # requests for which the server asked for input in a session
 
     async def run(self) -> None:
         """Send all messages within the time limit."""
@@ -153,11 +189,14 @@ class ServerProber:
 
     async def _first_session(self, patience: float = 0.0) -> None:
         async with self._session(f"session {LATEST_HANDSHAKE}") as conversation:
-            if conversation is None or not await self._initialize(conversation, LATEST_HANDSHAKE, patience):
+            features = self._features if self._target.url is None or not self._features else FEATURES_IN_CALLS
+            if conversation is None or not await self._initialize(conversation, LATEST_HANDSHAKE, patience, features):
                 return
             self.evidence.lifecycles.add("legacy")
             await self._probe_all(conversation, "handshake")
             await self._examine(conversation)
+            asked = [one.during for one in conversation.session.messages if needed_feature(one.message)]
+            self._asking = distinct_requests(one for one in asked if one is not None)
 
     async def _older_handshake(self, revision: str) -> None:
         async with self._session(f"session {revision}") as conversation:
@@ -182,6 +221,8 @@ class ServerProber:
                     return
             await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
             await self._send_all(conversation, "strays")
+            for method, params in self._asking:  # this client declares no feature
+                await self._exchange(conversation, self._message(method, params))
 
     async def _before_handshake(self) -> None:
         """Send a ping and two invalid `initialize` requests before the handshake.
@@ -217,17 +258,55 @@ class ServerProber:
                 await self._examine(conversation)
             else:
                 await self._probe(conversation, "modern-list", self._message("tools/list"))
+                await self._probe_all(conversation, "first contact")
+                await self._read_again(conversation)
+            await self._ask_again(conversation)
             await self._listen(conversation, result)
 
+    async def _read_again(self, conversation: Conversation) -> None:
+        """Repeat reads and calls that succeeded in a session, and requests for which the server asked for input."""
+        evidence = self.evidence
+        reads = [evidence.probes.get(name) for name in ("read-resource", "get-prompt")] + evidence.later_reads[-1:]
+        calls = [call.exchange for call in evidence.calls if not call.failed] if self._stub is None else []
+        good = [one for one in [*reads, *calls[:_MOST_AGAIN]] if one is not None and one.result is not None]
+        for method, params in [*((one.method, plain_params(one.sent)) for one in good), *self._asking]:
+            await self._ask(conversation, self._message(method, params))
+
+    async def _ask_again(self, conversation: Conversation) -> None:
+        """Send requests for which the server asked for input without capabilities, then with a modified state."""
+        evidence = self.evidence
+        for method, params in distinct_requests(rounds[0].sent for rounds in evidence.dialogues):
+            if self._seconds_left() <= 0:
+                return
+            await self._exchange(conversation, self._message(method, params, features={}))
+            first = await self._exchange(conversation, self._message(method, params))
+            if not (state := request_state(first)):
+                continue
+            changed = retry_params(first, local=self._target.url is None, state=modified_state(state))
+            answer = await self._exchange(conversation, self._message(method, changed))
+            if answer.failed or asks_for_input(answer):
+                continue
+            await self._ask(conversation, self._message(method, params))
+            ends = (one[-1] for one in evidence.dialogues if one[0].params.get("name") == params.get("name"))
+            evidence.modified_states.append(ModifiedState(answer, tuple(ends)))
+
     async def _listen(self, conversation: Conversation, result: Json) -> None:
-        """Open two notification streams with different filters, then one with an invalid filter."""
+        """Open notification streams with different filters, then one with an invalid filter.
+
+        While the first ones are open, permitted calls that may change something are repeated.
+        """
         evidence = self.evidence
         if self._seconds_left() <= 0:
             evidence.missing["listen"] = evidence.missing["listen-malformed"] = _OVER
             return
         filters = stream_filters(evidence, result.get("capabilities"))
         requests = [self._message("subscriptions/listen", {"notifications": one}) for one in filters]
-        evidence.streams = await conversation.listen(requests, max(_TIRED, _SLOWER * self._pace))
+        reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+        made = [call.exchange for call in evidence.calls if not call.failed and call.tool not in reading]
+        calls = [
+            self._message(one.method, plain_params(one.sent)) for one in made[:_MOST_AGAIN] if self._target.allow_calls
+        ]
+        evidence.streams = await conversation.listen(requests, max(_TIRED, _SLOWER * self._pace), calls)
         if any(stream.heard for stream in evidence.streams):
             malformed = self._message("subscriptions/listen", {"notifications": "all of them"})
             evidence.probes["listen-malformed"] = await self._ask(conversation, malformed, _TIRED)
@@ -240,10 +319,18 @@ class ServerProber:
                 return
             if lifecycle == "legacy":
                 await self._initialize(conversation, LATEST_HANDSHAKE)
+            else:
+                await self._probe_all(conversation, "first contact")
             await self._send(conversation, PROBES["malformed"])
 
-    async def _initialize(self, conversation: Conversation, revision: str, patience: float = 0.0) -> bool:
-        message = self._message("initialize", initialize_params(revision))
+    async def _initialize(
+        self,
+        conversation: Conversation,
+        revision: str,
+        patience: float = 0.0,
+        features: Mapping[str, Any] | None = None,
+    ) -> bool:
+        message = self._message("initialize", initialize_params(revision, features or {}))
         hello = await self._ask(conversation, message, patience or self._start_patience)
         self.evidence.handshakes[revision] = hello
         if hello.result is None:
@@ -328,12 +415,17 @@ class ServerProber:
     async def _send_canaries(self, canaries: Canaries, conversation: Conversation) -> None:
         """Call tools that have answered already, and read resources, with canaries as values."""
         evidence = self.evidence
-        made = {call.tool: sent_arguments(call) for call in evidence.calls if not call.failed}
+        answered = sorted(evidence.calls, key=lambda call: not call.failed)  # the calls that succeeded last
+        made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
+        failed = made.keys() - {call.tool for call in answered if not call.failed}
         named = evidence.named_tools
         allow_calls = self._target.allow_calls
         tools = [one for one in named if one[0] in made and may_be_called(one[0], named, allow_calls=allow_calls)]
         templates = evidence.lists.get("resources/templates/list")
-        probes = [*tool_probes(tools, made, canaries), *template_probes(templates.items if templates else (), canaries)]
+        probes = [
+            *tool_probes(tools, made, canaries, failed),
+            *template_probes(templates.items if templates else (), canaries),
+        ]
         for probe in probes:
             if self._seconds_left() <= 0:
                 evidence.missing["canaries"] = _OVER
@@ -352,7 +444,7 @@ class ServerProber:
         return any(one.taken and (one.probe.kind, one.probe.place) == about for one in self.evidence.canaries)
 
     async def _read_on(self, conversation: Conversation) -> None:
-        """Get the prompts and read the resources after the first ones, in the first lifecycle only."""
+        """Get further prompts, and read further resources and templates, in the first lifecycle only."""
         further = self.evidence.later_reads
         for method, params in [] if further else further_reads(self.evidence):
             if self._seconds_left() <= 0:
@@ -360,6 +452,26 @@ class ServerProber:
             further.append(await self._ask(conversation, self._message(method, params)))
             if further[-1].problem.startswith("the server"):
                 return
+        await self._read_templates(conversation)
+
+    async def _read_templates(self, conversation: Conversation) -> None:
+        """Read one resource of each template, with values that the server itself gave."""
+        evidence = self.evidence
+        for template in template_texts(evidence):
+            completed: dict[str, str] = {}
+            for name in variables(template) if "completions" in evidence.capabilities else ():
+                params = completion_params(template, name)
+                exchange = await self._ask(conversation, self._message("completion/complete", params))
+                if (value := completed_value(exchange)) is not None:
+                    completed[name] = value
+            for uri in candidate_uris(template, completed, evidence):
+                if self._seconds_left() <= 0:
+                    return
+                evidence.later_reads.append(
+                    await self._ask(conversation, self._message("resources/read", {"uri": uri}))
+                )
+                if evidence.later_reads[-1].error is None:
+                    break
 
     # --- tool calls ---
 
@@ -410,15 +522,33 @@ class ServerProber:
 
     # --- messages and sessions ---
 
-    def _message(self, method: str, params: Json | None = None, probe: Probe | None = None) -> Json:
-        """Return a request in the session's lifecycle, modified by `probe`."""
+    def _message(
+        self, method: str, params: Json | None = None, probe: Probe | None = None, features: Json | None = None
+    ) -> Json:
+        """Return a request in the session's lifecycle, modified by `probe`.
+
+        Per-request messages that a server may answer with questions declare `features` (default: all of the client).
+        """
         params = params or {}
         if self._speaks == "modern":
-            meta = {**params.get("_meta", {}), **modern_meta(self._modern), **(probe.meta if probe else {})}
+            chosen = self._features if features is None else features
+            declared = {CAPABILITIES: chosen} if method in LATEST.input_requests else {}
+            own = {**modern_meta(self._modern), **declared, **(probe.meta if probe else {})}
+            meta = {**params.get("_meta", {}), **own}
             params = {**params, "_meta": {key: value for key, value in meta.items() if value is not None}}
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
 
     async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
+        """Send a message, answer the questions in its result by retries, and return the last exchange."""
+        rounds = [await self._exchange(conversation, message, patience)]
+        while asks_for_input(rounds[-1]) and declared_features(rounds[0]) and len(rounds) <= MAX_ROUNDS:
+            params = retry_params(rounds[-1], local=self._target.url is None)
+            rounds.append(await self._exchange(conversation, self._message(rounds[0].method, params), patience))
+        if len(rounds) > 1:
+            self.evidence.dialogues.append(tuple(rounds))
+        return rounds[-1]
+
+    async def _exchange(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
         """Send a message, and wait for the answer up to a limit that grows with the duration of the first answer."""
         patience = max(patience, _SLOWER * self._pace)
         if self._unanswered >= 3:

@@ -14,6 +14,7 @@ from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
     CAPABILITIES,
     LATEST_MODERN,
+    META,
     MODERNS,
     VERSION,
     WireExchange,
@@ -38,6 +39,7 @@ ProbeSession = Literal[
     "handshake",  # the newest handshake revision, before anything else
     "lists",  # the first session, after its lists were read
     "per-request",
+    "first contact",  # per-request messages of a client that sent nothing before
     "unknown revision",
     "strays",  # invalid messages, in the session of the unknown revision
     "before the handshake",
@@ -288,6 +290,9 @@ _ROWS: Final = (
           error(METHOD_NOT_FOUND, tolerates="error"), "modern"),
     Probe("modern-removed-method", "per-request", "ping", {}, "unknown method", error(METHOD_NOT_FOUND), "modern"),
 
+    Probe("modern-first", "first contact", "tools/list", {}, "first request", result("the first request of a client"),
+          "modern", "tools", meta={META + "clientInfo": {"name": "mcpfactory-validate-first", "version": "1"}}),
+
     Probe("unknown-version", "unknown revision", "initialize", initialize_params(UNKNOWN_REVISION)),
     Probe("notification", "strays", raw=_NOTIFICATION, what="a notification that no revision has", expects=expect_no_answer),
     Probe("late-cancellation", "strays", raw=_CANCELLATION, what="a cancellation of nothing", expects=expect_no_answer),
@@ -324,13 +329,15 @@ def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
     )
 
 
-def stream_filters(evidence: Evidence, capabilities: Any) -> tuple[Json, Json]:
-    """Return disjoint filters for two streams; each requests a kind that the server declares, if any."""
-    watched = _subscribable(evidence, capabilities if isinstance(capabilities, dict) else {})
-    return (
+def stream_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
+    """Return disjoint filters for two streams, or for three if the server declares resources."""
+    capabilities = capabilities if isinstance(capabilities, dict) else {}
+    watched = _subscribable(evidence, capabilities)
+    return [
         {"toolsListChanged": True, **({"resourceSubscriptions": [watched["uri"]]} if watched else {})},
         {"promptsListChanged": True},
-    )
+        *([{"resourcesListChanged": True}] if "resources" in capabilities else []),
+    ]
 
 
 def newest_common(discover: WireExchange) -> str:

@@ -90,6 +90,16 @@ def sample_value(schema: Any, root: Mapping[str, Any]) -> Any:
     return "value" if value is NOTHING else value
 
 
+def consent_form_values(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form values of a person who agrees: true for each boolean, a sample for other required members."""
+    needed = required_of(schema)
+    return {
+        name: True if types_of(part) == ["boolean"] else sample_value(part, schema)
+        for name, part in properties_of(schema).items()
+        if name in needed or types_of(part) == ["boolean"]
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class ValueComparison:
     """Number of values in the API's answer, paths of the values missing in the result, and paths of changed values."""

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.checks.api_failures import observe_failures
@@ -29,6 +30,7 @@ from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver
+from mcpfactory_runtime.oauth.model import is_loopback
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # constant, so that equal servers give equal reports
@@ -100,7 +102,8 @@ async def observe(
         if cases is not None:
             stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
             environ = api.with_api(environ, stub.base_url)
-        canaries = await stack.enter_async_context(Canaries()) if target.url is None and stub is None else None
+        here = target.url is None or is_loopback(urlsplit(target.url).hostname)
+        canaries = await stack.enter_async_context(Canaries()) if here and stub is None else None
         secrets |= canaries.secrets if canaries is not None else {}
         prober = ServerProber(
             target,

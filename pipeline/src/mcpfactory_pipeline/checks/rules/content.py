@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+from xml.parsers import expat
 
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, STRUCTURED, WireExchange
@@ -52,8 +54,7 @@ def _blocks(evidence: Evidence) -> list[_Block]:
         for call in (*evidence.calls, *evidence.others)
         for block in _list_in(call.exchange, "content")
     ]
-    prompt = evidence.probes.get("get-prompt")
-    if prompt is not None:
+    for prompt in _reads(evidence, "get-prompt"):
         messages = [one for one in _list_in(prompt, "messages") if isinstance(one, dict)]
         found += [_Block("prompts/get", message.get("content"), prompt) for message in messages]
     return [block for block in found if isinstance(block.value, dict)]
@@ -61,14 +62,23 @@ def _blocks(evidence: Evidence) -> list[_Block]:
 
 def _contents(evidence: Evidence) -> list[_Block]:
     """Return the contents of resources that were read or are embedded in blocks."""
-    read = evidence.probes.get("read-resource")
-    found = [_Block("resources/read", one, read) for one in _list_in(read, "contents")] if read is not None else []
+    found = [
+        _Block(str(read.params.get("uri")), one, read)
+        for read in _reads(evidence, "read-resource")
+        for one in _list_in(read, "contents")
+    ]
     found += [
         _Block(block.where, block.value.get("resource"), block.exchange)
         for block in _blocks(evidence)
         if block.value.get("type") == "resource"
     ]
     return [one for one in found if isinstance(one.value, dict)]
+
+
+def _reads(evidence: Evidence, probe: str) -> list[WireExchange]:
+    """Return the exchange of a probe that reads the first prompt or resource, and those that read the others."""
+    first = evidence.probes.get(probe)
+    return [] if first is None else [first, *(one for one in evidence.later_reads if one.method == first.method)]
 
 
 def _list_in(exchange: WireExchange, key: str) -> list[Any]:
@@ -211,15 +221,38 @@ def _base64(block: _Block) -> Iterator[Fault]:
         yield Fault(f"the data is not valid base64: {shown!r}", block.where, block.exchange)
 
 
-@rule("content.mime-type", 3, over=_each(_encoded),
-      statement="Encoded bytes match their declared MIME type.",
+def _typed(evidence: Evidence) -> list[_Block]:
+    texts = [block for block in _contents(evidence) if isinstance(block.value.get("text"), str)]
+    return [*_encoded(evidence), *texts]
+
+
+@rule("content.mime-type", 3, over=_each(_typed),
+      statement="Encoded bytes, and texts of resources, match their declared MIME type.",
       source="MCP schema, mimeType; models and clients decode by it",
       hint="declare the type of the sent bytes, not of the original file")  # fmt: skip
 def _mime(block: _Block) -> Iterator[Fault]:
-    kind, data = block.value.get("mimeType"), _decoded(block)
-    signature = _SIGNATURES.get(str(kind).partition(";")[0].strip().lower())
+    kind, text = block.value.get("mimeType"), block.value.get("text")
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else _decoded(block)
+    essence = str(kind).partition(";")[0].strip().lower()
+    signature = _SIGNATURES.get(essence)
     if data and signature and not data.startswith(signature):
         yield Fault(f"the bytes are not {kind}: they begin with {data[:8].hex(' ')}", block.where, block.exchange)
+    elif data and (problem := _syntax_error(essence, data)):
+        yield Fault(f"the content is not {kind}: {problem}", block.where, block.exchange)
+
+
+def _syntax_error(essence: str, data: bytes) -> str:
+    """Return why the data is not of a format with a fixed grammar, JSON or XML; "" for any other format."""
+    try:
+        if essence == "application/json" or essence.endswith("+json"):
+            json.loads(data.decode("utf-8-sig"))
+        elif essence in ("application/xml", "text/xml") or essence.endswith("+xml"):
+            expat.ParserCreate().Parse(data, True)
+    except (ValueError, expat.ExpatError) as error:
+        return str(error)
+    except RecursionError:  # valid, and nested too deeply to be read here
+        pass
+    return ""
 
 
 @rule("content.annotations", 3, gate=True, over=_each(_blocks),

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.evidence import Evidence, NotificationStream
+from mcpfactory_pipeline.checks.client_features import (
+    MAX_ROUNDS,
+    declared_features,
+    input_requests,
+    request_state,
+    undeclared_feature,
+)
+from mcpfactory_pipeline.checks.evidence import Evidence, ModifiedState, NotificationStream
 from mcpfactory_pipeline.checks.exchange import CACHEABLE, FIRST_MODERN, META, MODERNS, VERSION, WireExchange
 from mcpfactory_pipeline.checks.probes import describe_answer
 from mcpfactory_pipeline.checks.rule import (
@@ -170,9 +177,66 @@ def _input_required(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"{method} must not ask for input", method, exchange)
     elif requests is None and not isinstance(result.get("requestState"), str):
         yield Fault("inputRequests and requestState are both missing", method, exchange)
-    elif requests:
-        words = "the server asks the client for input, but the client declared no capability for it"
-        yield Fault(words, method, exchange)
+    elif requests is not None and not isinstance(requests, dict):
+        yield Fault("inputRequests is not an object", method, exchange)
+    else:
+        declared = declared_features(exchange)
+        lost = sorted({undeclared_feature(one, declared) for one in input_requests(exchange).values()} - {""})
+        if lost:
+            words = f"the server asks for {', '.join(lost)}, and the request declared no such capability"
+            yield Fault(words, method, exchange)
+
+
+_Dialogue = tuple[WireExchange, ...]
+
+
+def _dialogues(evidence: Evidence) -> RuleSubjects[_Dialogue] | RuleOutcome:
+    if (reason := lifecycle_or_reason(evidence, "modern")) is not None:
+        return reason
+    found = evidence.dialogues
+    return RuleSubjects(found, once=True) if found else not_applicable("no result asked for input")
+
+
+@rule("modern.input-ends", 3, gate=True, over=_dialogues,
+      statement=f"A request whose questions the client answers is complete after at most {MAX_ROUNDS} answers.",
+      source="MCP basic/patterns/mrtr: the client retries with its answers, and the server processes the request",
+      hint="read inputResponses by the keys of your inputRequests, and keep earlier answers in requestState")  # fmt: skip
+def _ends(rounds: _Dialogue) -> Iterator[Fault]:
+    if len(rounds) > MAX_ROUNDS and input_requests(rounds[-1]):
+        where = str(rounds[0].params.get("name", rounds[0].method))
+        yield Fault(f"{MAX_ROUNDS} answers were given, and the server still asks for input", where, rounds[-1])
+
+
+def _states(evidence: Evidence) -> RuleSubjects[ModifiedState] | RuleOutcome:
+    dialogues = _dialogues(evidence)
+    if isinstance(dialogues, RuleOutcome):
+        return dialogues
+    sent = {rounds[0].method for rounds in dialogues.items if any(map(request_state, rounds))}
+    return RuleSubjects(evidence.modified_states, len(sent))
+
+
+@rule("modern.request-state", 3, gate=True, over=_states,
+      statement=("A modified requestState is refused (if it leads to the same result, the finding has severity 1 and "
+                 "closes no gate)."),
+      source=("MCP basic/patterns/mrtr: requestState is input of an attacker; its integrity must be protected if it "
+              "influences the result"),
+      hint="sign the state (HMAC), and refuse it with an error if the signature is wrong")  # fmt: skip
+def _state(state: ModifiedState) -> Iterator[Fault]:
+    where = str(state.exchange.params.get("name", state.exchange.method))
+    usual = [_content(one) for one in state.unmodified]
+    shown = all(one == usual[0] for one in usual) and _content(state.exchange) != usual[0]
+    words = "a modified requestState was accepted" + (", and led to another result" if shown else "")
+    yield Fault(words, where, state.exchange, lesser=None if shown else 1)
+
+
+def _content(exchange: WireExchange) -> Json:
+    return {key: value for key, value in (exchange.result or {}).items() if key != "_meta"}
+
+
+row("modern.stateless", 3, gate=True, over=probed("modern-first"),
+    statement="The first request of a client is served, although nothing was sent before.",
+    source="MCP basic/index, Per-request metadata: a server must not rely on earlier requests",
+    hint="read all that you need from the metadata of the request; server/discover is optional")  # fmt: skip
 
 
 @rule("modern.error-codes", 3, gate=True, over=_answers(lambda exchange: exchange.code is not None),

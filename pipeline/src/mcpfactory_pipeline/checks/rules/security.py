@@ -16,6 +16,7 @@ from mcpfactory_pipeline.checks.rule import (
     RuleOutcome,
     RuleSubjects,
     RuleTable,
+    Severity,
     not_applicable,
     not_checked,
     rule_outcome,
@@ -122,8 +123,8 @@ class CanaryScope:
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[CanaryResult] | RuleOutcome:
         """Return the canaries, or why there are none."""
-        if evidence.transport == "http":
-            return not_applicable("only servers started here are tested, because the canaries are on this machine")
+        if evidence.transport == "http" and not evidence.canaries:
+            return not_applicable("only servers on this machine are tested, because the canaries are on it")
         tried = [one for one in evidence.canaries if one.probe.kind == self.kind]
         if not tried:
             return not_applicable(f"no callable tool and no template takes {self.what}")
@@ -134,14 +135,17 @@ class CanaryScope:
         return RuleSubjects(list(caught.values()), len({one.probe.place for one in tried}))
 
     def faults(self, canary: CanaryResult) -> Iterator[Fault]:
-        """Yield the fault of an argument that took a canary."""
-        yield Fault(f"{canary.probe.argument!r} is vulnerable: {self.how}", canary.probe.target, canary.exchange)
+        """Yield the fault of an argument that took a canary; it closes no gate if the server states that it reads files."""
+        probe = canary.probe
+        lesser: Severity | None = 3 if probe.stated else None
+        yield Fault(f"{probe.argument!r} is vulnerable: {self.how}", probe.target, canary.exchange, lesser=lesser)
 
 
 _FILE_READ: Final = "the answer contains a file of this machine that is outside every folder of the server"
 
-row("security.path-traversal", 3, over=CanaryScope("file", "a path", _FILE_READ),
-    statement="No value of an argument or of a resource template gives access to files outside the scope of the server.",
+row("security.path-traversal", 3, gate=True, over=CanaryScope("file", "a path", _FILE_READ),
+    statement=("No value of an argument or of a resource template gives access to files outside the scope of the server "
+               "(a finding closes no gate if the server states that the value names a file)."),
     source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: "
             "servers must validate all tool inputs"),
     hint=("join the value below one folder, resolve it, and refuse a result outside the folder "

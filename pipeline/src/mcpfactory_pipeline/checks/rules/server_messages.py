@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from mcpfactory_pipeline.checks.client_features import undeclared_feature
 from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, ServerMessage
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
@@ -18,7 +19,6 @@ LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "ale
 _LISTS: Final = {
     f"notifications/{kind}/list_changed": (kind, "listChanged") for kind in ("tools", "resources", "prompts")
 }
-_CLIENT_FEATURES: Final = frozenset({"sampling/createMessage", "elicitation/create", "roots/list"})
 _KNOWN: Final = frozenset(name for revision in REVISIONS.values() for name in revision.notifications)
 _LOG: Final = "notifications/message"
 _PROGRESS: Final = "notifications/progress"
@@ -54,7 +54,7 @@ def _fault(words: str, one: ServerMessage) -> Fault:
       source="MCP basic/lifecycle, Operation: both sides must only use capabilities that were negotiated",
       hint="check the client's capabilities before you ask for sampling, roots or elicitation")  # fmt: skip
 def _requests(one: ServerMessage) -> Iterator[Fault]:
-    if "id" in one.message and one.method in _CLIENT_FEATURES:
+    if "id" in one.message and undeclared_feature(one.message, one.declared):
         yield _fault(f"the server requests {one.method}, and the client declared no such capability", one)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+from mcpfactory_pipeline.checks.client_features import input_result, needed_feature, undeclared_feature
 from mcpfactory_pipeline.checks.evidence import NotificationStream, ServerMessage, Session
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, META, WireExchange, is_nested_deeper
 from mcpfactory_runtime.types import Json
@@ -25,11 +26,16 @@ class MessageLog:
         self._open: dict[str, Json] = {}  # requests without an answer, including those that timed out
         self._modern = True
         self._initialized = False
+        self.declared: Json = {}  # capabilities of the client in the session
 
     def sent(self, message: Json) -> None:
         """Record a message of the client."""
         method = message.get("method")
         self._modern = self._modern and method != "initialize"
+        if method == "initialize":
+            params = message.get("params")
+            capabilities = params.get("capabilities") if isinstance(params, dict) else None
+            self.declared = capabilities if isinstance(capabilities, dict) else {}
         self._initialized = self._initialized or method == "notifications/initialized"
         if method and "id" in message:
             self._pending = message
@@ -44,7 +50,9 @@ class MessageLog:
         if not is_answer(message):
             if len(self._session.messages) < _MAX_MESSAGES:
                 during = self._of_token(message) or self._pending
-                self._session.messages.append(ServerMessage(message, during, self._modern, self._initialized))
+                self._session.messages.append(
+                    ServerMessage(message, during, self._modern, self._initialized, self.declared)
+                )
             return
         self._open.pop(str(message.get("id")), None)
         if self._pending is not None and message.get("id") == self._pending.get("id"):
@@ -78,10 +86,12 @@ class Conversation(Protocol):
         text may arrive a moment after the answer to `message`.
         """
 
-    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
-        """Open notification streams, one after the other, and close them. Never raises.
+    async def listen(
+        self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()
+    ) -> tuple[NotificationStream, ...]:
+        """Open notification streams, one after the other, make `calls`, and close the streams. Never raises.
 
-        Wait at most `patience` seconds for the acknowledgement or answer of each stream.
+        Wait at most `patience` seconds for the acknowledgement or answer of each stream, and for each call.
         """
 
     async def notify(self, message: Json) -> None:
@@ -157,13 +167,11 @@ def cancellation(request: Json) -> Json:
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request["id"]}}
 
 
-def client_reply(request: Json) -> Json:
-    """Return our answer to a request of the server: ping succeeds, roots are empty, and all others are refused."""
-    answers: dict[str, Json] = {"ping": {}, "roots/list": {"roots": []}}
-    method = request.get("method")
-    body: Json
-    if isinstance(method, str) and method in answers:
-        body = {"result": answers[method]}
-    else:
-        body = {"error": {"code": -32601, "message": "the client does not support this method"}}
+def client_reply(request: Json, declared: Json) -> Json:
+    """Return our answer to a request of the server: ping and declared features succeed, all others are refused."""
+    body: Json = {"error": {"code": -32601, "message": "the client does not support this method"}}
+    if request.get("method") == "ping":
+        body = {"result": {}}
+    elif needed_feature(request) and not undeclared_feature(request, declared):
+        body = {"result": input_result(request)}
     return {"jsonrpc": "2.0", "id": request.get("id"), **body}

@@ -76,12 +76,16 @@ class HttpConversation:
         """See `Conversation.notify`."""
         await asyncio.to_thread(self._post, message, 5.0)
 
-    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
+    async def listen(
+        self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()
+    ) -> tuple[NotificationStream, ...]:
         """See `Conversation.listen`: a stream ends when its connection is closed."""
-        return await asyncio.to_thread(self._listen, requests, patience)
+        return await asyncio.to_thread(self._listen, requests, patience, calls)
 
-    def _listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
-        limit = patience * len(requests) + 1
+    def _listen(
+        self, requests: Sequence[Json], patience: float, calls: Sequence[Json]
+    ) -> tuple[NotificationStream, ...]:
+        limit = patience * (len(requests) + len(calls)) + 1
         with contextlib.ExitStack() as stack:
             streams = [_OpenStream(request) for request in requests]
             for stream in streams:
@@ -91,6 +95,8 @@ class HttpConversation:
                     connection.request("POST", self._path, json.dumps(stream.request), self._headers(stream.request))
                     stream.open(connection.getresponse(), sock)
                     stream.read(patience)
+            for call in calls:
+                self._post(call, patience)
             for stream in streams:
                 stream.read(_GLANCE, first=False)
             return tuple(stream.record(streams) for stream in streams)
@@ -170,7 +176,7 @@ class HttpConversation:
                 if not several:
                     break
             elif "id" in value and "method" in value:
-                self._post(client_reply(value), max(deadline - time.monotonic(), 0.1))
+                self._post(client_reply(value, self._log.declared), max(deadline - time.monotonic(), 0.1))
         return answers, "" if answers else "the event stream ended without an answer"
 
     @property

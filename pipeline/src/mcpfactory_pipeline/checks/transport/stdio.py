@@ -205,13 +205,18 @@ class StdioConversation:
         self.session.exchanges.append(raw)
         return raw, after
 
-    async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
+    async def listen(
+        self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()
+    ) -> tuple[NotificationStream, ...]:
         """See `Conversation.listen`."""
         heard = self._log.heard = []
-        for number, request in enumerate(requests):
+        for number, request in enumerate((*requests, *calls)):
             await self._write(request)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._heard(number), patience)
+        if calls:
+            await asyncio.sleep(_MOMENT)  # notifications may follow the answer
+        self._listened += [request["id"] for request in calls]
         for request in requests:
             self._listened.append(request["id"])
             await self._write(cancellation(request))
@@ -280,7 +285,7 @@ class StdioConversation:
                     continue
                 return message
             if "id" in message:
-                await self._write(client_reply(message))
+                await self._write(client_reply(message, self._log.declared))
 
     async def _ended(self, patience: float) -> bool:
         """Wait at most `patience` seconds for the end of the process; return True if it ended.

@@ -1,0 +1,131 @@
+"""Features that the client of the checks declares, and its answers when a server asks for input.
+
+The person agrees to each form, opens no URL, and samples one fixed text. The client has one root.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.checks.exchange import CAPABILITIES, WireExchange
+from mcpfactory_pipeline.checks.samples import consent_form_values
+from mcpfactory_runtime.revisions import LATEST
+from mcpfactory_runtime.types import Json
+
+FEATURES: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+# Requests that need no stream outside a call; over HTTP, this client opens no such stream in a session.
+FEATURES_IN_CALLS: Final[Json] = {"elicitation": FEATURES["elicitation"]}
+MAX_ROUNDS: Final = 5  # maximum answers of the client to one request
+_NEEDED: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
+_MAX_ASKING: Final = 3  # maximum requests that are sent again because the server asked for input
+_OF_RETRIES: Final = ("inputResponses", "requestState")
+_SAMPLED: Final = {
+    "role": "assistant",
+    "content": {"type": "text", "text": "Two words."},
+    "model": "mcpfactory-validate",
+    "stopReason": "endTurn",
+}
+
+
+def needed_feature(request: Any) -> str:
+    """Return the capability that a request for input needs; "" for other requests."""
+    return _NEEDED.get(str(request.get("method")), "") if isinstance(request, dict) else ""
+
+
+def undeclared_feature(request: Any, capabilities: Any) -> str:
+    """Return the capability that a request for input needs, if the client does not declare it; else ""."""
+    feature = needed_feature(request)
+    return "" if isinstance(capabilities, dict) and feature in capabilities else feature
+
+
+def input_result(request: Json, *, local: bool = True) -> Json:
+    """Return the client's result for a request for input. A server that is not `local` gets no path of the user."""
+    feature, params = needed_feature(request), request.get("params")
+    schema = params.get("requestedSchema") if isinstance(params, dict) else None
+    if feature == "roots":
+        return {"roots": [{"uri": Path.cwd().as_uri() if local else Path(tempfile.gettempdir()).as_uri()}]}
+    if feature == "sampling":
+        return _SAMPLED
+    if not isinstance(schema, dict):
+        return {"action": "decline"}  # a URL, which a test cannot open
+    return {"action": "accept", "content": consent_form_values(schema)}
+
+
+def declared_features(exchange: WireExchange) -> Json:
+    """Return the capabilities in the metadata of a per-request message."""
+    meta = exchange.params.get("_meta")
+    found = meta.get(CAPABILITIES) if isinstance(meta, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def asks_for_input(exchange: WireExchange) -> bool:
+    """Return True if the result asks for input of the client."""
+    return (exchange.result or {}).get("resultType") == "input_required"
+
+
+def input_requests(exchange: WireExchange) -> Mapping[str, Any]:
+    """Return the questions in a result, by their keys."""
+    found = (exchange.result or {}).get("inputRequests")
+    return found if isinstance(found, dict) else {}
+
+
+def request_state(exchange: WireExchange) -> str:
+    """Return the state that a result asks to send back; "" if there is none."""
+    state = (exchange.result or {}).get("requestState")
+    return state if isinstance(state, str) else ""
+
+
+def plain_params(request: Json | str) -> Json:
+    """Return the params of a request without its metadata, because a progress token is valid for one request."""
+    params = request.get("params") if isinstance(request, dict) else None
+    return {key: value for key, value in params.items() if key != "_meta"} if isinstance(params, dict) else {}
+
+
+def distinct_requests(requests: Iterable[Json | str]) -> list[tuple[str, Json]]:
+    """Return (method, params) of the first requests for different tools, prompts or resources."""
+    found: dict[str, tuple[str, Json]] = {}
+    for one in requests:
+        method, params = str(one.get("method")) if isinstance(one, dict) else "", plain_params(one)
+        if method in LATEST.input_requests:
+            found.setdefault(f"{method} {params.get('name', params.get('uri'))}", (method, params))
+    return list(found.values())[:_MAX_ASKING]
+
+
+def retry_params(exchange: WireExchange, *, local: bool, state: str = "") -> Json:
+    """Return the params of a retry that answers the questions of a result; `state` replaces the server's state."""
+    params = {key: value for key, value in plain_params(exchange.sent).items() if key not in _OF_RETRIES}
+    asked = {key: one for key, one in input_requests(exchange).items() if isinstance(one, dict)}
+    answers = {"inputResponses": {key: input_result(one, local=local) for key, one in asked.items()}} if asked else {}
+    sent = state or request_state(exchange)
+    return {**params, **answers, **({"requestState": sent} if sent else {})}
+
+
+def modified_state(state: str) -> str:
+    """Return a state with another meaning: other values in its JSON, plain or in base64, or else another character."""
+    padded = state + "=" * (-len(state) % 4)
+    try:
+        return json.dumps(_modified(json.loads(state)))
+    except (ValueError, RecursionError):
+        pass
+    try:
+        value = json.loads(base64.urlsafe_b64decode(padded.replace("+", "-").replace("/", "_")))
+    except (ValueError, RecursionError):
+        middle = len(state) // 2
+        return f"{state[:middle]}{'b' if state[middle] == 'a' else 'a'}{state[middle + 1 :]}"
+    encoded = base64.urlsafe_b64encode(json.dumps(_modified(value)).encode()).decode()
+    return encoded if state.endswith("=") else encoded.rstrip("=")
+
+
+def _modified(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _modified(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_modified(one) for one in value]
+    if isinstance(value, bool):
+        return not value
+    return value + 1 if isinstance(value, int | float) else f"{value}a"

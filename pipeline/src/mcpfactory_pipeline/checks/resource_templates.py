@@ -1,0 +1,65 @@
+"""URIs that a resource template may match, made of values that the server itself gave."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from mcpfactory_pipeline.checks.canaries import VARIABLE
+from mcpfactory_pipeline.checks.evidence import Evidence, sent_arguments
+from mcpfactory_pipeline.checks.exchange import WireExchange, result_text
+from mcpfactory_runtime.types import Json
+
+MAX_TEMPLATES: Final = 5  # maximum templates that are read
+_MAX_URIS: Final = 4  # maximum URIs per template; reading stops at the first one that exists
+_LONGEST: Final = 64  # characters; a longer line of a result is no name
+
+
+def template_texts(evidence: Evidence) -> list[str]:
+    """Return the listed URI templates with a variable."""
+    listing = evidence.lists.get("resources/templates/list")
+    texts = [one.get("uriTemplate") for one in (listing.items if listing else ()) if isinstance(one, dict)]
+    return [text for text in texts if isinstance(text, str) and VARIABLE.search(text)][:MAX_TEMPLATES]
+
+
+def variables(template: str) -> list[str]:
+    """Return the names of the variables in a URI template."""
+    return [name.split(":")[0].rstrip("*") for found in VARIABLE.findall(template) for name in found.split(",")]
+
+
+def completion_params(template: str, variable: str) -> Json:
+    """Return the params that request all values of a variable."""
+    return {"ref": {"type": "ref/resource", "uri": template}, "argument": {"name": variable, "value": ""}}
+
+
+def completed_value(exchange: WireExchange) -> str | None:
+    """Return the first value of a completion; None if there is none."""
+    found: Any = (exchange.result or {}).get("completion")
+    values = found.get("values") if isinstance(found, dict) else None
+    return next((one for one in values if isinstance(one, str)), None) if isinstance(values, list) else None
+
+
+def candidate_uris(template: str, completed: Mapping[str, str], evidence: Evidence) -> list[str]:
+    """Return URIs to try: with completed values, with arguments of tool calls, and with lines of their results."""
+    calls = [call for call in evidence.calls if not call.failed]
+    arguments = {key: value for call in calls for key, value in sent_arguments(call).items() if isinstance(value, str)}
+    lines = [line.strip() for call in calls for line in result_text(call.exchange.result or {}).splitlines()]
+    others = [*arguments.values(), *(line for line in lines if 0 < len(line) <= _LONGEST)]
+    known = {**arguments, **completed}
+    names = variables(template)
+    sets = [known] if all(name in known for name in names) else []
+    sets += [{**dict.fromkeys(names, value), **known} for value in others] if not completed else []
+    return list(dict.fromkeys(_expand(template, values) for values in sets))[:_MAX_URIS]
+
+
+def _expand(template: str, values: Mapping[str, str]) -> str:
+    """Return the template with values for its variables (RFC 6570); queries and fragments are left out."""
+
+    def value(found: re.Match[str]) -> str:
+        operator = found[0][1] if found[0][1] in "+#./;?&" else ""
+        texts = [quote(values[name], safe="/" if operator == "+" else "") for name in variables(found[0])]
+        return "" if operator in ("#", ";", "?", "&") else operator.strip("+") + ",".join(texts)
+
+    return VARIABLE.sub(value, template)

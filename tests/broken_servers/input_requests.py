@@ -1,0 +1,81 @@
+"""Servers that ask the client for input in results, which the per-request lifecycle has."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.broken_servers.healthy import META, Json, RpcError, SampleServer, text
+
+FORM = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+STATE = '{"keeper": false}'
+
+
+class Asking(SampleServer):
+    """Asks before it looks at the moon, if the client can ask a person; the base of those below."""
+
+    def per_request(self, method: str, params: Json) -> Json:
+        result = super().per_request(method, params)
+        if method != "tools/call" or params["name"] != "moon_phase":
+            return result
+        if self.must_ask(params):
+            asked = {"mode": "form", "message": "Look at the moon?", "requestedSchema": FORM}
+            question = {"method": "elicitation/create", "params": asked}
+            return {**result, "resultType": "input_required", "inputRequests": {"q": question}, "requestState": STATE}
+        return {**result, **self.answered(params.get("requestState", STATE))}
+
+    def must_ask(self, params: Json) -> bool:
+        return "elicitation" in params["_meta"][META + "clientCapabilities"] and "inputResponses" not in params
+
+    def answered(self, state: str) -> Json:
+        if state != STATE:
+            raise RpcError(-32602, "requestState is not what was sent")
+        return text("waxing")
+
+
+class HealthyAsker(Asking):
+    """Asks once, and only clients that can ask."""
+
+
+class Insatiable(Asking):
+    """Asks again, whatever the answer is."""
+
+    rule = "modern.input-ends"
+
+    def must_ask(self, params: Json) -> bool:
+        return "elicitation" in params["_meta"][META + "clientCapabilities"]
+
+
+class Believer(Asking):
+    """Believes the state that comes back."""
+
+    rule = "modern.request-state"
+
+    def answered(self, state: str) -> Json:
+        return text("waxing, and keepers know since when" if json.loads(state)["keeper"] else "waxing")
+
+
+class Presumptuous(Asking):
+    """Asks clients that cannot ask, once another request said that they can."""
+
+    rule = "modern.input-required"
+    able = False
+
+    def must_ask(self, params: Json) -> bool:
+        self.able = self.able or "elicitation" in params["_meta"][META + "clientCapabilities"]
+        return self.able and "inputResponses" not in params
+
+
+class Formal(SampleServer):
+    """Serves only clients that asked what it offers before."""
+
+    rule = "modern.stateless"
+    known: tuple[Any, ...] = ()
+
+    def per_request(self, method: str, params: Json) -> Json:
+        client = params["_meta"].get(META + "clientInfo")
+        if method == "server/discover":
+            self.known = (*self.known, client)
+        elif client not in self.known:
+            raise RpcError(-32600, "ask server/discover first")
+        return super().per_request(method, params)
