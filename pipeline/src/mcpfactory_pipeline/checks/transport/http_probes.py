@@ -23,7 +23,7 @@ from mcpfactory_pipeline.checks.exchange import (
 )
 from mcpfactory_pipeline.checks.probes import LATER_REVISION, NOTHING, UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.rule import Fault, Severity
-from mcpfactory_pipeline.checks.transport.conversation import decode
+from mcpfactory_pipeline.checks.transport.conversation import decode, is_answer
 from mcpfactory_pipeline.checks.transport.http import connected
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 from mcpfactory_runtime.types import Json
@@ -398,21 +398,23 @@ def _events(
     end of the stream.
     """
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
-    answer = b""
-    while read < _MOST and (piece := response.read1(_MOST)):
+    answer, data = b"", list[bytes]()
+    while not answer and read < _MOST and (piece := response.read1(_MOST)):
         read += len(piece)
         *whole, rest = (rest + piece).split(b"\n")
         lines += whole
-        if answer := next(filter(_is_answer, whole), b""):
-            break
-    else:
-        lines += [rest]
-        answer = rest if _is_answer(rest) else b""
+        for line in whole:
+            if line.startswith(b"data:"):
+                data.append(line[5:])
+            elif not line.rstrip(b"\r"):  # the end of an event, whose data may have several lines
+                answer, data = answer or _answer(data), []
+    lines += [rest]
+    answer = answer or _answer([*data, rest.removeprefix(b"data:")])
     ended = None
     if answer and wait is not None:
         ended = _ends(response, wait, max(LINGER, _SLOWER * (time.monotonic() - began)))
     ids = any(line.startswith(b"id:") for line in lines)
-    return answer[5:], EventStream(ids, ids and _is_primed(lines), ended)
+    return answer, EventStream(ids, ids and _is_primed(lines), ended)
 
 
 def _ends(response: http.client.HTTPResponse, wait: Callable[[float], None], seconds: float) -> bool:
@@ -441,5 +443,7 @@ def _is_primed(lines: list[bytes]) -> bool:
     return any(line.startswith(b"id:") for line in first) and not data.strip()
 
 
-def _is_answer(line: bytes) -> bool:
-    return line.startswith(b"data:") and (b'"result"' in line or b'"error"' in line)
+def _answer(data: list[bytes]) -> bytes:
+    """Return the data of an event if it is an answer, else nothing."""
+    value = decode(text := b"\n".join(data))
+    return text if isinstance(value, dict) and is_answer(value) else b""
