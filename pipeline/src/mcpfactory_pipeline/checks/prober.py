@@ -54,6 +54,7 @@ from mcpfactory_pipeline.checks.probes import (
     newest_common,
     stream_filters,
 )
+from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import compare_values, has_answer_value
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
@@ -68,6 +69,14 @@ _STARTS: Final = 10  # multiple of the first answer's duration; extension of the
 _TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
 _CANARY: Final = 3.0  # seconds; timeout of the answer to a canary
 _OVER: Final = "the time limit of the validation was reached"
+
+
+def _answered(evidence: Evidence) -> dict[str, Json]:
+    """Return the params of a request without effects that the server answered with a result, by method."""
+    reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+    asked = [evidence.probes.get("read-resource"), evidence.probes.get("get-prompt")]
+    asked += [call.exchange for call in evidence.calls if call.tool in reading and not call.failed]
+    return {one.method: one.params for one in asked if one is not None and one.result is not None}
 
 
 Connect = Callable[[ValidationTarget, Mapping[str, str], str], Awaitable[Conversation | Session]]
@@ -131,7 +140,8 @@ class ServerProber:
         if evidence.lifecycles:
             await self._malformed_message()
             if self._target.url is not None and self._seconds_left() > 0:
-                evidence.http = await asyncio.to_thread(probe_http, self._url, evidence.lifecycles, self._modern)
+                about = (evidence.lifecycles, self._modern, _answered(evidence))
+                evidence.http = await asyncio.to_thread(probe_http, self._url, *about)
         else:
             evidence.missing.setdefault("*", "the server did not answer")
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}

@@ -65,8 +65,13 @@ _SETTINGS: Final = (
     "http.NewCrossOriginProtection().Handler(…) around the handler; Rust: allowed_origins of "
     "StreamableHttpServerConfig"
 )
+_NAMES: Final = probe_answers("modern-no-name", "modern-other-name", "modern-other-prompt", "modern-other-resource")
 _ENCODINGS: Final = ("modern-invalid-base64", "modern-half-base64-marker", "modern-encoded")
-_ORIGINS: Final = probe_answers("origin", "modern-origin")
+_ORIGINS: Final = probe_answers(
+    *("origin", "origin-begins", "origin-begins-localhost", "origin-ends", "origin-null", "origin-rebound"),
+    *("modern-origin", "modern-origin-begins", "modern-origin-begins-localhost", "modern-origin-ends"),
+    *("modern-origin-null", "modern-origin-rebound"),
+)
 
 
 @rule("http.origin", 5, gate=True, over=_ORIGINS,
@@ -96,7 +101,7 @@ def _content_type(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"the content type is {kind or 'missing'}")
 
 
-row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("notify", "respond"),
+row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("notify", "notify-canceled", "respond"),
     statement="Notifications and responses are answered with status 202 and no body.",
     source="MCP basic/transports, Sending Messages to the Server",
     hint="return status 202 if there is nothing to answer")  # fmt: skip
@@ -105,6 +110,38 @@ row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=pro
     statement="GET is answered with an event stream or status 405.",
     source="MCP basic/transports, Listening for Messages from the Server",
     hint="return status 405 if you have no such stream")  # fmt: skip
+
+
+_GUESSED: Final = 10  # characters; with letters, digits and two signs, a shorter id has fewer than 60 random bits
+_ALIKE: Final = 6  # characters; ids that differ in fewer are counted or are the time, as 10 random digits hardly are
+
+
+@rule("http.session-guess", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE,
+      over=probe_answers("begin-other", "begin-chosen"),
+      statement="Each session has its own id, which neither the client chooses nor another client can guess.",
+      source=("MCP basic/transports, Session Management (unique and cryptographically secure); "
+              "basic/security_best_practices, Session Hijacking: servers must use secure, non-deterministic ids"),
+      hint="use a random UUID (version 4), or 128 bits of your system's secure random numbers")  # fmt: skip
+def _guessable(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
+    first, session = (one.headers.get("mcp-session-id") for one in (evidence.http["begin"], answer))
+    if first is None or session is None:
+        return
+    differing = _differing(first, session)
+    if session == answer.sent_headers.get("Mcp-Session-Id"):
+        yield http_fault(answer, "the session has the id that the client sent")
+    elif differing == 0:
+        yield http_fault(answer, f"two sessions have the same id {session[:60]!r}")
+    elif len(session) < _GUESSED and answer.probe == "begin-other":
+        yield http_fault(answer, f"the session id {session!r} has only {len(session)} characters")
+    elif differing < _ALIKE and answer.probe == "begin-other":
+        words = f"the ids of two sessions differ in {differing} of {len(session)} characters"
+        yield http_fault(answer, f"{words}: {first[:60]!r} and {session[:60]!r}")
+
+
+def _differing(first: str, second: str) -> int:
+    """Return the number of characters that differ; a shorter text is padded at its begin."""
+    width = max(len(first), len(second))
+    return sum(one != other for one, other in zip(first.rjust(width), second.rjust(width), strict=True))
 
 
 @rule("http.session-id", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("begin"),
@@ -131,6 +168,11 @@ row("http.deleted-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHA
     statement="A request in a session that DELETE ended is answered with status 404.",
     source="MCP basic/transports, Session Management",
     hint="forget the session when DELETE succeeds")  # fmt: skip
+
+row("http.other-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("other-session-later"),
+    statement="DELETE ends only the session whose id it has.",
+    source="MCP basic/transports, Session Management: DELETE terminates the session of its Mcp-Session-Id",
+    hint="keep sessions by their ids, and forget only the one that DELETE names")  # fmt: skip
 
 row("http.version-header", 3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAKE, over=probe_answers("version"),
     statement="A request with an unknown MCP-Protocol-Version is answered with status 400.",
@@ -190,9 +232,9 @@ MODERN.row("http.modern-method", 3, gate=True, over=probe_answers("modern-no-met
     source="MCP basic/transports/streamable-http, Request Headers: proxies route by these headers",
     hint="compare the header with the body")  # fmt: skip
 
-MODERN.row("http.modern-name", 3, gate=True, over=probe_answers("modern-other-name"),
-    statement=(f"A call is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Name is not the name of "
-               "its tool."),
+MODERN.row("http.modern-name", 3, gate=True, over=_NAMES,
+    statement=(f"A request that names a tool, prompt or resource is answered with status 400 and error "
+               f"{HEADER_MISMATCH} if its Mcp-Name is missing or differs from that name or URI."),
     source="MCP basic/transports/streamable-http, Request Headers",
     hint="compare the header with params.name, or params.uri")  # fmt: skip
 
