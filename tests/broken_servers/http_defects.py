@@ -50,6 +50,12 @@ CHANGES = {
     "Literalist": "http.modern-header-base64",
     "Numberer": "http.modern-no-event-ids",
     "Buffered": "http.modern-buffering",
+    "Unchallenging": "authorization.challenge",
+    "Undescribed": "authorization.metadata",
+    "Displaced": "authorization.metadata:resource",
+    "Unissued": "authorization.metadata:issuers",
+    "Gullible": "authorization.token",
+    "Halfreader": "authorization.token:prefix",
 }
 
 
@@ -66,4 +72,6 @@ def served() -> dict[str, type[SampleServer]]:
 
 def _served(name: str, rule: str, amiss: str = "") -> type[SampleServer]:
     wrong = frozenset({amiss or rule.partition(".")[2]})
-    return type(name, (Served,), {"rule": rule, "amiss": wrong, "__doc__": f"Breaks {rule}."})
+    credentials = "Bearer key-of-the-zoo-1234567890" if rule.startswith("authorization.") else ""
+    members = {"rule": rule, "amiss": wrong, "credentials": credentials, "__doc__": f"Breaks {rule}."}
+    return type(name, (Served,), members)

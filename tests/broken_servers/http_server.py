@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer
 
+METADATA = "/.well-known/oauth-protected-resource"
 STATUS = {-32601: 404, -32602: 400, -32022: 400, -32020: 400}  # of errors in the per-request lifecycle
 
 
@@ -34,6 +35,8 @@ class ServerHandler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.lacks_credentials():
+            return
         if self.moved and self.path != self.moved:
             self.send_response(307)
             self.send_header("Location", self.moved)
@@ -66,6 +69,31 @@ class ServerHandler(BaseHTTPRequestHandler):
             self.answer_modern(message)
         else:
             self.answer_legacy(message)
+
+    def lacks_credentials(self) -> bool:
+        """Refuse a request without the right credentials; return True if it was refused."""
+        needed, sent = self.sample.credentials, self.headers.get("Authorization", "")
+        if self.wrong("token") and sent.startswith("Bearer "):
+            return False
+        if sent == needed or not needed or (self.wrong("prefix") and sent[:20] == needed[:20]):
+            return False
+        place = f"http://{self.headers['Host']}{METADATA}"
+        self.send_response(401)
+        if not self.wrong("challenge"):
+            self.send_header("WWW-Authenticate", f'Bearer realm="zoo", resource_metadata="{place}"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        return True
+
+    def answer_metadata(self) -> None:
+        resource = "https://elsewhere.example" if self.wrong("resource") else f"http://{self.headers['Host']}/mcp"
+        servers = [] if self.wrong("issuers") else ["https://login.example"]
+        body = json.dumps({"resource": resource, "authorization_servers": servers}).encode()
+        self.send_response(404 if self.wrong("metadata") else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def serves_origin(self, origin: str) -> bool:
         host = origin.rpartition("/")[2]
@@ -185,11 +213,18 @@ class ServerHandler(BaseHTTPRequestHandler):
         return {"jsonrpc": "2.0", "id": about, "error": RpcError(code, words).body}
 
     def do_GET(self) -> None:
+        if self.sample.credentials and self.path.startswith(METADATA):
+            self.answer_metadata()
+            return
+        if self.lacks_credentials():
+            return
         modern = self.headers.get("MCP-Protocol-Version") in self.sample.moderns
         wrong = self.wrong("modern-get") if modern else self.wrong("get")
         self.answer(200 if wrong else 405, None)
 
     def do_DELETE(self) -> None:
+        if self.lacks_credentials():
+            return
         named = self.headers.get("Mcp-Session-Id", "")
         for one in [*self.sessions] if self.wrong("other-session") else [named] if named in self.sessions else []:
             self.sessions[one] = False

@@ -56,6 +56,7 @@ from mcpfactory_pipeline.checks.probes import (
 )
 from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import compare_values, has_answer_value
+from mcpfactory_pipeline.checks.transport.authorization import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
@@ -84,7 +85,7 @@ Connect = Callable[[ValidationTarget, Mapping[str, str], str], Awaitable[Convers
 
 async def _connect(target: ValidationTarget, environ: Mapping[str, str], purpose: str) -> Conversation | Session:
     if target.url is not None:
-        return HttpConversation(target.url, purpose)
+        return HttpConversation(target.url, purpose, target.headers)
     return await StdioConversation.start(target.command or (), target.cwd, environ, purpose)
 
 
@@ -140,10 +141,13 @@ class ServerProber:
         if evidence.lifecycles:
             await self._malformed_message()
             if self._target.url is not None and self._seconds_left() > 0:
-                about = (evidence.lifecycles, self._modern, _answered(evidence))
+                about = (evidence.lifecycles, self._modern, _answered(evidence), self._target.headers)
                 evidence.http = await asyncio.to_thread(probe_http, self._url, *about)
         else:
             evidence.missing.setdefault("*", "the server did not answer")
+        if (evidence.needs_credentials or self._target.headers) and self._seconds_left() > 0:
+            access = (self._url, self._target.headers, evidence.lifecycles, self._modern)
+            evidence.authorization = await asyncio.to_thread(probe_authorization, *access)
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}
         modern = [self._modern] if "modern" in evidence.lifecycles else []
         evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *modern)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.base.errors import JsonRecord
 from mcpfactory_pipeline.base.text import pluralize, printable_line
+from mcpfactory_pipeline.checks.exchange import CREDENTIALS
 from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
 
@@ -192,7 +194,7 @@ class Report:
             lines += ["", *finding_lines(alike)]
         if self.not_checked:
             lines += ["", "not checked (counts as not passed):"]
-            lines += [f"  {n.rule}{' [gate]' if n.gate else ''}: {n.reason}" for n in self.not_checked]
+            lines += _unchecked_lines(self.not_checked)
         if self.called:
             lines += ["", "calls made:", *(_call_line(call) for call in self.called)]
         if self.uncalled:
@@ -209,6 +211,8 @@ class Report:
         if self.passed:
             return f"PASSED  {self.target}"
         gates = ", ".join(self.failed_gates)
+        if self.verdict == "not shown" and {one.reason for one in self.not_checked} == {CREDENTIALS}:
+            return f"NOT SHOWN  {self.target}\nno gate failed, but most could not be checked: {CREDENTIALS}"
         if self.verdict == "not shown":
             return f"NOT SHOWN  {self.target}\nno gate failed, but some could not be checked: {gates}\nto check them: {_SHOWN_BY}"
         return f"NOT PROMOTABLE  {self.target}\nclosed gates: {gates}"
@@ -231,6 +235,16 @@ def format_measurements(measured: Mapping[str, int]) -> str:
         ("memory_mb", "memory", "MB"),
     )
     return ", ".join(f"{words} {measured[key]} {unit}" for key, words, unit in named if key in measured)
+
+
+def _unchecked_lines(unchecked: Sequence[NotChecked]) -> list[str]:
+    """Return a line for each rule; rules that share their reason with many others are only counted."""
+    shared = {reason: number for reason, number in Counter(n.reason for n in unchecked).items() if number > _NAMED}
+    named = [n for n in unchecked if n.reason not in shared]
+    return [
+        *(f"  {n.rule}{' [gate]' if n.gate else ''}: {n.reason}" for n in named),
+        *(f"  {number} rules, which --json names: {reason}" for reason, number in shared.items()),
+    ]
 
 
 def _by_reason(uncalled: Mapping[str, str]) -> list[str]:

@@ -6,7 +6,7 @@ import base64
 import http.client
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -54,8 +54,8 @@ class HttpProbe:
     `headers` has the headers that differ from a correct request (None removes a header), or is a function of the
     correct headers. The request body is a per-request message with `method` and `params`, or `body`. With both `method`
     and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces members
-    of the per-request metadata; None removes a member. `session` is the probe that began the session of the request.
-    `when` selects the servers to probe.
+    of the per-request metadata; None removes a member. `session` is the probe that began the session of the request,
+    `place` returns its URL. `when` selects the servers to probe.
     """
 
     name: str
@@ -64,12 +64,13 @@ class HttpProbe:
     expects: HttpExpectation | None = None
     headers: Headers | Callable[[dict[str, str]], dict[str, str]] = field(default_factory=dict)
     method: str = ""
-    params: Json | Callable[[_Asker], Json] = field(default_factory=dict)
+    params: Json | Callable[[HttpAsker], Json] = field(default_factory=dict)
     body: Any = None
     meta: Json = field(default_factory=dict)
     verb: str = "POST"
     session: str = "begin"
-    when: Callable[[_Asker], bool] = lambda _asker: True
+    place: Callable[[HttpAsker], str] = lambda asker: asker.url
+    when: Callable[[HttpAsker], bool] = lambda _asker: True
 
 
 # --- expectations ---
@@ -184,7 +185,8 @@ _UNMARKED: Final = "=?base64?bWNwZmFjdG9yeQ=="
 _NAME: Final = "mcpfactory_nöthing"
 
 
-def _hello(revision: str) -> Json:
+def hello(revision: str) -> Json:
+    """Return `initialize` with a revision."""
     return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params(revision)}
 
 
@@ -192,12 +194,12 @@ def _call(name: str) -> Json:
     return {"name": name, "arguments": {}}
 
 
-def _is_refused(probe: str) -> Callable[[_Asker], bool]:
+def _is_refused(probe: str) -> Callable[[HttpAsker], bool]:
     """Return a condition: the server refuses the request of this probe."""
     return lambda asker: probe in asker.answers and asker.answers[probe].status >= 400
 
 
-def _on_loopback(probe: str) -> Callable[[_Asker], bool]:
+def _on_loopback(probe: str) -> Callable[[HttpAsker], bool]:
     return lambda asker: asker.loopback and _is_refused(probe)(asker)
 
 
@@ -231,45 +233,45 @@ def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpPro
     )  # fmt: skip
 
 
-def _has_header(asker: _Asker) -> bool:
+def _has_header(asker: HttpAsker) -> bool:
     return asker.agreed > max(BATCHED)
 
 
-def _has_session(asker: _Asker) -> bool:
+def _has_session(asker: HttpAsker) -> bool:
     return "Mcp-Session-Id" in asker.sessions["begin"]
 
 
-def _was_deleted(asker: _Asker) -> bool:
+def _was_deleted(asker: HttpAsker) -> bool:
     deleted = asker.answers.get("delete")
     return _has_session(asker) and deleted is not None and deleted.status < 300
 
 
-def _has_other_session(asker: _Asker) -> bool:
+def _has_other_session(asker: HttpAsker) -> bool:
     first, other = (asker.sessions.get(name, {}).get("Mcp-Session-Id") for name in ("begin", "begin-other"))
     return other is not None and other != first
 
 
-def _keeps_other_session(asker: _Asker) -> bool:
+def _keeps_other_session(asker: HttpAsker) -> bool:
     other = asker.answers.get("other-session")
     return _was_deleted(asker) and other is not None and other.status < 400
 
 
-def _known(method: str) -> Callable[[_Asker], bool]:
+def _known(method: str) -> Callable[[HttpAsker], bool]:
     return lambda asker: method in asker.known
 
 
-def _params(method: str) -> Callable[[_Asker], Json]:
+def _params(method: str) -> Callable[[HttpAsker], Json]:
     """Return the params of a request that the server has answered, as the wrong header is then the only mistake."""
     return lambda asker: asker.known.get(method, _call(NOTHING))
 
 
-def _has_ids(asker: _Asker) -> bool:
+def _has_ids(asker: HttpAsker) -> bool:
     stream = asker.answers["begin"].stream
     return stream is not None and stream.ids
 
 
 _ROWS: Final = (
-    HttpProbe("begin", "legacy", expects=_primed, body=_hello(LATEST_HANDSHAKE)),
+    HttpProbe("begin", "legacy", expects=_primed, body=hello(LATEST_HANDSHAKE)),
     HttpProbe("notify", "legacy", "a notification", _accepted, body=_INITIALIZED),
     HttpProbe("notify-canceled", "legacy", "a notification", _accepted, body=_CANCELED),
     HttpProbe("respond", "legacy", "a response", _accepted, body=_RESPONSE),
@@ -288,8 +290,8 @@ _ROWS: Final = (
               {"Mcp-Session-Id": None}, body=_PING, when=_has_session),
     HttpProbe("unknown-session", "legacy", "a request in an unknown session", status(404),
               {"Mcp-Session-Id": _NO_SESSION}, body=_PING, when=_has_session),
-    HttpProbe("begin-other", "legacy", body=_hello(LATEST_HANDSHAKE), session="", when=_has_session),
-    HttpProbe("begin-chosen", "legacy", headers={"Mcp-Session-Id": _CHOSEN_SESSION}, body=_hello(LATEST_HANDSHAKE),
+    HttpProbe("begin-other", "legacy", body=hello(LATEST_HANDSHAKE), session="", when=_has_session),
+    HttpProbe("begin-chosen", "legacy", headers={"Mcp-Session-Id": _CHOSEN_SESSION}, body=hello(LATEST_HANDSHAKE),
               session="", when=_has_session),
     HttpProbe("other-session", "legacy", body=_PING, session="begin-other", when=_has_other_session),
     HttpProbe("delete", "legacy", verb="DELETE", when=_has_session),
@@ -299,7 +301,7 @@ _ROWS: Final = (
               body=_PING, session="begin-other", when=_keeps_other_session),
     HttpProbe("delete-other", "legacy", verb="DELETE", session="begin-other", when=_has_other_session),
     # Clients of this revision do not expect an event without data.
-    HttpProbe("begin-older", "legacy", expects=_unprimed, body=_hello(STRUCTURED), session="", when=_has_ids),
+    HttpProbe("begin-older", "legacy", expects=_unprimed, body=hello(STRUCTURED), session="", when=_has_ids),
     HttpProbe("delete-older", "legacy", verb="DELETE", session="begin-older",
               when=lambda asker: "Mcp-Session-Id" in asker.sessions.get("begin-older", {})),
 
@@ -352,7 +354,11 @@ HTTP_PROBES: Final[Mapping[str, HttpProbe]] = {row.name: row for row in _ROWS}
 
 
 def probe_http(
-    url: str, spoken: Collection[Lifecycle], modern: str, known: Mapping[str, Json] | None = None
+    url: str,
+    spoken: Collection[Lifecycle],
+    modern: str,
+    known: Mapping[str, Json] | None = None,
+    credentials: Mapping[str, str] | None = None,
 ) -> dict[str, HttpAnswer]:
     """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
 
@@ -363,17 +369,18 @@ def probe_http(
         spoken: the lifecycles of the server.
         modern: the per-request revision of the server.
         known: the params of a request that the server has answered, by method.
+        credentials: headers of every request.
     """
-    asker = _Asker(url, modern, known or {})
+    asker = HttpAsker(url, modern, known, credentials)
     if "legacy" in spoken:
-        asker.run("legacy")
+        asker.run(row for row in HTTP_PROBES.values() if row.lifecycle == "legacy")
     if "modern" in spoken:
         asker.sessions["begin"] = {"MCP-Protocol-Version": modern}
-        asker.run("modern")
+        asker.run(row for row in HTTP_PROBES.values() if row.lifecycle == "modern")
     return asker.answers
 
 
-class _Asker:
+class HttpAsker:
     """Sender of the probes, in order; a probe may depend on the answers to earlier ones.
 
     Attributes:
@@ -383,22 +390,32 @@ class _Asker:
         known: the params of a request that the server has answered, by method.
     """
 
-    def __init__(self, url: str, modern: str, known: Mapping[str, Json]) -> None:
+    def __init__(
+        self,
+        url: str,
+        modern: str,
+        known: Mapping[str, Json] | None = None,
+        credentials: Mapping[str, str] | None = None,
+    ) -> None:
+        self.url: str = url
         self.answers: dict[str, HttpAnswer] = {}
         self.sessions: dict[str, dict[str, str]] = {}
         self.agreed = ""
-        self.known = known
+        self.known = known or {}
+        self._credentials = credentials or {}
         self._modern = modern
         self._unanswered = 0
         self._url = urlsplit(url)
 
     @property
     def loopback(self) -> bool:
+        """Return True if the server is at a loopback address."""
         return self._url.hostname in _LOOPBACK
 
-    def run(self, lifecycle: Lifecycle) -> None:
-        for probe in HTTP_PROBES.values():
-            if probe.lifecycle != lifecycle or not probe.when(self):
+    def run(self, rows: Iterable[HttpProbe]) -> None:
+        """Send the requests of the rows that suit the server; stop if it does not answer."""
+        for probe in rows:
+            if not probe.when(self):
                 continue
             if self._unanswered == _MOST_UNANSWERED:
                 return
@@ -444,20 +461,26 @@ class _Asker:
         return [message, {**message, "id": probe.body}] if probe.body is not None else message
 
     def _ask(self, probe: HttpProbe) -> HttpAnswer:
-        path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+        url = urlsplit(probe.place(self))
+        path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         body = self._message(probe)
         data = None if body is None else json.dumps(body).encode()
         plain = self.sessions.get(probe.session, {})
         if probe.lifecycle == "modern":
             plain = {**plain, "Mcp-Method": probe.method or "tools/list"}
         headers = probe.headers(plain) if callable(probe.headers) else {**plain, **probe.headers}
-        headers = {**_ACCEPT, **headers, **({"Content-Type": "application/json"} if data is not None else {})}
+        headers = {
+            **_ACCEPT,
+            **self._credentials,
+            **headers,
+            **({"Content-Type": "application/json"} if data is not None else {}),
+        }
         sent = {name: self._located(value) for name, value in headers.items() if value is not None}
-        with connected(self._url, _EACH) as connection:
+        with connected(url, _EACH) as connection:
             sock = connection.sock  # `connection` drops the socket if the server announces that it will close
             connection.request(probe.verb, path, data, sent)
             response = connection.getresponse()
-            found = {name.lower(): value for name, value in response.getheaders()}
+            found = {name.lower(): ", ".join(response.headers.get_all(name, ())) for name in response.headers}
             stream: EventStream | None = None
             if not found.get("content-type", "").startswith("text/event-stream"):
                 text = _body(response)
@@ -477,6 +500,7 @@ class _Asker:
             message=value if isinstance(value, dict) else {},
             has_body=bool(text.strip()),
             stream=stream,
+            url=self.url,
         )
 
 
