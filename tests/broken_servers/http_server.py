@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import uuid
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler
@@ -25,6 +26,7 @@ class ServerHandler(BaseHTTPRequestHandler):
     sample: SampleServer
     events = False
     moved = ""
+    pending: dict[object, Json]  # id of a request → its answer
     sessions: dict[str, bool]  # id → whether it goes on
     said: Sequence[str] = ()
     agreed = ""  # the revision that a session begins with
@@ -133,6 +135,10 @@ class ServerHandler(BaseHTTPRequestHandler):
         if first:
             self.agreed = message["params"]["protocolVersion"]
         answer = self.respond(message)
+        if answer and message["method"] == "tools/call" and self.wrong("request-ids"):
+            self.pending[message["id"]] = answer
+            threading.Event().wait(0.05)  # meanwhile, the answer to another client takes its place
+            answer = self.pending[message["id"]]
         accepted = 400 if self.wrong("notification-status") else 202
         body = {"ok": True} if message["method"] == "notifications/cancelled" and self.wrong("receipt") else answer
         self.answer(200 if body else accepted, body, session=first)
@@ -271,5 +277,7 @@ class ServerHandler(BaseHTTPRequestHandler):
 def handler_of(sample: SampleServer, *, events: bool = False, moved: str = "") -> type[ServerHandler]:
     """Return a request handler class for one server."""
     return type(
-        "OneServerHandler", (ServerHandler,), {"sample": sample, "events": events, "moved": moved, "sessions": {}}
+        "OneServerHandler",
+        (ServerHandler,),
+        {"sample": sample, "events": events, "moved": moved, "sessions": {}, "pending": {}},
     )

@@ -160,6 +160,18 @@ class RecordedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ConcurrentRequests:
+    """Requests of two clients with one id at the same time.
+
+    `alone` are earlier answers to the same requests; `again` are later ones, empty if `together` equals `alone`.
+    """
+
+    alone: tuple[WireExchange, ...]
+    together: tuple[WireExchange, ...]
+    again: tuple[WireExchange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluatedCall:
     """A correct call of an evaluation case, made against the simulated API."""
 
@@ -306,6 +318,9 @@ class Evidence:
     missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it is missing; * means all others
     http: dict[str, HttpAnswer] = field(default_factory=dict)  # by name of the probe; only for servers at a URL
     authorization: dict[str, HttpAnswer] = field(default_factory=dict)  # by name of the probe, without credentials
+    concurrent: list[ConcurrentRequests] = field(default_factory=list)  # only for servers at a URL
+    first_client: list[WireExchange] = field(default_factory=list)  # calls with texts that no other client sent
+    second_client: list[WireExchange] = field(default_factory=list)  # later calls of another client, without the texts
     canaries: list[CanaryResult] = field(default_factory=list)  # empty if there is a stub upstream
     failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
     drift: tuple[str, ...] | None = None  # differences from the adopted server; None if unchecked

@@ -190,6 +190,11 @@ class WireExchange:
         return result if isinstance(result, dict) else None
 
     @property
+    def content(self) -> Json | None:
+        """Return the result without its metadata, or None."""
+        return None if self.result is None else {key: one for key, one in self.result.items() if key != "_meta"}
+
+    @property
     def failed(self) -> bool:
         """Return True if a tool call got an error as its result, or no result at all."""
         return self.result is None or self.result.get("isError") is True

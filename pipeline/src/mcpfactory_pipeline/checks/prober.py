@@ -61,6 +61,7 @@ from mcpfactory_pipeline.checks.transport.conversation import Conversation, canc
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
+from mcpfactory_pipeline.checks.two_clients import observe_two_clients
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
@@ -145,6 +146,8 @@ class ServerProber:
                 evidence.http = await asyncio.to_thread(probe_http, self._url, *about)
         else:
             evidence.missing.setdefault("*", "the server did not answer")
+        if evidence.lifecycles and self._target.url is not None and self._seconds_left() > 0:
+            await self._two_clients()
         if (evidence.needs_credentials or self._target.headers) and self._seconds_left() > 0:
             access = (self._url, self._target.headers, evidence.lifecycles, self._modern)
             evidence.authorization = await asyncio.to_thread(probe_authorization, *access)
@@ -255,6 +258,21 @@ class ServerProber:
             if lifecycle == "legacy":
                 await self._initialize(conversation, LATEST_HANDSHAKE)
             await self._send(conversation, PROBES["malformed"])
+
+    async def _two_clients(self) -> None:
+        """Open two more sessions at once; a server may have only one, so that a refusal is no evidence."""
+        self._speaks = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
+        one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
+        for client in (one, other) if self._speaks == "legacy" else ():
+            hello = await self._ask(client, self._message("initialize", initialize_params()))
+            if hello.result is None:
+                break
+            await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        else:
+            await observe_two_clients(self.evidence, (one, other), self._planned, self._message)
+        for client in (one, other):
+            await client.close()
+            self.evidence.sessions += [client.session] if client.session.answered else []
 
     async def _initialize(self, conversation: Conversation, revision: str, patience: float = 0.0) -> bool:
         message = self._message("initialize", initialize_params(revision))

@@ -5,12 +5,13 @@ The requests, and most expectations, are rows of `transport.http_probes`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import Evidence, HttpAnswer
-from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED
+from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpAnswer
+from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED, WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
 from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
 from mcpfactory_pipeline.checks.transport.http_probes import HTTP_PROBES, http_fault
@@ -91,6 +92,47 @@ def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
             yield fault
 
 
+def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOutcome:
+    return RuleSubjects(evidence.concurrent) if evidence.concurrent else not_applicable("there were not two clients")
+
+
+@rule("http.request-ids", 5, gate=True, over=_concurrent,
+      statement="If two clients use the same request id at the same time, each gets the answer to its own request.",
+      source="MCP basic, Requests: an id is unique within one session only; JSON-RPC 2.0 §5",
+      hint="keep pending requests per connection or session, not by the id of the request alone")  # fmt: skip
+def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
+    if [one.content for one in pair.alone] != [one.content for one in pair.again]:
+        return  # equal, or the results change on their own
+    for at, answer in enumerate(pair.together):
+        about = answer.params.get("name") or answer.method
+        if answer.content == pair.alone[1 - at].content:
+            yield Fault("a client got the answer to another client's request with the same id", about, answer)
+        elif answer.problem.startswith("no answer"):
+            yield Fault("a request got no answer while another client used its id", about, answer)
+
+
+def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
+    if not evidence.second_client:
+        return not_applicable("there were not two clients that call read-only tools with texts")
+    return RuleSubjects(evidence.second_client)
+
+
+@rule("http.client-data", 3, gate=True, over=_second_client,
+      statement="A read-only tool shows no client what only another client sent.",
+      source=("MCP schema, ToolAnnotations.readOnlyHint (the tool does not modify its environment); "
+              "basic/security_best_practices, Session Hijacking"),
+      hint="keep the data of a client in its session, not in a variable of the process")  # fmt: skip
+def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
+    shown = json.dumps(exchange.content, ensure_ascii=False)
+    for sent in evidence.first_client:
+        texts = [one for one in sent.params.get("arguments", {}).values() if isinstance(one, str) and len(one) >= _LONG]
+        for text in texts:
+            if json.dumps(text, ensure_ascii=False)[1:-1] in shown:
+                words = f"the result contains {text!r}, which only another client sent, to {sent.params.get('name')}"
+                yield Fault(words, str(exchange.params.get("name")), exchange)
+                return
+
+
 @rule("http.content-type", 3, gate=True, since=STREAMABLE, over=probe_answers("begin", "modern"),
       statement="A request is answered with application/json or text/event-stream.",
       source="MCP basic/transports, Sending Messages to the Server",
@@ -112,6 +154,7 @@ row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=pro
     hint="return status 405 if you have no such stream")  # fmt: skip
 
 
+_LONG: Final = 12  # characters; a shorter text may occur anywhere
 _GUESSED: Final = 10  # characters; with letters, digits and two signs, a shorter id has fewer than 60 random bits
 _ALIKE: Final = 6  # characters; ids that differ in fewer are counted or are the time, as 10 random digits hardly are
 
