@@ -54,9 +54,11 @@ def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     served = next((one for one in found if one.status == 200), None)
     if scheme(challenge) not in _OAUTH or not found:
         return  # other credentials, or a URL of another origin, which is not followed
+    if served is None and (named := metadata_url(challenge)):
+        yield http_fault(found[0], f"the metadata is missing: GET {named} got status {found[0].status}")
+    elif served is None:  # the server may have tokens of its own: it should support authorization as MCP defines it
+        yield http_fault(found[0], f"the metadata is missing: no URL is named, the well-known got {found[0].status}", 2)
     if served is None:
-        place = metadata_url(challenge) or "the well-known URL"
-        yield http_fault(found[0], f"the metadata is missing: GET {place} got status {found[0].status}")
         return
     servers, resource = served.message.get("authorization_servers"), served.message.get("resource")
     if not (isinstance(servers, list) and servers and all(isinstance(one, str) and one for one in servers)):
