@@ -24,7 +24,7 @@ from mcpfactory_runtime.revisions import (
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import split_web_url
 
-_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+:[\x20-\x7e]*")  # name and value, RFC 9110 §5
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+=[\x20-\x7e]*")  # name and value, RFC 9110 §5
 
 
 class ValidationTargetError(PipelineError):
@@ -81,7 +81,7 @@ class ValidationTarget:
                 f"{self.url!r} is not an http or https URL", hint="--url http://127.0.0.1:8000/mcp"
             )
         for name, value in self.headers.items():
-            if self.url is None or not _HEADER.fullmatch(f"{name}:{value}"):
+            if self.url is None or not _HEADER.fullmatch(f"{name}={value}"):
                 why = "it needs a URL" if self.url is None else "a name or value has invalid characters"
                 raise ValidationTargetError(
                     f"the header {name!r} cannot be sent: {why}",

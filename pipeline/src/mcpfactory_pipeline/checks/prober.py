@@ -260,7 +260,7 @@ class ServerProber:
             await self._send(conversation, PROBES["malformed"])
 
     async def _two_clients(self) -> None:
-        """Open two more sessions at once; a server may have only one, so that a refusal is no evidence."""
+        """Open two more sessions at once; a server may refuse the second one."""
         self._speaks = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
         one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
         for client in (one, other) if self._speaks == "legacy" else ():

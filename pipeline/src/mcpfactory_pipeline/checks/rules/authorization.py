@@ -56,7 +56,7 @@ def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
         return  # other credentials, or a URL of another origin, which is not followed
     if served is None and (named := metadata_url(challenge)):
         yield http_fault(found[0], f"the metadata is missing: GET {named} got status {found[0].status}")
-    elif served is None:  # the server may have tokens of its own: it should support authorization as MCP defines it
+    elif served is None:  # tokens may come from elsewhere: servers only should support authorization as MCP defines it
         yield http_fault(found[0], f"the metadata is missing: no URL is named, the well-known got {found[0].status}", 2)
     if served is None:
         return

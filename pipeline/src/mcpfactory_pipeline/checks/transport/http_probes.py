@@ -33,7 +33,9 @@ FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
 # Replaced in the headers of a row by parts of the server's URL; the port is ":8000", or "" if the URL has none.
-_SCHEME, _HERE, _PORT = "<scheme>", "<host>", "<port>"
+_SCHEME: Final = "<scheme>"
+_HERE: Final = "<host>"
+_PORT: Final = "<port>"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _MOST: Final = 1_000_000  # bytes; maximum read of a body
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
@@ -205,32 +207,21 @@ def _on_loopback(probe: str) -> Callable[[HttpAsker], bool]:
 
 def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpProbe, ...]:
     """Return requests with origins that a careless comparison accepts, for servers that refuse any other origin."""
-    begins = "an Origin that only begins like the server's,"
-    rows = (
-        ("begins", begins, f"{_SCHEME}://{_HERE}.{_LOOKALIKE}{_PORT}", "", _is_refused),
-        ("begins-localhost", begins, f"http://localhost.{_LOOKALIKE}{_PORT}", "", _on_loopback),
-        (
-            "ends",
-            "an Origin that only ends like the server's,",
-            f"{_SCHEME}://mcpfactory-foreign{_HERE}{_PORT}",
-            "",
-            _is_refused,
-        ),
-        ("null", "the Origin null, which every sandboxed page has,", "null", "", _is_refused),
-        # A page whose name was pointed to the loopback address sends that name as Origin and as Host.
-        (
-            "rebound",
-            "DNS rebinding (a foreign Origin that equals Host)",
-            f"http://{_LOOKALIKE}{_PORT}",
-            f"{_LOOKALIKE}{_PORT}",
-            _on_loopback,
-        ),
-    )
+    begins, ends = (f"an Origin that only {word} like the server's," for word in ("begins", "ends"))
+    name = f"{_LOOKALIKE}{_PORT}"  # pointed to the loopback address; the browser sends it as Origin and as Host
+    rows: dict[str, tuple[str, Headers, Callable[[str], Callable[[HttpAsker], bool]]]] = {
+        "begins": (begins, {"Origin": f"{_SCHEME}://{_HERE}.{name}"}, _is_refused),
+        "begins-localhost": (begins, {"Origin": f"http://localhost.{name}"}, _on_loopback),
+        "ends": (ends, {"Origin": f"{_SCHEME}://mcpfactory-foreign{_HERE}{_PORT}"}, _is_refused),
+        "null": ("the Origin null, which every sandboxed page has,", {"Origin": "null"}, _is_refused),
+        "rebound": ("a foreign Origin that equals Host", {"Origin": f"http://{name}", "Host": name}, _on_loopback),
+    }
     return tuple(
-        HttpProbe(f"{origin}-{name}", lifecycle, f"a request with {what}", _refused,
-                  {"Origin": value, **({"Host": host} if host else {})}, when=when(origin), **request)
-        for name, what, value, host, when in rows
-    )  # fmt: skip
+        HttpProbe(
+            f"{origin}-{row}", lifecycle, f"a request with {what}", _refused, headers, when=when(origin), **request
+        )
+        for row, (what, headers, when) in rows.items()
+    )
 
 
 def _has_header(asker: HttpAsker) -> bool:
