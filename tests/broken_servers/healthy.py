@@ -48,6 +48,7 @@ class SampleServer:
     haste: ClassVar[int] = 1  # its starts are measured by a clock that goes so many times too fast
     own_process: ClassVar[bool] = False  # needs one: it prints, ends, sleeps, or reads its environment
     at_url: ClassVar[bool] = False  # it is served over HTTP
+    credentials: ClassVar[str] = ""  # Authorization that every request there needs
     amiss: ClassVar[frozenset[str]] = frozenset()  # what is done wrong there
     page = 1
     level = "debug"  # of log messages, as the client asked for

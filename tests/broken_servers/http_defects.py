@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from tests.broken_servers.healthy import SampleServer
+from tests.broken_servers.healthy import Json, SampleServer, text
 
 # Name → the rule that must catch it. What the handler does wrong has the name of the rule, or the one behind the colon.
 CHANGES = {
     "Reboundable": "http.origin",
+    "Lookalike": "http.origin:origin-begins",
+    "Impostor": "http.origin:origin-ends",
+    "Sandboxed": "http.origin:origin-null",
+    "Rebound": "http.origin:origin-rebound",
+    "Crossing": "http.request-ids",
     "Plain": "http.content-type",
     "Unaccepting": "http.notification-status",
+    "Receipter": "http.notification-status:receipt",
     "Getter": "http.get",
+    "Counting": "http.session-guess",
+    "Reissuer": "http.session-guess:one-session",
+    "Obedient": "http.session-guess:chosen-session",
+    "Sweeper": "http.other-session",
     "Gapped": "http.session-id",
     "Sessionless": "http.no-session",
     "Hospitable": "http.unknown-session",
@@ -20,6 +30,7 @@ CHANGES = {
     "Versionless": "http.modern-version",
     "Methodless": "http.modern-method",
     "Misnamed": "http.modern-name",
+    "Halfnamed": "http.modern-name:tool-names-only",
     "Alright": "http.modern-status",
     "Sessional": "http.modern-session",
     "ModernGetter": "http.modern-get",
@@ -40,6 +51,12 @@ CHANGES = {
     "Literalist": "http.modern-header-base64",
     "Numberer": "http.modern-no-event-ids",
     "Buffered": "http.modern-buffering",
+    "Unchallenging": "authorization.challenge",
+    "Undescribed": "authorization.metadata",
+    "Displaced": "authorization.metadata:resource",
+    "Unissued": "authorization.metadata:issuers",
+    "Gullible": "authorization.token",
+    "Halfreader": "authorization.token:prefix",
 }
 
 
@@ -49,11 +66,32 @@ class Served(SampleServer):
     at_url = True
 
 
+class Tattler(Served):
+    """Shows each client the last words of any client."""
+
+    rule = "http.client-data"
+    last = "nothing"
+
+    def tools(self) -> list[Json]:
+        words = {"type": "string", "description": "What to say."}
+        schema = {"type": "object", "properties": {"words": words}, "required": ["words"]}
+        echo = {"name": "echo", "description": "Say words back to the visitor, as the parrot of the zoo does."}
+        return [*super().tools(), {**echo, "inputSchema": schema, "annotations": {"readOnlyHint": True}}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "echo":
+            self.last = arguments["words"]
+            return text(self.last)
+        return text(f"waxing, says {self.last}") if name == "moon_phase" else super().call(name, arguments)
+
+
 def served() -> dict[str, type[SampleServer]]:
     """Return the servers of the table."""
-    return {name: _served(name, *rule.split(":")) for name, rule in CHANGES.items()}
+    return {"Tattler": Tattler} | {name: _served(name, *rule.split(":")) for name, rule in CHANGES.items()}
 
 
 def _served(name: str, rule: str, amiss: str = "") -> type[SampleServer]:
     wrong = frozenset({amiss or rule.partition(".")[2]})
-    return type(name, (Served,), {"rule": rule, "amiss": wrong, "__doc__": f"Breaks {rule}."})
+    credentials = "Bearer key-of-the-zoo-1234567890" if rule.startswith("authorization.") else ""
+    members = {"rule": rule, "amiss": wrong, "credentials": credentials, "__doc__": f"Breaks {rule}."}
+    return type(name, (Served,), members)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
+import uuid
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer
 
+METADATA = "/.well-known/oauth-protected-resource"
 STATUS = {-32601: 404, -32602: 400, -32022: 400, -32020: 400}  # of errors in the per-request lifecycle
 
 
@@ -23,7 +26,8 @@ class ServerHandler(BaseHTTPRequestHandler):
     sample: SampleServer
     events = False
     moved = ""
-    ended = False
+    pending: dict[object, Json]  # id of a request → its answer
+    sessions: dict[str, bool]  # id → whether it goes on
     said: Sequence[str] = ()
     agreed = ""  # the revision that a session begins with
     listing = False  # whether tools are listed per request
@@ -33,6 +37,8 @@ class ServerHandler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.lacks_credentials():
+            return
         if self.moved and self.path != self.moved:
             self.send_response(307)
             self.send_header("Location", self.moved)
@@ -40,7 +46,7 @@ class ServerHandler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         local = self.headers["Host"].startswith("127.0.0.1") or self.wrong("host")
-        if not self.wrong("origin") if "Origin" in self.headers else not local:
+        if not self.serves_origin(self.headers["Origin"]) if "Origin" in self.headers else not local:
             self.answer(403, None)
             return
         try:
@@ -66,6 +72,42 @@ class ServerHandler(BaseHTTPRequestHandler):
         else:
             self.answer_legacy(message)
 
+    def lacks_credentials(self) -> bool:
+        """Refuse a request without the right credentials; return True if it was refused."""
+        needed, sent = self.sample.credentials, self.headers.get("Authorization", "")
+        if self.wrong("token") and sent.startswith("Bearer "):
+            return False
+        if sent == needed or not needed or (self.wrong("prefix") and sent[:20] == needed[:20]):
+            return False
+        place = f"http://{self.headers['Host']}{METADATA}"
+        self.send_response(401)
+        if not self.wrong("challenge"):
+            self.send_header("WWW-Authenticate", f'Bearer realm="zoo", resource_metadata="{place}"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        return True
+
+    def answer_metadata(self) -> None:
+        resource = "https://elsewhere.example" if self.wrong("resource") else f"http://{self.headers['Host']}/mcp"
+        servers = [] if self.wrong("issuers") else ["https://login.example"]
+        body = json.dumps({"resource": resource, "authorization_servers": servers}).encode()
+        self.send_response(404 if self.wrong("metadata") else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def serves_origin(self, origin: str) -> bool:
+        host = origin.rpartition("/")[2]
+        careless = {
+            "origin": True,
+            "origin-begins": host.startswith("127.0.0.1"),
+            "origin-ends": host.endswith(self.headers["Host"]),
+            "origin-null": origin == "null",
+            "origin-rebound": host == self.headers["Host"],
+        }
+        return any(self.wrong(what) and serves for what, serves in careless.items())
+
     def answer_array(self, messages: list[Json]) -> None:
         later = self.headers.get("MCP-Protocol-Version", "") > "2025-03-26"
         modern = self.headers.get("MCP-Protocol-Version") in self.sample.moderns
@@ -81,8 +123,8 @@ class ServerHandler(BaseHTTPRequestHandler):
         first = message["method"] == "initialize"
         refusals = {
             "no-session": (not first and session is None, 400),
-            "unknown-session": (not first and session is not None and session != self.session, 404),
-            "deleted-session": (not first and self.ended and session == self.session, 404),
+            "unknown-session": (not first and session is not None and session not in self.sessions, 404),
+            "deleted-session": (not first and self.sessions.get(session or "") is False, 404),
             "version-header": (version is not None and version not in self.sample.handshakes, 400),
             "version-missing": (not first and version is None and self.wrong("version-missing"), 400),
         }
@@ -91,17 +133,22 @@ class ServerHandler(BaseHTTPRequestHandler):
                 self.answer(status, self.error(message.get("id"), -32600, what))
                 return
         if first:
-            type(self).ended = False
             self.agreed = message["params"]["protocolVersion"]
         answer = self.respond(message)
+        if answer and message["method"] == "tools/call" and self.wrong("request-ids"):
+            self.pending[message["id"]] = answer
+            threading.Event().wait(0.05)  # meanwhile, the answer to another client takes its place
+            answer = self.pending[message["id"]]
         accepted = 400 if self.wrong("notification-status") else 202
-        self.answer(200 if answer else accepted, answer, session=first)
+        body = {"ok": True} if message["method"] == "notifications/cancelled" and self.wrong("receipt") else answer
+        self.answer(200 if body else accepted, body, session=first)
 
     def answer_modern(self, message: Json) -> None:
         params, method = dict(message["params"]), message["method"]
         self.listing = method == "tools/list"
         expected = {"modern-version": params["_meta"][VERSION], "modern-method": method}
-        expected |= {"modern-name": params["name"]} if "name" in params else {}
+        named = params.get("name", None if self.wrong("tool-names-only") else params.get("uri"))
+        expected |= {"modern-name": str(named)} if named is not None and method != "completion/complete" else {}
         headers = {"modern-version": "MCP-Protocol-Version", "modern-method": "Mcp-Method", "modern-name": "Mcp-Name"}
         for what, value in expected.items():
             if not self.says(headers[what], value) and not self.wrong(what):
@@ -155,21 +202,38 @@ class ServerHandler(BaseHTTPRequestHandler):
         self.said = said
         return answer
 
-    @property
-    def session(self) -> str:
-        return "s 1" if self.wrong("session-id") else "s1"
+    def begin(self) -> str:
+        """Return the id of a new session."""
+        kinds = {
+            "session-id": f"s {uuid.uuid4()}",
+            "session-guess": f"session-of-the-zoo-{len(self.sessions) + 1}",
+            "one-session": "session-of-the-zoo",
+            "chosen-session": self.headers.get("Mcp-Session-Id") or uuid.uuid4().hex,
+        }
+        session = next((one for what, one in kinds.items() if self.wrong(what)), uuid.uuid4().hex)
+        self.sessions[session] = True
+        return session
 
     @staticmethod
     def error(about: Any, code: int, words: str) -> Json:
         return {"jsonrpc": "2.0", "id": about, "error": RpcError(code, words).body}
 
     def do_GET(self) -> None:
+        if self.sample.credentials and self.path.startswith(METADATA):
+            self.answer_metadata()
+            return
+        if self.lacks_credentials():
+            return
         modern = self.headers.get("MCP-Protocol-Version") in self.sample.moderns
         wrong = self.wrong("modern-get") if modern else self.wrong("get")
         self.answer(200 if wrong else 405, None)
 
     def do_DELETE(self) -> None:
-        type(self).ended = True
+        if self.lacks_credentials():
+            return
+        named = self.headers.get("Mcp-Session-Id", "")
+        for one in [*self.sessions] if self.wrong("other-session") else [named] if named in self.sessions else []:
+            self.sessions[one] = False
         self.answer(200, None)
 
     def answer(self, status: int, message: Json | list[Json] | None, *, session: bool = False) -> None:
@@ -187,7 +251,7 @@ class ServerHandler(BaseHTTPRequestHandler):
             if streamed and not self.wrong("modern-buffering"):
                 self.send_header("X-Accel-Buffering", "no")
         if session:
-            self.send_header("Mcp-Session-Id", self.session)
+            self.send_header("Mcp-Session-Id", self.begin())
         endless = streamed and self.wrong("stream-ends") and (session or self.listing)
         if not endless:
             self.send_header("Content-Length", str(len(body)))
@@ -212,4 +276,8 @@ class ServerHandler(BaseHTTPRequestHandler):
 
 def handler_of(sample: SampleServer, *, events: bool = False, moved: str = "") -> type[ServerHandler]:
     """Return a request handler class for one server."""
-    return type("OneServerHandler", (ServerHandler,), {"sample": sample, "events": events, "moved": moved})
+    return type(
+        "OneServerHandler",
+        (ServerHandler,),
+        {"sample": sample, "events": events, "moved": moved, "sessions": {}, "pending": {}},
+    )

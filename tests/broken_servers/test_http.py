@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from mcpfactory_pipeline.checks.exchange import HANDSHAKES, MODERNS, ValidationTarget
+from mcpfactory_pipeline.checks.exchange import CREDENTIALS, HANDSHAKES, MODERNS, ValidationTarget
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.validation import validate
 from tests.broken_servers.catalog import servers
@@ -25,8 +27,8 @@ def kept(name: str) -> SampleServer:
     return SERVERS[name](list(HANDSHAKES), list(MODERNS))
 
 
-def examined(url: str, *, timeout: float = TIMEOUT) -> Report:
-    return asyncio.run(validate(ValidationTarget(url=f"{url}/mcp"), timeout=timeout))
+def examined(url: str, *, timeout: float = TIMEOUT, headers: Mapping[str, str] | None = None) -> Report:
+    return asyncio.run(validate(ValidationTarget(url=f"{url}/mcp", headers=headers or {}), timeout=timeout))
 
 
 @pytest.mark.parametrize("events", [False, True], ids=["json", "events"])
@@ -44,6 +46,32 @@ def test_a_healthy_server_behind_a_redirect_of_its_own_origin_gets_no_finding() 
     with serving(handler_of(kept("HealthyBase"), moved="/new")) as url:
         report = examined(url)
     assert report.findings == (), report.to_text()
+
+
+class Protected(SampleServer):
+    credentials = "Bearer key-of-the-zoo-1234567890"
+
+
+def test_a_protected_server_without_credentials_is_neither_passed_nor_accused() -> None:
+    with serving(handler_of(Protected(list(HANDSHAKES), list(MODERNS)))) as url:
+        report = examined(url)
+    assert report.findings == (), report.to_text()
+    assert report.verdict == "not shown"
+    assert {"authorization.challenge", "authorization.metadata", "authorization.token"} == set(report.checked)
+    assert {one.reason for one in report.not_checked} == {CREDENTIALS}
+    assert len(report.to_text().splitlines()) < 12
+
+
+def test_a_protected_server_with_credentials_is_examined_and_they_are_masked() -> None:
+    headers = {"Authorization": Protected.credentials}
+    with serving(handler_of(Protected(list(HANDSHAKES), list(MODERNS)))) as url:
+        report = examined(url, headers=headers)
+        untokened = examined(url, headers={"Authorization": "Bearer of-another-zoo-0987654321"})
+    assert (report.findings, report.passed) == ((), True), report.to_text()
+    assert "authorization.token" in report.checked
+    assert untokened.verdict == "not shown"
+    text = json.dumps(report.to_json())
+    assert "1234567890" not in text
 
 
 @pytest.mark.parametrize(

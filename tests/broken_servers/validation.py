@@ -72,6 +72,7 @@ def examine(name: str, *, own_process: bool = False, at_url: bool = False) -> Ex
             url=url,
             cwd=ROOT,
             environ=environ,
+            headers={"Authorization": kind.credentials} if kind.credentials else {},
             cases=CASES if kind.with_cases else None,
             package=package,
             wheel=wheel,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -37,6 +38,13 @@ def test_of_a_stream_of_keepalives_a_bounded_part_is_read() -> None:
     assert _events(Trickle(repeat(b": still here\n" * 10_000)))[0] == b""  # type: ignore[arg-type]
     assert _events(Trickle(iter([ANSWER[:-1]])))[0] == ANSWER[5:-1]  # type: ignore[arg-type]  # the end of the stream ends the line
     assert _events(Trickle(chain([b": one\nda"], [ANSWER[2:] + b"\ndata: more"])))[0] == ANSWER[5:-1]  # type: ignore[arg-type]
+
+
+def test_the_data_of_an_event_may_have_several_lines() -> None:
+    event = b': hello\r\n\r\nretry: 3000\r\n\r\nid: 1\r\ndata:{\r\ndata: "result": 1\r\ndata:}\r\n\r\n'
+    text, stream = _events(Trickle(iter([event[:40], event[40:]])))  # type: ignore[arg-type]
+    assert json.loads(text) == {"result": 1}
+    assert stream.ids
 
 
 @contextmanager

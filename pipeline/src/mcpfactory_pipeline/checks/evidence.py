@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, Literal
 
 from mcpfactory_pipeline.checks.canaries import CanaryResult
-from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.exchange import NEEDS_CREDENTIALS, WireExchange
 from mcpfactory_pipeline.checks.package import PackageFacts
 from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.server.generated.search_mode import CALLS
@@ -123,6 +123,7 @@ class HttpAnswer:
     message: Json
     has_body: bool = False
     stream: EventStream | None = None
+    url: str = ""
 
     @property
     def code(self) -> Any:
@@ -165,6 +166,18 @@ class RecordedCall:
     def failed(self) -> bool:
         """Return True if the model received an error, or no result."""
         return self.exchange.failed
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrentRequests:
+    """Requests of two clients with one id at the same time.
+
+    `alone` are earlier answers to the same requests; `again` are later ones, empty if `together` equals `alone`.
+    """
+
+    alone: tuple[WireExchange, ...]
+    together: tuple[WireExchange, ...]
+    again: tuple[WireExchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +332,10 @@ class Evidence:
     package: PackageFacts | None = None  # set for servers in a workspace
     missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it is missing; * means all others
     http: dict[str, HttpAnswer] = field(default_factory=dict)  # by name of the probe; only for servers at a URL
+    authorization: dict[str, HttpAnswer] = field(default_factory=dict)  # by name of the probe, without credentials
+    concurrent: list[ConcurrentRequests] = field(default_factory=list)  # only for servers at a URL
+    first_client: list[WireExchange] = field(default_factory=list)  # calls with texts that no other client sent
+    second_client: list[WireExchange] = field(default_factory=list)  # later calls of another client, without the texts
     canaries: list[CanaryResult] = field(default_factory=list)  # empty if there is a stub upstream
     failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
     drift: tuple[str, ...] | None = None  # differences from the adopted server; None if unchecked
@@ -329,6 +346,11 @@ class Evidence:
     def traffic(self) -> list[WireExchange]:
         """Return all requests of all sessions, in order."""
         return [exchange for session in self.sessions for exchange in session.exchanges]
+
+    @property
+    def needs_credentials(self) -> bool:
+        """Return True if the server answered nothing because it requires credentials."""
+        return not self.lifecycles and any(one.status == NEEDS_CREDENTIALS for one in self.traffic)
 
     @property
     def server_messages(self) -> list[ServerMessage]:

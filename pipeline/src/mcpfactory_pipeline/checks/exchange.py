@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,8 @@ from mcpfactory_runtime.revisions import (
 )
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import split_web_url
+
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+=[\x20-\x7e]*")  # name and value, RFC 9110 §5
 
 
 class ValidationTargetError(PipelineError):
@@ -47,7 +50,8 @@ class ValidationTarget:
     `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; empty means unlimited. `examples` is
     a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools without
     `readOnlyHint` are also called, with guessed arguments. `drift` lists the differences from the adopted server; it
-    is None if the server was not adopted. `drift_offer` is the hash of the current offer.
+    is None if the server was not adopted. `drift_offer` is the hash of the current offer. `headers` are sent with every
+    request to a URL.
     """
 
     command: tuple[str, ...] | None = None
@@ -64,6 +68,7 @@ class ValidationTarget:
     allow_calls: bool = False
     drift: tuple[str, ...] | None = None
     drift_offer: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):
@@ -76,6 +81,13 @@ class ValidationTarget:
             raise ValidationTargetError(
                 f"{self.url!r} is not an http or https URL", hint="--url http://127.0.0.1:8000/mcp"
             )
+        for name, value in self.headers.items():
+            if self.url is None or not _HEADER.fullmatch(f"{name}={value}"):
+                why = "it needs a URL" if self.url is None else "a name or value has invalid characters"
+                raise ValidationTargetError(
+                    f"the header {name!r} cannot be sent: {why}",
+                    hint="--url URL --header 'Authorization=Bearer TOKEN'",
+                )
         if self.url is not None and self.cases is not None:
             raise ValidationTargetError(
                 "cases need a server that mcpfactory starts, with its base URL set to the stub API",
@@ -101,6 +113,8 @@ _MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "
 BATCHED: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
 CACHEABLE: Final = LATEST.cacheable
 
+NEEDS_CREDENTIALS: Final = 401  # HTTP status
+CREDENTIALS: Final = "the server needs credentials (--header 'Authorization=Bearer TOKEN')"
 META: Final = "io.modelcontextprotocol/"
 VERSION: Final = META + "protocolVersion"
 CAPABILITIES: Final = META + "clientCapabilities"
@@ -177,6 +191,11 @@ class WireExchange:
         """The JSON-RPC result of the answer if it is an object, or None."""
         result = (self.received or {}).get("result")
         return result if isinstance(result, dict) else None
+
+    @property
+    def content(self) -> Json | None:
+        """Return the result without its metadata, or None."""
+        return None if self.result is None else {key: one for key, one in self.result.items() if key != "_meta"}
 
     @property
     def failed(self) -> bool:

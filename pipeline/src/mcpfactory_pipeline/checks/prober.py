@@ -86,10 +86,12 @@ from mcpfactory_pipeline.checks.resource_templates import (
 )
 from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import compare_values, has_answer_value
+from mcpfactory_pipeline.checks.transport.authorization import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
+from mcpfactory_pipeline.checks.two_clients import observe_two_clients
 from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
@@ -103,12 +105,20 @@ _MOST_AGAIN: Final = 2  # maximum tools that are called again in the per-request
 _OVER: Final = "the time limit of the validation was reached"
 
 
+def _answered(evidence: Evidence) -> dict[str, Json]:
+    """Return the params of a request without effects that the server answered with a result, by method."""
+    reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+    asked = [evidence.probes.get("read-resource"), evidence.probes.get("get-prompt")]
+    asked += [call.exchange for call in evidence.calls if call.tool in reading and not call.failed]
+    return {one.method: one.params for one in asked if one is not None and one.result is not None}
+
+
 Connect = Callable[[ValidationTarget, Mapping[str, str], str], Awaitable[Conversation | Session]]
 
 
 async def _connect(target: ValidationTarget, environ: Mapping[str, str], purpose: str) -> Conversation | Session:
     if target.url is not None:
-        return HttpConversation(target.url, purpose)
+        return HttpConversation(target.url, purpose, target.headers)
     return await StdioConversation.start(target.command or (), target.cwd, environ, purpose)
 
 
@@ -167,9 +177,15 @@ class ServerProber:
         if evidence.lifecycles:
             await self._malformed_message()
             if self._target.url is not None and self._seconds_left() > 0:
-                evidence.http = await asyncio.to_thread(probe_http, self._url, evidence.lifecycles, self._modern)
+                about = (evidence.lifecycles, self._modern, _answered(evidence), self._target.headers)
+                evidence.http = await asyncio.to_thread(probe_http, self._url, *about)
         else:
             evidence.missing.setdefault("*", "the server did not answer")
+        if evidence.lifecycles and self._target.url is not None and self._seconds_left() > 0:
+            await self._two_clients()
+        if (evidence.needs_credentials or self._target.headers) and self._seconds_left() > 0:
+            access = (self._url, self._target.headers, evidence.lifecycles, self._modern)
+            evidence.authorization = await asyncio.to_thread(probe_authorization, *access)
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}
         modern = [self._modern] if "modern" in evidence.lifecycles else []
         evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *modern)
@@ -322,6 +338,21 @@ class ServerProber:
             else:
                 await self._probe_all(conversation, "first contact")
             await self._send(conversation, PROBES["malformed"])
+
+    async def _two_clients(self) -> None:
+        """Open two more sessions at once; a server may refuse the second one."""
+        self._speaks = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
+        one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
+        for client in (one, other) if self._speaks == "legacy" else ():
+            hello = await self._ask(client, self._message("initialize", initialize_params()))
+            if hello.result is None:
+                break
+            await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        else:
+            await observe_two_clients(self.evidence, (one, other), self._planned, self._message)
+        for client in (one, other):
+            await client.close()
+            self.evidence.sessions += [client.session] if client.session.answered else []
 
     async def _initialize(
         self,

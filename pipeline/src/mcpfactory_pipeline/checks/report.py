@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.base.errors import JsonRecord
 from mcpfactory_pipeline.base.text import pluralize, printable_line
+from mcpfactory_pipeline.checks.exchange import CREDENTIALS
 from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
 
@@ -218,6 +219,8 @@ class Report:
         if self.passed:
             return f"PASSED  {self.target}"
         gates = ", ".join(self.failed_gates)
+        if self.verdict == "not shown" and {one.reason for one in self.not_checked} == {CREDENTIALS}:
+            return f"NOT SHOWN  {self.target}\nno gate failed, but most could not be checked: {CREDENTIALS}"
         if self.verdict == "not shown":
             return f"NOT SHOWN  {self.target}\nno gate failed, but some could not be checked: {gates}\nto check them: {_SHOWN_BY}"
         return f"NOT PROMOTABLE  {self.target}\nclosed gates: {gates}"

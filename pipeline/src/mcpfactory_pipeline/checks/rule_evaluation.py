@@ -16,9 +16,9 @@ from typing import Final, Literal
 
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.evidence import Evidence, measure
-from mcpfactory_pipeline.checks.exchange import mask, trim
+from mcpfactory_pipeline.checks.exchange import CREDENTIALS, mask, trim
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, WaivedFinding, WaiverState, join_locations
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver, in_force, refused_waivers
 
@@ -349,7 +349,10 @@ def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
         return not_applicable(
             f"the server speaks no revision from {rule.since or 'the first'} to {rule.until or 'the last'}"
         )
-    return rule.check(evidence)
+    outcome = rule.check(evidence)
+    if evidence.needs_credentials and not outcome.inapplicable and rule.family != "authorization":
+        return not_checked(CREDENTIALS)
+    return outcome
 
 
 def _cost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[str]) -> Fraction:

@@ -88,6 +88,9 @@ async def observe(
     secrets = {
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
+    for name, value in target.headers.items():
+        words = [value, value.rpartition(" ")[2]]  # a token may be shown without its scheme
+        secrets |= {f"header {name}" + at * "'": word for at, word in enumerate(words) if len(word) >= _SHORTEST_SECRET}
     evidence = Evidence(
         transport="stdio" if target.url is None else "http",
         secrets={} if target.url is not None else _guarded(secrets),

@@ -51,6 +51,14 @@ _Env = Annotated[
     ),
 ]
 
+_Headers = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="With --url: HTTP header of every request, such as 'Authorization=Bearer TOKEN', masked in reports (repeatable)",
+    ),
+]
+
 _AllowCalls = Annotated[
     bool, typer.Option("--allow-calls", help="Also call tools that may change data, except destructive ones")
 ]
@@ -95,6 +103,7 @@ def validate(
     limit: _Limits = None,
     cases: _Cases = None,
     env: _Env = None,
+    header: _Headers = None,
     allow_calls: _AllowCalls = False,
     policy: _PolicyName = "findings",
     explain: _Explain = "",
@@ -111,9 +120,10 @@ def validate(
         output.usage_error(
             "give exactly one of NAME, --command and --url", "mcpfactory validate --command 'python -m my_server'"
         )
-    _check_words(name, policy, foreign=bool(cases or env or allow_calls))
+    _check_words(name, policy, foreign=bool(cases or env or header or allow_calls))
     limits = _limits(limit or [])
     foreign = {"examples": cases, "environ": _variables(env or [], url), "allow_calls": allow_calls}
+    foreign["headers"] = _headers(header or [], url)
     destinations = _destinations(format_ or [], outputs or [], as_json=as_json)
     report = asyncio.run(_examine(name, command, url, foreign, timeout=timeout, limits=limits))
     _write_reports(report, destinations)
@@ -130,7 +140,7 @@ def _check_words(name: str, policy: str, *, foreign: bool) -> None:
         output.usage_error(f"unknown policy {policy!r}", f"--policy {' or --policy '.join(_POLICIES)}")
     if name and foreign:
         output.usage_error(
-            "--cases, --env and --allow-calls cannot be used with a server in this workspace",
+            "--cases, --env, --header and --allow-calls cannot be used with a server in this workspace",
             "set the cases and variables of a workspace server in its folder",
         )
 
@@ -145,6 +155,14 @@ def _variables(words: Sequence[str], url: str) -> dict[str, str]:
     if lost := [name for name in pairs if name not in found]:
         output.usage_error(f"--env {lost[0]!r} has no value in this shell", "--env API_URL=http://127.0.0.1:8000")
     return found
+
+
+def _headers(words: Sequence[str], url: str) -> dict[str, str]:
+    if words and not url:
+        output.usage_error("--header needs --url", "use --env for the credentials of a command")
+    if lost := [word for word in words if not all(word.partition("="))]:
+        output.usage_error(f"--header {lost[0]!r} has no value", "--header 'Authorization=Bearer TOKEN'")
+    return {name: value for name, _, value in (word.partition("=") for word in words)}
 
 
 def _explain(name: str, *, as_json: bool) -> None:

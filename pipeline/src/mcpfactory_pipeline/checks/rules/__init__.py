@@ -11,6 +11,7 @@ from mcpfactory_pipeline.checks.report import RULES_VERSION
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import (
     api_failures,
+    authorization,
     content,
     features,
     http,
@@ -32,6 +33,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *modern.RULES,
     *http.RULES,
     *http.MODERN,
+    *authorization.RULES,
     *lists.RULES,
     *features.RULES,
     *server_messages.RULES,
@@ -50,6 +52,7 @@ FAMILIES: Final = {
     "legacy": "Legacy: the handshake lifecycle, and JSON-RPC requirements for every request",
     "modern": "Modern: the per-request lifecycle",
     "http": "HTTP: origins, sessions, statuses and headers of servers at a URL",
+    "authorization": "Authorization: servers at a URL that need credentials",
     "lists": "Lists: what the server offers",
     "features": "Features: resources, prompts, completion and logging",
     "server-messages": "Server messages: what the server sends without a request",

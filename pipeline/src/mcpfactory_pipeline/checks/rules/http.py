@@ -5,12 +5,13 @@ The requests, and most expectations, are rows of `transport.http_probes`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import Evidence, HttpAnswer
-from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED
+from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpAnswer
+from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED, WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
 from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
 from mcpfactory_pipeline.checks.transport.http_probes import HTTP_PROBES, http_fault
@@ -65,8 +66,13 @@ _SETTINGS: Final = (
     "http.NewCrossOriginProtection().Handler(…) around the handler; Rust: allowed_origins of "
     "StreamableHttpServerConfig"
 )
+_NAMES: Final = probe_answers("modern-no-name", "modern-other-name", "modern-other-prompt", "modern-other-resource")
 _ENCODINGS: Final = ("modern-invalid-base64", "modern-half-base64-marker", "modern-encoded")
-_ORIGINS: Final = probe_answers("origin", "modern-origin")
+_ORIGINS: Final = probe_answers(
+    *("origin", "origin-begins", "origin-begins-localhost", "origin-ends", "origin-null", "origin-rebound"),
+    *("modern-origin", "modern-origin-begins", "modern-origin-begins-localhost", "modern-origin-ends"),
+    *("modern-origin-null", "modern-origin-rebound"),
+)
 
 
 @rule("http.origin", 5, gate=True, over=_ORIGINS,
@@ -86,6 +92,47 @@ def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
             yield fault
 
 
+def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOutcome:
+    return RuleSubjects(evidence.concurrent) if evidence.concurrent else not_applicable("there were not two clients")
+
+
+@rule("http.request-ids", 5, gate=True, over=_concurrent,
+      statement="If two clients use the same request id at the same time, each gets the answer to its own request.",
+      source="MCP basic, Requests: an id is unique within one session only; JSON-RPC 2.0 §5",
+      hint="keep pending requests per connection or session, not by the id of the request alone")  # fmt: skip
+def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
+    if [one.content for one in pair.alone] != [one.content for one in pair.again]:
+        return  # equal, or the results change on their own
+    for at, answer in enumerate(pair.together):
+        about = answer.params.get("name") or answer.method
+        if answer.content == pair.alone[1 - at].content:
+            yield Fault("a client got the answer to another client's request with the same id", about, answer)
+        elif answer.problem.startswith("no answer"):
+            yield Fault("a request got no answer while another client used its id", about, answer)
+
+
+def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
+    if not evidence.second_client:
+        return not_applicable("there were not two clients that call read-only tools with texts")
+    return RuleSubjects(evidence.second_client)
+
+
+@rule("http.client-data", 3, gate=True, over=_second_client,
+      statement="A read-only tool shows no client what only another client sent.",
+      source=("MCP schema, ToolAnnotations.readOnlyHint (the tool does not modify its environment); "
+              "basic/security_best_practices, Session Hijacking"),
+      hint="keep the data of a client in its session, not in a variable of the process")  # fmt: skip
+def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
+    shown = json.dumps(exchange.content, ensure_ascii=False)
+    for sent in evidence.first_client:
+        texts = [one for one in sent.params.get("arguments", {}).values() if isinstance(one, str) and len(one) >= _LONG]
+        for text in texts:
+            if json.dumps(text, ensure_ascii=False)[1:-1] in shown:
+                words = f"the result contains {text!r}, which only another client sent, to {sent.params.get('name')}"
+                yield Fault(words, str(exchange.params.get("name")), exchange)
+                return
+
+
 @rule("http.content-type", 3, gate=True, since=STREAMABLE, over=probe_answers("begin", "modern"),
       statement="A request is answered with application/json or text/event-stream.",
       source="MCP basic/transports, Sending Messages to the Server",
@@ -96,7 +143,7 @@ def _content_type(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"the content type is {kind or 'missing'}")
 
 
-row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("notify", "respond"),
+row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("notify", "notify-canceled", "respond"),
     statement="Notifications and responses are answered with status 202 and no body.",
     source="MCP basic/transports, Sending Messages to the Server",
     hint="return status 202 if there is nothing to answer")  # fmt: skip
@@ -105,6 +152,39 @@ row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=pro
     statement="GET is answered with an event stream or status 405.",
     source="MCP basic/transports, Listening for Messages from the Server",
     hint="return status 405 if you have no such stream")  # fmt: skip
+
+
+_LONG: Final = 12  # characters; a shorter text may occur anywhere
+_GUESSED: Final = 10  # characters; with letters, digits and two signs, a shorter id has fewer than 60 random bits
+_ALIKE: Final = 6  # characters; ids that differ in fewer are counted or are the time, as 10 random digits hardly are
+
+
+@rule("http.session-guess", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE,
+      over=probe_answers("begin-other", "begin-chosen"),
+      statement="Each session has its own id, which neither the client chooses nor another client can guess.",
+      source=("MCP basic/transports, Session Management (unique and cryptographically secure); "
+              "basic/security_best_practices, Session Hijacking: servers must use secure, non-deterministic ids"),
+      hint="use a random UUID (version 4), or 128 bits of your system's secure random numbers")  # fmt: skip
+def _guessable(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
+    first, session = (one.headers.get("mcp-session-id") for one in (evidence.http["begin"], answer))
+    if first is None or session is None:
+        return
+    differing = _differing(first, session)
+    if session == answer.sent_headers.get("Mcp-Session-Id"):
+        yield http_fault(answer, "the session has the id that the client sent")
+    elif differing == 0:
+        yield http_fault(answer, f"two sessions have the same id {session[:60]!r}")
+    elif len(session) < _GUESSED and answer.probe == "begin-other":
+        yield http_fault(answer, f"the session id {session!r} has only {len(session)} characters")
+    elif differing < _ALIKE and answer.probe == "begin-other":
+        words = f"the ids of two sessions differ in {differing} of {len(session)} characters"
+        yield http_fault(answer, f"{words}: {first[:60]!r} and {session[:60]!r}")
+
+
+def _differing(first: str, second: str) -> int:
+    """Return the number of characters that differ; a shorter text is padded at its begin."""
+    width = max(len(first), len(second))
+    return sum(one != other for one, other in zip(first.rjust(width), second.rjust(width), strict=True))
 
 
 @rule("http.session-id", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("begin"),
@@ -131,6 +211,11 @@ row("http.deleted-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHA
     statement="A request in a session that DELETE ended is answered with status 404.",
     source="MCP basic/transports, Session Management",
     hint="forget the session when DELETE succeeds")  # fmt: skip
+
+row("http.other-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("other-session-later"),
+    statement="DELETE ends only the session whose id it has.",
+    source="MCP basic/transports, Session Management: DELETE terminates the session of its Mcp-Session-Id",
+    hint="keep sessions by their ids, and forget only the one that DELETE names")  # fmt: skip
 
 row("http.version-header", 3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAKE, over=probe_answers("version"),
     statement="A request with an unknown MCP-Protocol-Version is answered with status 400.",
@@ -190,9 +275,9 @@ MODERN.row("http.modern-method", 3, gate=True, over=probe_answers("modern-no-met
     source="MCP basic/transports/streamable-http, Request Headers: proxies route by these headers",
     hint="compare the header with the body")  # fmt: skip
 
-MODERN.row("http.modern-name", 3, gate=True, over=probe_answers("modern-other-name"),
-    statement=(f"A call is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Name is not the name of "
-               "its tool."),
+MODERN.row("http.modern-name", 3, gate=True, over=_NAMES,
+    statement=(f"A request that names a tool, prompt or resource is answered with status 400 and error "
+               f"{HEADER_MISMATCH} if its Mcp-Name is missing or differs from that name or URI."),
     source="MCP basic/transports/streamable-http, Request Headers",
     hint="compare the header with params.name, or params.uri")  # fmt: skip
 

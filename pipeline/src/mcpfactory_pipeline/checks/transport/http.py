@@ -15,12 +15,12 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
-from mcpfactory_pipeline.checks.exchange import HANDSHAKES, VERSION, WireExchange
+from mcpfactory_pipeline.checks.exchange import CREDENTIALS, HANDSHAKES, NEEDS_CREDENTIALS, VERSION, WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
     MessageLog,
@@ -41,10 +41,11 @@ _GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
 class HttpConversation:
     """A conversation over HTTP with one URL."""
 
-    def __init__(self, url: str, purpose: str) -> None:
+    def __init__(self, url: str, purpose: str, credentials: Mapping[str, str] | None = None) -> None:
         self.session = Session(purpose)
         self._log = MessageLog(self.session)
         self._url = urlsplit(url)
+        self._credentials = credentials or {}
         self._session_id = ""
         self._revision = ""
         self._redirects = Redirects()
@@ -153,6 +154,8 @@ class HttpConversation:
 
     def _read(self, response: http.client.HTTPResponse, deadline: float, *, several: bool) -> tuple[list[Json], str]:
         """Return the first answer (all answers with `several`), and the reason if it is missing."""
+        if response.status == NEEDS_CREDENTIALS:
+            return [], f"HTTP status {response.status}: {CREDENTIALS}"
         kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
         location = response.getheader("Location") or ""
         if redirect := redirect_of("POST", urlunsplit(self._url), response.status, location):
@@ -185,6 +188,7 @@ class HttpConversation:
 
     def _headers(self, message: Json | str) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        headers |= self._credentials
         version, method, name = _routing(message)
         if version:
             headers |= {"MCP-Protocol-Version": version, "Mcp-Method": method}

@@ -6,7 +6,7 @@ import base64
 import http.client
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -23,7 +23,7 @@ from mcpfactory_pipeline.checks.exchange import (
 )
 from mcpfactory_pipeline.checks.probes import LATER_REVISION, NOTHING, UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.rule import Fault, Severity
-from mcpfactory_pipeline.checks.transport.conversation import decode
+from mcpfactory_pipeline.checks.transport.conversation import decode, is_answer
 from mcpfactory_pipeline.checks.transport.http import connected
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 from mcpfactory_runtime.types import Json
@@ -32,6 +32,10 @@ FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
 # DNS rebinding: headers that a browser sends after the attacker's name was pointed to the server's address.
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
+# Replaced in the headers of a row by parts of the server's URL; the port is ":8000", or "" if the URL has none.
+_SCHEME: Final = "<scheme>"
+_HERE: Final = "<host>"
+_PORT: Final = "<port>"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _MOST: Final = 1_000_000  # bytes; maximum read of a body
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
@@ -52,7 +56,8 @@ class HttpProbe:
     `headers` has the headers that differ from a correct request (None removes a header), or is a function of the
     correct headers. The request body is a per-request message with `method` and `params`, or `body`. With both `method`
     and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces members
-    of the per-request metadata; None removes a member. `when` selects the servers to probe.
+    of the per-request metadata; None removes a member. `session` is the probe that began the session of the request,
+    `place` returns its URL. `when` selects the servers to probe.
     """
 
     name: str
@@ -61,11 +66,13 @@ class HttpProbe:
     expects: HttpExpectation | None = None
     headers: Headers | Callable[[dict[str, str]], dict[str, str]] = field(default_factory=dict)
     method: str = ""
-    params: Json = field(default_factory=dict)
+    params: Json | Callable[[HttpAsker], Json] = field(default_factory=dict)
     body: Any = None
     meta: Json = field(default_factory=dict)
     verb: str = "POST"
-    when: Callable[[_Asker], bool] = lambda _asker: True
+    session: str = "begin"
+    place: Callable[[HttpAsker], str] = lambda asker: asker.url
+    when: Callable[[HttpAsker], bool] = lambda _asker: True
 
 
 # --- expectations ---
@@ -110,7 +117,8 @@ def _accepted(answer: HttpAnswer) -> Iterator[Fault]:
     if answer.message.get("id") is not None:
         return  # legacy.responses and legacy.notifications report it
     if answer.status != 202:
-        yield http_fault(answer, f"the status is {answer.status}, not 202", 1 if 200 <= answer.status < 300 else None)
+        bare = 200 <= answer.status < 300 and not answer.has_body
+        yield http_fault(answer, f"the status is {answer.status}, not 202", 1 if bare else None)
     elif answer.has_body:
         yield http_fault(answer, "there is a body", 1)
 
@@ -164,15 +172,23 @@ _without_ids = _no(lambda answer: answer.stream is not None and answer.stream.id
 _PING: Final[Json] = {"jsonrpc": "2.0", "id": "mcpfactory-http", "method": "ping"}
 _RESPONSE: Final[Json] = {"jsonrpc": "2.0", "id": "mcpfactory-never-asked", "result": {}}
 _INITIALIZED: Final[Json] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+_CANCELED: Final[Json] = {
+    "jsonrpc": "2.0",
+    "method": "notifications/cancelled",
+    "params": {"requestId": "mcpfactory-never-sent"},
+}
 _SECOND: Final = "mcpfactory-http-2"  # id of the second message of an array
 _NO_SESSION: Final = "mcpfactory-no-such-session"
+_CHOSEN_SESSION: Final = "mcpfactory-session-that-the-client-chose"
 _FOREIGN_PAGE: Final = "a request of a foreign web page"
+_LOOKALIKE: Final = "mcpfactory-foreign.example"
 _ONE_MARKER: Final = "a call whose Mcp-Name has the first mark of base64 and not the last, as its tool's name has,"
 _UNMARKED: Final = "=?base64?bWNwZmFjdG9yeQ=="
 _NAME: Final = "mcpfactory_nöthing"
 
 
-def _hello(revision: str) -> Json:
+def hello(revision: str) -> Json:
+    """Return `initialize` with a revision."""
     return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params(revision)}
 
 
@@ -180,30 +196,79 @@ def _call(name: str) -> Json:
     return {"name": name, "arguments": {}}
 
 
-def _has_header(asker: _Asker) -> bool:
+def _is_refused(probe: str) -> Callable[[HttpAsker], bool]:
+    """Return a condition: the server refuses the request of this probe."""
+    return lambda asker: probe in asker.answers and asker.answers[probe].status >= 400
+
+
+def _on_loopback(probe: str) -> Callable[[HttpAsker], bool]:
+    return lambda asker: asker.loopback and _is_refused(probe)(asker)
+
+
+def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpProbe, ...]:
+    """Return requests with origins that a careless comparison accepts, for servers that refuse any other origin."""
+    begins, ends = (f"an Origin that only {word} like the server's," for word in ("begins", "ends"))
+    name = f"{_LOOKALIKE}{_PORT}"  # pointed to the loopback address; the browser sends it as Origin and as Host
+    rows: dict[str, tuple[str, Headers, Callable[[str], Callable[[HttpAsker], bool]]]] = {
+        "begins": (begins, {"Origin": f"{_SCHEME}://{_HERE}.{name}"}, _is_refused),
+        "begins-localhost": (begins, {"Origin": f"http://localhost.{name}"}, _on_loopback),
+        "ends": (ends, {"Origin": f"{_SCHEME}://mcpfactory-foreign{_HERE}{_PORT}"}, _is_refused),
+        "null": ("the Origin null, which every sandboxed page has,", {"Origin": "null"}, _is_refused),
+        "rebound": ("a foreign Origin that equals Host", {"Origin": f"http://{name}", "Host": name}, _on_loopback),
+    }
+    return tuple(
+        HttpProbe(
+            f"{origin}-{row}", lifecycle, f"a request with {what}", _refused, headers, when=when(origin), **request
+        )
+        for row, (what, headers, when) in rows.items()
+    )
+
+
+def _has_header(asker: HttpAsker) -> bool:
     return asker.agreed > max(BATCHED)
 
 
-def _has_session(asker: _Asker) -> bool:
-    return "Mcp-Session-Id" in asker.plain
+def _has_session(asker: HttpAsker) -> bool:
+    return "Mcp-Session-Id" in asker.sessions["begin"]
 
 
-def _was_deleted(asker: _Asker) -> bool:
+def _was_deleted(asker: HttpAsker) -> bool:
     deleted = asker.answers.get("delete")
     return _has_session(asker) and deleted is not None and deleted.status < 300
 
 
-def _has_ids(asker: _Asker) -> bool:
+def _has_other_session(asker: HttpAsker) -> bool:
+    first, other = (asker.sessions.get(name, {}).get("Mcp-Session-Id") for name in ("begin", "begin-other"))
+    return other is not None and other != first
+
+
+def _keeps_other_session(asker: HttpAsker) -> bool:
+    other = asker.answers.get("other-session")
+    return _was_deleted(asker) and other is not None and other.status < 400
+
+
+def _known(method: str) -> Callable[[HttpAsker], bool]:
+    return lambda asker: method in asker.known
+
+
+def _params(method: str) -> Callable[[HttpAsker], Json]:
+    """Return the params of a request that the server has answered, as the wrong header is then the only mistake."""
+    return lambda asker: asker.known.get(method, _call(NOTHING))
+
+
+def _has_ids(asker: HttpAsker) -> bool:
     stream = asker.answers["begin"].stream
     return stream is not None and stream.ids
 
 
 _ROWS: Final = (
-    HttpProbe("begin", "legacy", expects=_primed, body=_hello(LATEST_HANDSHAKE)),
+    HttpProbe("begin", "legacy", expects=_primed, body=hello(LATEST_HANDSHAKE)),
     HttpProbe("notify", "legacy", "a notification", _accepted, body=_INITIALIZED),
+    HttpProbe("notify-canceled", "legacy", "a notification", _accepted, body=_CANCELED),
     HttpProbe("respond", "legacy", "a response", _accepted, body=_RESPONSE),
     HttpProbe("origin", "legacy", _FOREIGN_PAGE, status(403), {"Origin": FOREIGN_ORIGIN}, body=_PING),
     HttpProbe("dns-rebinding", "legacy", headers=_REBOUND, body=_PING),
+    *_origins("legacy", "origin", body=_PING),
     HttpProbe("host", "legacy", "a request for another host name", _refused, {"Host": FOREIGN_HOST}, body=_PING,
               when=lambda asker: asker.loopback),
     HttpProbe("get", "legacy", "GET", _stream, {"Accept": "text/event-stream"}, verb="GET"),
@@ -216,18 +281,25 @@ _ROWS: Final = (
               {"Mcp-Session-Id": None}, body=_PING, when=_has_session),
     HttpProbe("unknown-session", "legacy", "a request in an unknown session", status(404),
               {"Mcp-Session-Id": _NO_SESSION}, body=_PING, when=_has_session),
+    HttpProbe("begin-other", "legacy", body=hello(LATEST_HANDSHAKE), session="", when=_has_session),
+    HttpProbe("begin-chosen", "legacy", headers={"Mcp-Session-Id": _CHOSEN_SESSION}, body=hello(LATEST_HANDSHAKE),
+              session="", when=_has_session),
+    HttpProbe("other-session", "legacy", body=_PING, session="begin-other", when=_has_other_session),
     HttpProbe("delete", "legacy", verb="DELETE", when=_has_session),
     HttpProbe("after-delete", "legacy", "a request in a session that was ended", status(404), body=_PING,
               when=_was_deleted),
+    HttpProbe("other-session-later", "legacy", "a request in a session, after another session was ended,", _served,
+              body=_PING, session="begin-other", when=_keeps_other_session),
+    HttpProbe("delete-other", "legacy", verb="DELETE", session="begin-other", when=_has_other_session),
     # Clients of this revision do not expect an event without data.
-    HttpProbe("begin-older", "legacy", expects=_unprimed, headers=lambda _plain: {}, body=_hello(STRUCTURED),
-              when=_has_ids),
-    HttpProbe("delete-older", "legacy", verb="DELETE",
-              when=lambda asker: "begin-older" in asker.answers and _has_session(asker)),
+    HttpProbe("begin-older", "legacy", expects=_unprimed, body=hello(STRUCTURED), session="", when=_has_ids),
+    HttpProbe("delete-older", "legacy", verb="DELETE", session="begin-older",
+              when=lambda asker: "Mcp-Session-Id" in asker.sessions.get("begin-older", {})),
 
     HttpProbe("modern", "modern", expects=_without_ids, headers={"Mcp-Session-Id": _NO_SESSION}, method="tools/list"),
     HttpProbe("modern-origin", "modern", _FOREIGN_PAGE, status(403), {"Origin": FOREIGN_ORIGIN}, "tools/list"),
     HttpProbe("modern-dns-rebinding", "modern", headers=_REBOUND, method="tools/list"),
+    *_origins("modern", "modern-origin", method="tools/list"),
     HttpProbe("modern-no-version", "modern", "a request without MCP-Protocol-Version", _mismatch,
               {"MCP-Protocol-Version": None}, "tools/list"),
     HttpProbe("modern-other-version", "modern", "a request whose header names another revision than its metadata", _mismatch,
@@ -236,7 +308,12 @@ _ROWS: Final = (
     HttpProbe("modern-other-method", "modern", "a request whose Mcp-Method is another than its method", _mismatch,
               {"Mcp-Method": "prompts/list"}, "tools/list"),
     HttpProbe("modern-other-name", "modern", "a call whose Mcp-Name is another than its tool", _mismatch,
-              {"Mcp-Name": "mcpfactory_other"}, "tools/call", _call(NOTHING)),
+              {"Mcp-Name": "mcpfactory_other"}, "tools/call", _params("tools/call")),
+    HttpProbe("modern-no-name", "modern", "a call without Mcp-Name", _mismatch, method="tools/call", params=_params("tools/call")),
+    HttpProbe("modern-other-prompt", "modern", "prompts/get with the Mcp-Name of another prompt", _mismatch,
+              {"Mcp-Name": "mcpfactory_other"}, "prompts/get", _params("prompts/get"), when=_known("prompts/get")),
+    HttpProbe("modern-other-resource", "modern", "resources/read with the Mcp-Name of another resource", _mismatch,
+              {"Mcp-Name": "mcpfactory:other"}, "resources/read", _params("resources/read"), when=_known("resources/read")),
     HttpProbe("modern-unknown-method", "modern", "an unknown method", _with_code(404, METHOD_NOT_FOUND),
               method="mcpfactory/nothing"),
     HttpProbe("modern-unknown-version", "modern", "an unknown revision", _with_code(400, UNSUPPORTED_VERSION),
@@ -267,7 +344,13 @@ _ROWS: Final = (
 HTTP_PROBES: Final[Mapping[str, HttpProbe]] = {row.name: row for row in _ROWS}
 
 
-def probe_http(url: str, spoken: Collection[Lifecycle], modern: str) -> dict[str, HttpAnswer]:
+def probe_http(
+    url: str,
+    spoken: Collection[Lifecycle],
+    modern: str,
+    known: Mapping[str, Json] | None = None,
+    credentials: Mapping[str, str] | None = None,
+) -> dict[str, HttpAnswer]:
     """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
 
     Blocks for some seconds at most.
@@ -276,40 +359,54 @@ def probe_http(url: str, spoken: Collection[Lifecycle], modern: str) -> dict[str
         url: the URL of the endpoint, after redirects.
         spoken: the lifecycles of the server.
         modern: the per-request revision of the server.
+        known: the params of a request that the server has answered, by method.
+        credentials: headers of every request.
     """
-    asker = _Asker(url, modern)
+    asker = HttpAsker(url, modern, known, credentials)
     if "legacy" in spoken:
-        asker.run("legacy")
+        asker.run(row for row in HTTP_PROBES.values() if row.lifecycle == "legacy")
     if "modern" in spoken:
-        asker.plain = {"MCP-Protocol-Version": modern}
-        asker.run("modern")
+        asker.sessions["begin"] = {"MCP-Protocol-Version": modern}
+        asker.run(row for row in HTTP_PROBES.values() if row.lifecycle == "modern")
     return asker.answers
 
 
-class _Asker:
+class HttpAsker:
     """Sender of the probes, in order; a probe may depend on the answers to earlier ones.
 
     Attributes:
         answers: the answers by the name of the probe.
-        plain: the headers of a correct request.
-        agreed: the revision of the session.
+        sessions: the headers of a correct request in each session, by the probe that began it.
+        agreed: the revision of the first session.
+        known: the params of a request that the server has answered, by method.
     """
 
-    def __init__(self, url: str, modern: str) -> None:
+    def __init__(
+        self,
+        url: str,
+        modern: str,
+        known: Mapping[str, Json] | None = None,
+        credentials: Mapping[str, str] | None = None,
+    ) -> None:
+        self.url: str = url
         self.answers: dict[str, HttpAnswer] = {}
-        self.plain: dict[str, str] = {}
+        self.sessions: dict[str, dict[str, str]] = {}
         self.agreed = ""
+        self.known = known or {}
+        self._credentials = credentials or {}
         self._modern = modern
         self._unanswered = 0
         self._url = urlsplit(url)
 
     @property
     def loopback(self) -> bool:
+        """Return True if the server is at a loopback address."""
         return self._url.hostname in _LOOPBACK
 
-    def run(self, lifecycle: Lifecycle) -> None:
-        for probe in HTTP_PROBES.values():
-            if probe.lifecycle != lifecycle or not probe.when(self):
+    def run(self, rows: Iterable[HttpProbe]) -> None:
+        """Send the requests of the rows that suit the server; stop if it does not answer."""
+        for probe in rows:
+            if not probe.when(self):
                 continue
             if self._unanswered == _MOST_UNANSWERED:
                 return
@@ -321,45 +418,60 @@ class _Asker:
                     return
                 continue
             self.answers[probe.name] = answer
-            if probe.name in ("begin", "begin-older"):
+            if probe.name.startswith("begin"):
                 self._enter(answer)
 
     def _enter(self, answer: HttpAnswer) -> None:
-        """Use the session that an answer to `initialize` began."""
+        """Keep the session that an answer to `initialize` began."""
         result, session = answer.message.get("result"), answer.headers.get("mcp-session-id")
-        self.agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
+        agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
         begun = {"Mcp-Session-Id": session} if session is not None else {}
-        self.plain = {**begun, "MCP-Protocol-Version": self.agreed}
+        self.sessions[answer.probe] = {**begun, "MCP-Protocol-Version": agreed}
+        self.agreed = self.agreed or agreed
+
+    def _located(self, value: str) -> str:
+        """Return a header value with the parts of the server's URL in place of their marks."""
+        port = f":{self._url.port}" if self._url.port else ""
+        for mark, part in ((_SCHEME, self._url.scheme), (_HERE, self._url.hostname or ""), (_PORT, port)):
+            value = value.replace(mark, part)
+        return value
 
     def _message(self, probe: HttpProbe) -> Any:
         """Return the body of the request; None without one."""
         if not probe.method:
             return probe.body
         meta = {key: value for key, value in {**modern_meta(self._modern), **probe.meta}.items() if value is not None}
+        params = probe.params(self) if callable(probe.params) else probe.params
         told = probe.method.startswith("notifications/")
         message = {
             "jsonrpc": "2.0",
             **({} if told else {"id": "mcpfactory-http"}),
             "method": probe.method,
-            "params": {"_meta": meta, **probe.params},
+            "params": {**params, "_meta": meta},
         }
         return [message, {**message, "id": probe.body}] if probe.body is not None else message
 
     def _ask(self, probe: HttpProbe) -> HttpAnswer:
-        path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+        url = urlsplit(probe.place(self))
+        path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         body = self._message(probe)
         data = None if body is None else json.dumps(body).encode()
-        plain = self.plain
+        plain = self.sessions.get(probe.session, {})
         if probe.lifecycle == "modern":
             plain = {**plain, "Mcp-Method": probe.method or "tools/list"}
         headers = probe.headers(plain) if callable(probe.headers) else {**plain, **probe.headers}
-        headers = {**_ACCEPT, **headers, **({"Content-Type": "application/json"} if data is not None else {})}
-        sent = {name: value for name, value in headers.items() if value is not None}
-        with connected(self._url, _EACH) as connection:
+        headers = {
+            **_ACCEPT,
+            **self._credentials,
+            **headers,
+            **({"Content-Type": "application/json"} if data is not None else {}),
+        }
+        sent = {name: self._located(value) for name, value in headers.items() if value is not None}
+        with connected(url, _EACH) as connection:
             sock = connection.sock  # `connection` drops the socket if the server announces that it will close
             connection.request(probe.verb, path, data, sent)
             response = connection.getresponse()
-            found = {name.lower(): value for name, value in response.getheaders()}
+            found = {name.lower(): ", ".join(response.headers.get_all(name, ())) for name in response.headers}
             stream: EventStream | None = None
             if not found.get("content-type", "").startswith("text/event-stream"):
                 text = _body(response)
@@ -379,6 +491,7 @@ class _Asker:
             message=value if isinstance(value, dict) else {},
             has_body=bool(text.strip()),
             stream=stream,
+            url=self.url,
         )
 
 
@@ -398,21 +511,23 @@ def _events(
     end of the stream.
     """
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
-    answer = b""
-    while read < _MOST and (piece := response.read1(_MOST)):
+    answer, data = b"", list[bytes]()
+    while not answer and read < _MOST and (piece := response.read1(_MOST)):
         read += len(piece)
         *whole, rest = (rest + piece).split(b"\n")
         lines += whole
-        if answer := next(filter(_is_answer, whole), b""):
-            break
-    else:
-        lines += [rest]
-        answer = rest if _is_answer(rest) else b""
+        for line in whole:
+            if line.startswith(b"data:"):
+                data.append(line[5:])
+            elif not line.rstrip(b"\r"):  # the end of an event, whose data may have several lines
+                answer, data = answer or _answer(data), []
+    lines += [rest]
+    answer = answer or _answer([*data, rest.removeprefix(b"data:")])
     ended = None
     if answer and wait is not None:
         ended = _ends(response, wait, max(LINGER, _SLOWER * (time.monotonic() - began)))
     ids = any(line.startswith(b"id:") for line in lines)
-    return answer[5:], EventStream(ids, ids and _is_primed(lines), ended)
+    return answer, EventStream(ids, ids and _is_primed(lines), ended)
 
 
 def _ends(response: http.client.HTTPResponse, wait: Callable[[float], None], seconds: float) -> bool:
@@ -441,5 +556,7 @@ def _is_primed(lines: list[bytes]) -> bool:
     return any(line.startswith(b"id:") for line in first) and not data.strip()
 
 
-def _is_answer(line: bytes) -> bool:
-    return line.startswith(b"data:") and (b'"result"' in line or b'"error"' in line)
+def _answer(data: list[bytes]) -> bytes:
+    """Return the data of an event if it is an answer, else nothing."""
+    value = decode(text := b"\n".join(data))
+    return text if isinstance(value, dict) and is_answer(value) else b""

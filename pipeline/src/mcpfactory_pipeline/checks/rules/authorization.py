@@ -1,0 +1,85 @@
+"""Rules about servers at a URL that need credentials. They do not apply to other servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from mcpfactory_pipeline.checks.evidence import Evidence, HttpAnswer
+from mcpfactory_pipeline.checks.exchange import NEEDS_CREDENTIALS, STRUCTURED
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Severity, not_applicable
+from mcpfactory_pipeline.checks.transport.authorization import is_of_origin, metadata_url, scheme
+from mcpfactory_pipeline.checks.transport.http_probes import http_fault
+from mcpfactory_runtime.oauth.model import is_loopback
+
+RULES: Final = RuleTable()
+rule = RULES.rule
+_OAUTH: Final = ("bearer", "dpop", "")  # schemes of OAuth access tokens, and no scheme
+
+
+def _refusals(evidence: Evidence) -> RuleSubjects[HttpAnswer] | RuleOutcome:
+    """Return the answer to the request without credentials."""
+    answer = evidence.authorization.get("no-credentials")
+    if answer is None or answer.status != NEEDS_CREDENTIALS:
+        return not_applicable("the server needs no credentials")
+    return RuleSubjects([answer])
+
+
+def _tokens(evidence: Evidence) -> RuleSubjects[HttpAnswer] | RuleOutcome:
+    return RuleSubjects([one for name, one in evidence.authorization.items() if "token-" in name], once=True)
+
+
+@rule("authorization.challenge", 3, gate=True, over=_refusals,
+      statement="A request without credentials is answered with status 401 and a WWW-Authenticate header.",
+      source="RFC 9110 §15.5.2; MCP basic/authorization, Protected Resource Metadata Discovery Requirements",
+      hint='add WWW-Authenticate: Bearer resource_metadata="URL of the protected resource metadata"')  # fmt: skip
+def _challenge(answer: HttpAnswer) -> Iterator[Fault]:
+    challenge = answer.headers.get("www-authenticate", "")
+    if not challenge:
+        yield http_fault(answer, "the answer with status 401 has no WWW-Authenticate header")
+    elif scheme(challenge) not in _OAUTH:
+        words = f"the scheme is {scheme(challenge)!r}, not Bearer: MCP clients cannot get such credentials"
+        yield http_fault(answer, words, 2)
+
+
+@rule("authorization.metadata", 3, gate=True, since=STRUCTURED, over=_refusals,
+      statement=("Protected resource metadata is at the URL in WWW-Authenticate, or at the well-known URL. It names the "
+                 "server as resource, and at least one authorization server."),
+      source="MCP basic/authorization, Authorization Server Location; RFC 9728 §3",
+      hint='serve {"resource": "URL of the server", "authorization_servers": ["URL"]} there, without credentials')  # fmt: skip
+def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
+    challenge = answer.headers.get("www-authenticate", "")
+    found = [evidence.authorization[name] for name in ("metadata", "root-metadata") if name in evidence.authorization]
+    served = next((one for one in found if one.status == 200), None)
+    if scheme(challenge) not in _OAUTH or not found:
+        return  # other credentials, or a URL of another origin, which is not followed
+    if served is None and (named := metadata_url(challenge)):
+        yield http_fault(found[0], f"the metadata is missing: GET {named} got status {found[0].status}")
+    elif served is None:  # tokens may come from elsewhere: servers only should support authorization as MCP defines it
+        yield http_fault(found[0], f"the metadata is missing: no URL is named, the well-known got {found[0].status}", 2)
+    if served is None:
+        return
+    servers, resource = served.message.get("authorization_servers"), served.message.get("resource")
+    if not (isinstance(servers, list) and servers and all(isinstance(one, str) and one for one in servers)):
+        yield http_fault(served, "the metadata names no authorization server")
+    if not isinstance(resource, str) or not _covers(resource, answer.url):
+        yield http_fault(served, f"the metadata is about the resource {resource!r}, not about this server")
+
+
+def _covers(resource: str, url: str) -> bool:
+    """Return True if a resource is this URL or an URL above it, on the same origin; loopback names are equal."""
+    one, two = urlsplit(resource), urlsplit(url)
+    local = is_loopback(one.hostname) and is_loopback(two.hostname)
+    same = is_of_origin(resource, url) or (local and (one.scheme, one.port) == (two.scheme, two.port))
+    return same and f"{two.path.rstrip('/')}/".startswith(f"{one.path.rstrip('/')}/")
+
+
+@rule("authorization.token", 5, gate=True, over=_tokens,
+      statement="A request with invalid credentials is answered with status 401.",
+      source="MCP basic/authorization, Token Handling: servers must validate access tokens; invalid ones get 401",
+      hint="verify the signature, issuer, audience and expiry of each token, in every request")  # fmt: skip
+def _accepted(answer: HttpAnswer) -> Iterator[Fault]:
+    if answer.status != NEEDS_CREDENTIALS:
+        lesser: Severity | None = 1 if answer.status >= 400 else None
+        yield http_fault(answer, f"{answer.what} got status {answer.status}, not 401", lesser)
