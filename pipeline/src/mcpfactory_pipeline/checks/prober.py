@@ -416,7 +416,12 @@ class ServerProber:
         if self._speaks == "modern":
             meta = {**params.get("_meta", {}), **modern_meta(self._modern), **(probe.meta if probe else {})}
             params = {**params, "_meta": {key: value for key, value in meta.items() if value is not None}}
-        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        return {"jsonrpc": "2.0", "id": self._next_id(), "method": method, "params": params}
+
+    def _next_id(self) -> int | str:
+        """Return a new id: an integer, a text, or a text of digits, because clients send all of them."""
+        number = next(self._ids)
+        return (str(number), number, f"mcpfactory-{number}", number)[number % 4]
 
     async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
         """Send a message, and wait for the answer up to a limit that grows with the duration of the first answer."""

@@ -129,10 +129,15 @@ def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Noti
 def decode(data: bytes) -> Any:
     """Return the JSON value in `data`, or None if it is invalid or nested too deeply."""
     try:
-        value = json.loads(data)
+        value = json.loads(data, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return None
     return None if is_nested_deeper(value, MAX_DEPTH) else value
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which `json` reads although JSON does not have them (RFC 8259 §6)."""
+    raise ValueError(f"{name} is not JSON")
 
 
 def is_answer(message: Json) -> bool:

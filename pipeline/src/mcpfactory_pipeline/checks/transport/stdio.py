@@ -37,6 +37,7 @@ _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 _TOO_DEEP: Final = "JSON that is nested too deeply to be read"
+_CONSTANT: Final = "a message with NaN or Infinity, which JSON does not have"
 _UTF8: Final = "write UTF-8 in every locale (Python: sys.stdout.reconfigure(encoding='utf-8'))"
 _HINTS: Final[Mapping[str, str]] = {
     OVERSIZE_LINE: "answer in pages, or less: clients do not read a message of that size",
@@ -46,6 +47,7 @@ _HINTS: Final[Mapping[str, str]] = {
     "two messages on a line": "end each message with a line break, and let one thread write at a time",
     "headers as of the Language Server Protocol": "write a message as one line, without headers",
     _TOO_DEEP: "return less nested data",
+    _CONSTANT: "return null or an error where a number is missing (Python: json.dumps(…, allow_nan=False))",
     "JSON that is not a JSON-RPC 2.0 message": 'every message has "jsonrpc": "2.0"',
     "a message over several lines": "write JSON without line breaks (no indentation)",
 }
@@ -76,7 +78,10 @@ def pollution_cause(line: bytes) -> str:
         value, end = None, 0
     rest = text[end:].lstrip()
     if end and not rest:
-        return _TOO_DEEP if is_nested_deeper(value, MAX_DEPTH) else "JSON that is not a JSON-RPC 2.0 message"
+        if is_nested_deeper(value, MAX_DEPTH):
+            return _TOO_DEEP
+        strict = decode(text.encode()) == value
+        return "JSON that is not a JSON-RPC 2.0 message" if strict else _CONSTANT
     if isinstance(value, dict | list) and rest[:1] in ("{", "["):
         return "two messages on a line"
     return "a message over several lines" if text.startswith(("{", "}", '"jsonrpc"')) else "text"
