@@ -116,6 +116,48 @@ class Forgetful(SampleServer):
         return text(json.dumps(arguments))
 
 
+class Moonless(SampleServer):
+    """Returns no phase for one of the cities that its schema names."""
+
+    rule = "tool-calls.output-schema"
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        city = {"type": "string", "description": "Where to look.", "enum": ["Oslo", "Lima", "Cairo"]}
+        phase = {"type": "object", "properties": {"phase": {"type": "string"}}, "required": ["phase"]}
+        return [add, {**moon, "inputSchema": {"type": "object", "properties": {"city": city}}, "outputSchema": phase}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "add":
+            return super().call(name, arguments)
+        phase = {"phase": None if arguments.get("city") == "Cairo" else "waxing"}
+        return text(json.dumps(phase), structuredContent=phase)
+
+
+class Swallower(SampleServer):
+    """Catches the exception of a tool and returns its text as a result."""
+
+    rule = "tool-calls.error-flag"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("Error: KeyError: 'moon'") if name == "moon_phase" else super().call(name, arguments)
+
+
+class Rounder(SampleServer):
+    """Adds integers as floating-point numbers."""
+
+    rule = "tool-calls.large-integers"
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        number = {"type": "integer", "description": "One summand.", "examples": [2]}
+        schema = {"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]}
+        return [{**add, "inputSchema": schema}, moon]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return super().call(name, {key: int(float(value)) for key, value in arguments.items()})
+
+
 class Contentless(SampleServer):
     """Returns content that is no list."""
 

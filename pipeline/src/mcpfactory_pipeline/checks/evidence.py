@@ -289,6 +289,7 @@ class Evidence:
     later_reads: list[WireExchange] = field(default_factory=list)  # prompts and resources after the first
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
+    further: list[RecordedCall] = field(default_factory=list)  # with more valid arguments; `title` is the changed one
     wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
     streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
@@ -343,6 +344,11 @@ class Evidence:
         """Return the calls with arguments of cases, guessed arguments, and arguments of evaluation cases."""
         evaluated = (one.call for one in self.evaluated)
         return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
+
+    @property
+    def valid_calls(self) -> tuple[RecordedCall, ...]:
+        """Return all calls with valid arguments: `answers`, and the repeated calls with other arguments."""
+        return (*self.answers, *self.others, *self.further)
 
     @property
     def called(self) -> tuple[Json, ...]:

@@ -124,6 +124,7 @@ def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
 
+BIG_INTEGERS: Final = (2**53, 2**53 + 1)  # arguments; a floating-point number cannot distinguish them
 TRIM: Final = 2_000  # maximum characters of a message in a report; tool lists would make reports unreadable
 MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that code for evidence can recurse
 

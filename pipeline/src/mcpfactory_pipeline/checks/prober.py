@@ -25,6 +25,7 @@ from mcpfactory_pipeline.checks.call_plan import (
     may_be_called,
     plan_calls,
     plan_changed_responses,
+    plan_further_calls,
     plan_invalid_calls,
     plan_varied_calls,
     record_call,
@@ -54,7 +55,7 @@ from mcpfactory_pipeline.checks.probes import (
     newest_common,
     stream_filters,
 )
-from mcpfactory_pipeline.checks.samples import compare_values, has_answer_value
+from mcpfactory_pipeline.checks.samples import compare_values, extreme_arguments, further_arguments, has_answer_value
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
@@ -66,7 +67,9 @@ _ANSWER: Final = 10.0  # seconds; timeout of one answer
 _SLOWER: Final = 10  # multiple of the first answer's duration; minimum timeout of every other answer
 _STARTS: Final = 10  # multiple of the first answer's duration; extension of the total time limit
 _TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
-_CANARY: Final = 3.0  # seconds; timeout of the answer to a canary
+_CANARY: Final = 3.0  # seconds; timeout of the answer to a canary, or to extreme arguments
+_QUICK: Final = 1_000  # milliseconds; slower tools are not called again and again
+_FURTHER: Final = 2.0  # seconds for all calls with further arguments
 _OVER: Final = "the time limit of the validation was reached"
 
 
@@ -240,7 +243,12 @@ class ServerProber:
                 return
             if lifecycle == "legacy":
                 await self._initialize(conversation, LATEST_HANDSHAKE)
-            await self._send(conversation, PROBES["malformed"])
+            alive = await self._send(conversation, PROBES["malformed"])
+            if alive and self._cases is None and self._target.url is None:
+                # These may keep the server busy for ever, so they go to a process that is ended next.
+                plan = [planned for planned, _ in self._planned]
+                extreme = plan_further_calls(self.evidence.named_tools, plan, extreme_arguments)
+                await self._call_further(conversation, extreme, _CANARY)
 
     async def _initialize(self, conversation: Conversation, revision: str, patience: float = 0.0) -> bool:
         message = self._message("initialize", initialize_params(revision))
@@ -389,11 +397,24 @@ class ServerProber:
             for planned in planned_calls:
                 if self._may_call_again(planned.tool):
                     calls.append(await self._call(conversation, planned))
+        if self._cases is None:
+            await self._call_further(conversation, plan_further_calls(tools, plan, further_arguments))
+
+    async def _call_further(
+        self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = _ANSWER
+    ) -> None:
+        """Make more calls of tools that answered quickly, within a time limit of their own."""
+        further = self.evidence.further
+        quick = {call.tool for call in self.evidence.calls if call.exchange.milliseconds < _QUICK}
+        until = time.monotonic() + _FURTHER
+        for planned in plan:
+            if planned.tool in quick and self._may_call_again(planned.tool) and time.monotonic() < until:
+                further.append(await self._call(conversation, planned, patience=patience))
 
     def _may_call_again(self, tool: str) -> bool:
         """Return True if the tool has answered already, the server is running, and time is left."""
         evidence = self.evidence
-        made = [*evidence.calls, *evidence.changed, *evidence.others, *evidence.wrong]
+        made = [*evidence.calls, *evidence.changed, *evidence.others, *evidence.wrong, *evidence.further]
         answered = any(call.tool == tool and not call.failed for call in made)
         return answered and not made[-1].exchange.problem and self._seconds_left() > 0
 
@@ -404,9 +425,12 @@ class ServerProber:
                 made = await self._call(conversation, planned)
                 self.evidence.older.append(replace(made, title=revision))
 
-    async def _call(self, conversation: Conversation, planned: PlannedCall, more: Json | None = None) -> RecordedCall:
+    async def _call(
+        self, conversation: Conversation, planned: PlannedCall, more: Json | None = None, *, patience: float = _ANSWER
+    ) -> RecordedCall:
         params = {"name": planned.tool, "arguments": dict(planned.arguments), **(more or {})}
-        return await record_call(planned, self._stub, self._ask(conversation, self._message("tools/call", params)))
+        exchange = self._ask(conversation, self._message("tools/call", params), patience)
+        return await record_call(planned, self._stub, exchange)
 
     # --- messages and sessions ---
 
