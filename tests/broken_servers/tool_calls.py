@@ -177,6 +177,78 @@ class Tracer(SampleServer):
         return text(trace, isError=True) if name == "moon_phase" else super().call(name, arguments)
 
 
+# --- calls in other situations ---
+
+
+class Forgiving(SampleServer):
+    """Takes another default than its schema says."""
+
+    rule = "tool-calls.defaults"
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        place = {"type": "string", "description": "Where to look.", "default": "north", "enum": ["north", "south"]}
+        return [add, {**moon, "inputSchema": {"type": "object", "properties": {"half": place}}}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "add":
+            return super().call(name, arguments)
+        return text("waxing" if arguments.get("half", "south") == "south" else "waning")
+
+
+class Butterfly(SampleServer):
+    """Turns the moon with its third sum, although both tools only read."""
+
+    rule = "tool-calls.side-effects"
+    sums = 0
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "add":
+            self.sums += 1
+            return super().call(name, arguments)
+        return text("waxing" if self.sums < 3 else "waning")
+
+
+class Crosser(SampleServer):
+    """Exchanges the results of two requests that come at the same time."""
+
+    rule = "tool-calls.overlapping"
+
+    def feed_all(self, lines: list[str]) -> None:
+        requests = [json.loads(line) for line in lines]
+        numbers = [request["id"] for request in requests]
+        for request, number in zip(requests, reversed(numbers), strict=True):
+            self.feed(json.dumps({**request, "id": number}))
+
+
+class Deaf(SampleServer):
+    """Hears no ping while it looks at the moon, which takes more than a second."""
+
+    own_process = True
+    rule = "tool-calls.ping"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        time.sleep(1.2 * (name == "moon_phase"))
+        return super().call(name, arguments)
+
+
+class Resentful(SampleServer):
+    """Looks at the moon no more once such a call was canceled."""
+
+    own_process = True
+    rule = "tool-calls.cancellation"
+    hurt = False
+
+    def call(self, name: str, arguments: Json) -> Json:
+        time.sleep(0.2 * (name == "moon_phase"))
+        return super().call(name, arguments)
+
+    def respond(self, message: Json) -> Json | None:
+        self.hurt = self.hurt or message.get("method") == "notifications/cancelled"
+        hidden = self.hurt and (message.get("params") or {}).get("name") == "moon_phase"
+        return None if hidden else super().respond(message)
+
+
 # --- behaviour towards an API, seen by the stub upstream ---
 
 

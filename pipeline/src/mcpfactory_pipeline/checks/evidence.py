@@ -159,6 +159,34 @@ class RecordedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class CallComparison:
+    """Calls of a read-only tool that must give the same result in two situations.
+
+    A difference counts only if the results of each situation agree with each other. `usual` are calls alone, in order.
+    `others` are the same calls: with the default of the schema as argument (`default`), after all other read-only calls
+    (`later`), or while the call `rival` ran (`overlap`). `title` names the argument. `rival` is the rival's result when
+    it ran alone.
+    """
+
+    kind: Literal["default", "later", "overlap"]
+    tool: str
+    usual: tuple[WireExchange, ...]
+    others: tuple[WireExchange, ...]
+    title: str = ""
+    rival: WireExchange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BusyAnswer:
+    """A request while a slow call of `tool` ran: `ping`, or the same call again after the first was canceled."""
+
+    kind: Literal["ping", "after cancellation"]
+    tool: str
+    exchange: WireExchange
+    call: WireExchange  # the call that ran at the same time; for a canceled call, an earlier one
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluatedCall:
     """A correct call of an evaluation case, made against the simulated API."""
 
@@ -290,6 +318,8 @@ class Evidence:
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
     further: list[RecordedCall] = field(default_factory=list)  # with more valid arguments; `title` is the changed one
+    comparisons: list[CallComparison] = field(default_factory=list)
+    busy: list[BusyAnswer] = field(default_factory=list)  # requests while a slow call ran
     wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
     streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened

@@ -20,6 +20,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
+from mcpfactory_pipeline.checks.call_comparisons import CallComparer
 from mcpfactory_pipeline.checks.call_plan import (
     PlannedCall,
     may_be_called,
@@ -38,6 +39,7 @@ from mcpfactory_pipeline.checks.exchange import (
     LATEST_HANDSHAKE,
     LATEST_MODERN,
     META,
+    QUICK,
     ValidationTarget,
     WireExchange,
     initialize_params,
@@ -68,7 +70,6 @@ _SLOWER: Final = 10  # multiple of the first answer's duration; minimum timeout 
 _STARTS: Final = 10  # multiple of the first answer's duration; extension of the total time limit
 _TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
 _CANARY: Final = 3.0  # seconds; timeout of the answer to a canary, or to extreme arguments
-_QUICK: Final = 1_000  # milliseconds; slower tools are not called again and again
 _FURTHER: Final = 2.0  # seconds for all calls with further arguments
 _OVER: Final = "the time limit of the validation was reached"
 
@@ -281,10 +282,15 @@ class ServerProber:
                 if declared or not listing.problem:
                     self.evidence.lists[method] = listing
         await self._probe_all(conversation, "lists")
-        await self._call_tools(conversation)
+        comparer = None
+        if self._cases is None:
+            comparer = CallComparer(self.evidence, conversation, self._message, self._ask, self._seconds_left)
+        await self._call_tools(conversation, comparer)
         await self._read_on(conversation)
         if self._canaries is not None:
             await self._send_canaries(self._canaries, conversation)
+        if comparer is not None:
+            await comparer.compare()
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
         """Send the probes of a session that apply to the server."""
@@ -371,7 +377,7 @@ class ServerProber:
 
     # --- tool calls ---
 
-    async def _call_tools(self, conversation: Conversation) -> None:
+    async def _call_tools(self, conversation: Conversation, comparer: CallComparer | None) -> None:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
@@ -387,6 +393,8 @@ class ServerProber:
             token = f"mcpfactory-progress-{next(self._ids)}"  # progress is only sent if a token asks for it
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
             evidence.calls.append(call)
+            if comparer is not None:
+                await comparer.repeat(call)
             self._planned.append((planned, call))
             if planned.origin != "case" and call.exchange.problem.startswith("no answer"):
                 evidence.uncalled[planned.tool] = f"given up: {call.exchange.problem}; the tool may be slow by design"
@@ -405,7 +413,7 @@ class ServerProber:
     ) -> None:
         """Make more calls of tools that answered quickly, within a time limit of their own."""
         further = self.evidence.further
-        quick = {call.tool for call in self.evidence.calls if call.exchange.milliseconds < _QUICK}
+        quick = {call.tool for call in self.evidence.calls if call.exchange.milliseconds < QUICK}
         until = time.monotonic() + _FURTHER
         for planned in plan:
             if planned.tool in quick and self._may_call_again(planned.tool) and time.monotonic() < until:

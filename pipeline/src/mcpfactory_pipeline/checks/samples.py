@@ -68,6 +68,12 @@ def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, d
     return _with_each(schema, made, _extreme_values, _MAX_EXTREME)
 
 
+def default_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return sets of arguments that each add one argument to `made`, with the schema's default as value."""
+    added = _with_each(schema, made, lambda part: iter([part["default"]] if "default" in part else []), _MAX_FURTHER)
+    return [(title, arguments) for title, arguments in added if len(arguments) > len(made)]
+
+
 def _with_each(
     schema: Any, made: Mapping[str, Any], values: Callable[[Mapping[str, Any]], Iterator[Any]], most: int
 ) -> list[tuple[str, dict[str, Any]]]:

@@ -11,6 +11,7 @@ from mcpfactory_pipeline.checks.report import RULES_VERSION
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import (
     api_failures,
+    comparisons,
     content,
     features,
     http,
@@ -37,6 +38,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *server_messages.RULES,
     *schemas.RULES,
     *tool_calls.RULES,
+    *comparisons.RULES,
     *content.RULES,
     *placeholder_answers.RULES,
     *api_failures.RULES,

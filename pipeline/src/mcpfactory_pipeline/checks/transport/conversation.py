@@ -84,6 +84,13 @@ class Conversation(Protocol):
         Wait at most `patience` seconds for the acknowledgement or answer of each stream.
         """
 
+    async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
+        """Send messages without waiting for answers, with a pause between them; return the exchanges. Never raises.
+
+        A message can be the `cancellation` of an earlier one. Canceled requests and notifications have no exchange in
+        the result.
+        """
+
     async def notify(self, message: Json) -> None:
         """Send a notification."""
 
@@ -160,6 +167,11 @@ def printable(text: str) -> str:
 def cancellation(request: Json) -> Json:
     """Return the message that cancels a request, in either lifecycle."""
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request["id"]}}
+
+
+def canceled_ids(messages: Sequence[Json]) -> list[Any]:
+    """Return the ids of the requests that these messages cancel."""
+    return [one["params"]["requestId"] for one in messages if one.get("method") == "notifications/cancelled"]
 
 
 def client_reply(request: Json) -> Json:

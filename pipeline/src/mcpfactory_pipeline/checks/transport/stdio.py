@@ -19,6 +19,7 @@ from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, WireExchange, is_nest
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
     MessageLog,
+    canceled_ids,
     cancellation,
     client_reply,
     decode,
@@ -209,6 +210,35 @@ class StdioConversation:
         )
         self.session.exchanges.append(raw)
         return raw, after
+
+    async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
+        """See `Conversation.overlap`."""
+        canceled = canceled_ids(messages)
+        self._listened += canceled
+        sent: dict[str, tuple[Json, float]] = {}
+        for number, message in enumerate(messages):
+            await asyncio.sleep(pause if number else 0)
+            if await self._write(message):
+                break
+            if "id" in message and message["id"] not in canceled:
+                sent[str(message["id"])] = (message, time.monotonic())
+        done: dict[str, WireExchange] = {}
+        deadline, problem = time.monotonic() + patience, f"no answer within {patience:g} s"
+        with contextlib.suppress(TimeoutError):
+            while len(done) < len(sent):
+                received = await asyncio.wait_for(self._answer(), max(deadline - time.monotonic(), 0))
+                if received is None:
+                    problem = await self._end_reason()
+                    break
+                request, began = sent.get(str(received.get("id")), ({}, 0.0))
+                took = round(1000 * (time.monotonic() - began))
+                done[str(received.get("id"))] = WireExchange(request, received, milliseconds=took)
+        for key, (message, _) in sent.items():
+            if key not in done:
+                self._given_up.append(message["id"])
+        exchanges = [done.get(key, WireExchange(message, None, problem)) for key, (message, _) in sent.items()]
+        self.session.exchanges += exchanges
+        return exchanges
 
     async def listen(self, requests: Sequence[Json], patience: float) -> tuple[NotificationStream, ...]:
         """See `Conversation.listen`."""
