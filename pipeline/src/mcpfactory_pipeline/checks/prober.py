@@ -6,7 +6,7 @@ Sessions, each in a separate process on stdio:
 3. the per-request revision: discover and its probes; without a handshake revision also the steps of session 1;
 4. an unknown revision, then messages that no client sends;
 5. requests before the handshake, when only ping is allowed;
-6. half a message, after which the server must still answer.
+6. half a message, after which the server must still answer; then calls with extreme arguments.
 """
 
 from __future__ import annotations

@@ -250,8 +250,8 @@ def _failure_kind(call: RecordedCall) -> Iterator[Fault]:
 
 
 def _succeeded(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    calls = [call for call in evidence.valid_calls if not call.failed]
-    return calls_or_reason(evidence) or by_tool(calls, once=True)
+    calls = by_tool((call for call in evidence.valid_calls if not call.failed), once=True)
+    return calls if calls.items else not_applicable("no call succeeded")
 
 
 @rule("tool-calls.error-flag", 2, over=_succeeded,
