@@ -113,6 +113,7 @@ class ServerProber:
         self._start_patience = max(timeout / 3, 1.0)
         self._deadline = time.monotonic() + timeout
         self._ids = itertools.count(1)
+        self._text_ids = True
         self._unanswered = 0
         self._pace = 0.0  # seconds until the first answer, including the start of the process
         self._modern = LATEST_MODERN  # the per-request revision in use
@@ -453,7 +454,7 @@ class ServerProber:
     def _next_id(self) -> int | str:
         """Return a new id: an integer, a text, or a text of digits, because clients send all of them."""
         number = next(self._ids)
-        return (str(number), number, f"mcpfactory-{number}", number)[number % 4]
+        return (str(number), number, f"mcpfactory-{number}", number)[number % 4] if self._text_ids else number
 
     async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
         """Send a message, and wait for the answer up to a limit that grows with the duration of the first answer."""
@@ -462,6 +463,8 @@ class ServerProber:
             patience = min(patience, _TIRED + _SLOWER * self._pace)
         exchange = await conversation.ask(message, max(min(patience, self._seconds_left()), 0.5))
         self._unanswered += exchange.received is None
+        if isinstance(message.get("id"), str) and (exchange.received is None or not exchange.id_echoed):
+            self._text_ids = False  # one such fault is enough, and the other answers should be judged
         if self._pace == 0 and exchange.received is not None:
             # The first answer shows the speed of server and machine, so the time limit grows with it.
             self._pace = exchange.milliseconds / 1000
