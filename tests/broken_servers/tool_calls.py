@@ -221,6 +221,20 @@ class Crosser(SampleServer):
             self.feed(json.dumps({**request, "id": number}))
 
 
+class Mayfly(SampleServer):
+    """Dies when it looks at the moon for the second time."""
+
+    own_process = True
+    rule = "tool-calls.answered"
+    looks = 0
+
+    def call(self, name: str, arguments: Json) -> Json:
+        self.looks += name == "moon_phase"
+        if self.looks > 1:
+            os._exit(3)
+        return super().call(name, arguments)
+
+
 class Deaf(SampleServer):
     """Hears no ping while it looks at the moon, which takes more than a second."""
 

@@ -384,7 +384,8 @@ class ServerProber:
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
         unshown: list[PlannedCall] = []  # repeats of calls whose results showed nothing of the API's response
         for planned in plan:
-            last = evidence.calls[-1].exchange if evidence.calls else None
+            made = [*evidence.calls, *evidence.further]  # a repeated call without an answer is the last one
+            last = made[-1].exchange if made else None
             if last is not None and last.problem.startswith("the server"):
                 evidence.uncalled[planned.tool] = f"before its turn, {last.problem}"
                 continue
