@@ -43,7 +43,7 @@ def table() -> int:
 
 
 # What is different at a URL: there is no session before initialize, nothing after an answer, and no process to end.
-STDIO_ONLY = frozenset({"Guesser", "Sleepyhead", "Straggler", "Sensitive", "Squeamish"})
+STDIO_ONLY = frozenset({"Guesser", "Sleepyhead", "Straggler", "Sensitive", "Squeamish", "Crosser"})
 
 
 def compare() -> int:

@@ -319,6 +319,11 @@ class SampleServer:
             self.feed(line)
         self.end()
 
+    def feed_all(self, lines: list[str]) -> None:
+        """Take lines that were written at the same time."""
+        for line in lines:
+            self.feed(line)
+
     def feed(self, line: str) -> None:
         """Take one line, and write what there is to say to it."""
         try:

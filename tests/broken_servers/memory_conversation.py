@@ -9,6 +9,7 @@ from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
     MessageLog,
+    canceled_ids,
     cancellation,
     client_reply,
     is_answer,
@@ -80,6 +81,20 @@ class MemoryConversation:
         after = await self.ask(message, patience)
         self.session.exchanges.append(raw)
         return raw, after
+
+    async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
+        """See `Conversation.overlap`."""
+        for message in messages:
+            self._log.sent(message)
+        if not self._dead:
+            self._sample.feed_all([json.dumps(message) for message in messages])
+        came, self._came = {str(one.get("id")): one for one in self._came}, []
+        wanted = [one for one in messages if "id" in one and one["id"] not in canceled_ids(messages)]
+        problem = "the server ended with code 1" if self._dead else f"no answer within {patience:g} s"
+        answers = [(one, came.get(str(one["id"]))) for one in wanted]
+        exchanges = [WireExchange(one, back, "" if back is not None else problem) for one, back in answers]
+        self.session.exchanges += exchanges
+        return exchanges
 
     async def listen(
         self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()

@@ -265,6 +265,16 @@ class Translator(SampleServer):
         return {**message, "id": str(message["id"])} if message.get("id") is not None else message
 
 
+class Numerologist(SampleServer):
+    """Turns an id that is a text of digits into a number."""
+
+    rule = "legacy.ids"
+
+    def sent(self, message: Json) -> Json:
+        given = message.get("id")
+        return {**message, "id": int(given)} if isinstance(given, str) and given.isdecimal() else message
+
+
 class Verbose(SampleServer):
     """Sends a result and an error in one answer."""
 

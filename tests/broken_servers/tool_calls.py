@@ -116,6 +116,48 @@ class Forgetful(SampleServer):
         return text(json.dumps(arguments))
 
 
+class Moonless(SampleServer):
+    """Returns no phase for one of the cities that its schema names."""
+
+    rule = "tool-calls.output-schema"
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        city = {"type": "string", "description": "Where to look.", "enum": ["Oslo", "Lima", "Cairo"]}
+        phase = {"type": "object", "properties": {"phase": {"type": "string"}}, "required": ["phase"]}
+        return [add, {**moon, "inputSchema": {"type": "object", "properties": {"city": city}}, "outputSchema": phase}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "add":
+            return super().call(name, arguments)
+        phase = {"phase": None if arguments.get("city") == "Cairo" else "waxing"}
+        return text(json.dumps(phase), structuredContent=phase)
+
+
+class Swallower(SampleServer):
+    """Catches the exception of a tool and returns its text as a result."""
+
+    rule = "tool-calls.error-flag"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("Error: KeyError: 'moon'") if name == "moon_phase" else super().call(name, arguments)
+
+
+class Rounder(SampleServer):
+    """Adds integers as floating-point numbers."""
+
+    rule = "tool-calls.large-integers"
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        number = {"type": "integer", "description": "One summand.", "examples": [2]}
+        schema = {"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]}
+        return [{**add, "inputSchema": schema}, moon]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return super().call(name, {key: int(float(value)) for key, value in arguments.items()})
+
+
 class Contentless(SampleServer):
     """Returns content that is no list."""
 
@@ -133,6 +175,92 @@ class Tracer(SampleServer):
     def call(self, name: str, arguments: Json) -> Json:
         trace = 'Traceback (most recent call last):\n  File "/srv/zoo/moon.py", line 3\nValueError: no moon'
         return text(trace, isError=True) if name == "moon_phase" else super().call(name, arguments)
+
+
+# --- calls in other situations ---
+
+
+class Forgiving(SampleServer):
+    """Takes another default than its schema says."""
+
+    rule = "tool-calls.defaults"
+
+    def tools(self) -> list[Json]:
+        add, moon = super().tools()
+        place = {"type": "string", "description": "Where to look.", "default": "north", "enum": ["north", "south"]}
+        return [add, {**moon, "inputSchema": {"type": "object", "properties": {"half": place}}}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "add":
+            return super().call(name, arguments)
+        return text("waxing" if arguments.get("half", "south") == "south" else "waning")
+
+
+class Butterfly(SampleServer):
+    """Turns the moon with its third sum, although both tools only read."""
+
+    rule = "tool-calls.side-effects"
+    sums = 0
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "add":
+            self.sums += 1
+            return super().call(name, arguments)
+        return text("waxing" if self.sums < 3 else "waning")
+
+
+class Crosser(SampleServer):
+    """Exchanges the results of two requests that come at the same time."""
+
+    rule = "tool-calls.overlapping"
+
+    def feed_all(self, lines: list[str]) -> None:
+        requests = [json.loads(line) for line in lines]
+        numbers = [request["id"] for request in requests]
+        for request, number in zip(requests, reversed(numbers), strict=True):
+            self.feed(json.dumps({**request, "id": number}))
+
+
+class Mayfly(SampleServer):
+    """Dies when it looks at the moon for the second time."""
+
+    own_process = True
+    rule = "tool-calls.answered"
+    looks = 0
+
+    def call(self, name: str, arguments: Json) -> Json:
+        self.looks += name == "moon_phase"
+        if self.looks > 1:
+            os._exit(3)
+        return super().call(name, arguments)
+
+
+class Deaf(SampleServer):
+    """Hears no ping while it looks at the moon, which takes more than a second."""
+
+    own_process = True
+    rule = "tool-calls.ping"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        time.sleep(1.2 * (name == "moon_phase"))
+        return super().call(name, arguments)
+
+
+class Resentful(SampleServer):
+    """Looks at the moon no more once such a call was canceled."""
+
+    own_process = True
+    rule = "tool-calls.cancellation"
+    hurt = False
+
+    def call(self, name: str, arguments: Json) -> Json:
+        time.sleep(0.2 * (name == "moon_phase"))
+        return super().call(name, arguments)
+
+    def respond(self, message: Json) -> Json | None:
+        self.hurt = self.hurt or message.get("method") == "notifications/cancelled"
+        hidden = self.hurt and (message.get("params") or {}).get("name") == "moon_phase"
+        return None if hidden else super().respond(message)
 
 
 # --- behaviour towards an API, seen by the stub upstream ---

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from mcpfactory_pipeline.channels.candidate import build_candidate
+from mcpfactory_pipeline.checks import call_comparisons
 from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES, MODERNS, ValidationTarget
@@ -83,6 +84,7 @@ def examine(name: str, *, own_process: bool = False, at_url: bool = False) -> Ex
         inside = not kind.own_process and not own_process and not at_url
         connect = MemoryConnector(kind, list(HANDSHAKES), list(MODERNS)) if inside else None
         stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # a stream of a server ends at once, or never
+        stack.enter_context(patch.object(call_comparisons, "ANSWER", 4.0))
         stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so does its process
         cases = [EvaluationCase.model_validate(one) for one in kind.evaluations]
         evaluations = EvaluationSetup(cases, None, dict) if cases else None

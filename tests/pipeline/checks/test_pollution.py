@@ -23,6 +23,10 @@ PING = {"jsonrpc": "2.0", "id": 1, "result": {}}
         (json.dumps(PING).encode() * 2, "two messages on a line"),
         (b"Content-Length: 40", "headers as of the Language Server Protocol"),
         (b'{"level": "info"}', "JSON that is not a JSON-RPC 2.0 message"),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "result": {"mean": NaN}}',
+            "a message with NaN or Infinity, which JSON does not have",
+        ),
         (b"{", "a message over several lines"),
         (b'  "jsonrpc": "2.0",', "a message over several lines"),
         (b"[" * 300 + b"]" * 300, "JSON that is nested too deeply to be read"),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
@@ -26,7 +27,10 @@ from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load
 
 MAX_CALLS: Final = 50  # maximum calls without cases; calls from cases have no limit
 MAX_VARIED: Final = 20  # maximum tools that are also called with varied arguments
+MAX_FURTHER: Final = 200  # maximum calls with further arguments
 MAX_WRONG: Final = 5  # maximum tools that are called with invalid arguments
+
+FurtherArguments = Callable[[Any, Mapping[str, Any]], list[tuple[str, dict[str, Any]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,19 +165,34 @@ def plan_varied_calls(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedC
     ]
 
 
+def plan_further_calls(
+    tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall], arguments: FurtherArguments
+) -> list[PlannedCall]:
+    """Return calls of read-only tools with further valid arguments, in turns: one of each tool, then the next."""
+    of_tools = [
+        [replace(planned, arguments=changed, title=title, origin="guess") for title, changed in arguments(schema, made)]
+        for planned, schema, made in _read_only(tools, plan)
+    ]
+    return [one for turn in zip_longest(*of_tools) for one in turn if one is not None][:MAX_FURTHER]
+
+
+def _read_only(
+    tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]
+) -> Iterator[tuple[PlannedCall, Any, Mapping[str, Any]]]:
+    """Yield (call, inputSchema, arguments) of the first call of each read-only tool, whose name is unique."""
+    counts = Counter(name for name, _ in tools)
+    firsts = {planned.tool: planned for planned in reversed(plan)}
+    for name, tool in tools:
+        if name in firsts and hint(tool, "readOnlyHint") is True and counts[name] == 1 and not is_call_tool(tool):
+            yield firsts[name], tool.get("inputSchema"), firsts[name].arguments
+
+
 def plan_invalid_calls(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
     """Return calls that break the inputSchema of read-only tools: one argument is missing or has a wrong type."""
-    counts = Counter(name for name, _ in tools)
-    reading = {
-        name: tool
-        for name, tool in tools
-        if hint(tool, "readOnlyHint") is True and counts[name] == 1 and not is_call_tool(tool)
-    }
-    firsts = {planned.tool: planned for planned in reversed(plan) if planned.tool in reading}
     return [
         replace(planned, arguments=arguments, title=why, request=None, case=None)
-        for name, planned in list(firsts.items())[:MAX_WRONG]
-        for why, arguments in wrong_arguments(reading[name].get("inputSchema"), planned.arguments)
+        for planned, schema, made in list(_read_only(tools, plan))[:MAX_WRONG]
+        for why, arguments in wrong_arguments(schema, made)
     ]
 
 

@@ -181,6 +181,34 @@ class ConcurrentRequests:
 
 
 @dataclass(frozen=True, slots=True)
+class CallComparison:
+    """Calls of a read-only tool that must give the same result in two situations.
+
+    A difference counts only if the results of each situation agree with each other. `usual` are calls alone, in order.
+    `others` are the same calls: with the default of the schema as argument (`default`), after all other read-only calls
+    (`later`), or while the call `rival` ran (`overlap`). `title` names the argument. `rival` is the rival's result when
+    it ran alone.
+    """
+
+    kind: Literal["default", "later", "overlap"]
+    tool: str
+    usual: tuple[WireExchange, ...]
+    others: tuple[WireExchange, ...]
+    title: str = ""
+    rival: WireExchange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BusyAnswer:
+    """A request while a slow call of `tool` ran: `ping`, or the same call again after the first was canceled."""
+
+    kind: Literal["ping", "after cancellation"]
+    tool: str
+    exchange: WireExchange
+    call: WireExchange  # the call that ran at the same time; for a canceled call, an earlier one
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluatedCall:
     """A correct call of an evaluation case, made against the simulated API."""
 
@@ -313,6 +341,9 @@ class Evidence:
     )  # prompts and resources after the first, and templates
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
+    further: list[RecordedCall] = field(default_factory=list)  # with more valid arguments; `title` is the changed one
+    comparisons: list[CallComparison] = field(default_factory=list)
+    busy: list[BusyAnswer] = field(default_factory=list)  # requests while a slow call ran
     wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
     dialogues: list[tuple[WireExchange, ...]] = field(
@@ -380,6 +411,11 @@ class Evidence:
         """Return the calls with arguments of cases, guessed arguments, and arguments of evaluation cases."""
         evaluated = (one.call for one in self.evaluated)
         return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
+
+    @property
+    def valid_calls(self) -> tuple[RecordedCall, ...]:
+        """Return all calls with valid arguments: `answers`, and the repeated calls with other arguments."""
+        return (*self.answers, *self.others, *self.further)
 
     @property
     def called(self) -> tuple[Json, ...]:

@@ -8,7 +8,7 @@ Sessions, each in a separate process on stdio:
    then requests for which the server asks for input, without capabilities and with a modified state;
 4. an unknown revision, then messages that no client sends, and requests for which the server asked for input;
 5. requests before the handshake, when only ping is allowed;
-6. half a message, after which the server must still answer.
+6. half a message, after which the server must still answer; then calls with extreme arguments.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
+from mcpfactory_pipeline.checks.call_comparisons import CallComparer
 from mcpfactory_pipeline.checks.call_plan import (
     PlannedCall,
     may_be_called,
     plan_calls,
     plan_changed_responses,
+    plan_further_calls,
     plan_invalid_calls,
     plan_varied_calls,
     record_call,
@@ -60,6 +62,7 @@ from mcpfactory_pipeline.checks.exchange import (
     LATEST_HANDSHAKE,
     LATEST_MODERN,
     META,
+    QUICK,
     ValidationTarget,
     WireExchange,
     initialize_params,
@@ -85,7 +88,7 @@ from mcpfactory_pipeline.checks.resource_templates import (
     variables,
 )
 from mcpfactory_pipeline.checks.rules.tool_calls import hint
-from mcpfactory_pipeline.checks.samples import compare_values, has_answer_value
+from mcpfactory_pipeline.checks.samples import compare_values, extreme_arguments, further_arguments, has_answer_value
 from mcpfactory_pipeline.checks.transport.authorization import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
@@ -100,8 +103,9 @@ _ANSWER: Final = 10.0  # seconds; timeout of one answer
 _SLOWER: Final = 10  # multiple of the first answer's duration; minimum timeout of every other answer
 _STARTS: Final = 10  # multiple of the first answer's duration; extension of the total time limit
 _TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
-_CANARY: Final = 3.0  # seconds; timeout of the answer to a canary
+_CANARY: Final = 3.0  # seconds; timeout of the answer to a canary, or to extreme arguments
 _MOST_AGAIN: Final = 2  # maximum tools that are called again in the per-request lifecycle
+_FURTHER: Final = 2.0  # seconds for all calls with further arguments
 _OVER: Final = "the time limit of the validation was reached"
 
 
@@ -152,6 +156,7 @@ class ServerProber:
         self._start_patience = max(timeout / 3, 1.0)
         self._deadline = time.monotonic() + timeout
         self._ids = itertools.count(1)
+        self._text_ids = True
         self._unanswered = 0
         self._pace = 0.0  # seconds until the first answer, including the start of the process
         self._modern = LATEST_MODERN  # the per-request revision in use
@@ -337,7 +342,12 @@ class ServerProber:
                 await self._initialize(conversation, LATEST_HANDSHAKE)
             else:
                 await self._probe_all(conversation, "first contact")
-            await self._send(conversation, PROBES["malformed"])
+            alive = await self._send(conversation, PROBES["malformed"])
+            if alive and self._cases is None and self._target.url is None:
+                # These may keep the server busy for ever, so they go to a process that is ended next.
+                plan = [planned for planned, _ in self._planned]
+                extreme = plan_further_calls(self.evidence.named_tools, plan, extreme_arguments)
+                await self._call_further(conversation, extreme, _CANARY)
 
     async def _two_clients(self) -> None:
         """Open two more sessions at once; a server may refuse the second one."""
@@ -391,10 +401,15 @@ class ServerProber:
                 if declared or not listing.problem:
                     self.evidence.lists[method] = listing
         await self._probe_all(conversation, "lists")
-        await self._call_tools(conversation)
+        comparer = None
+        if self._cases is None:
+            comparer = CallComparer(self.evidence, conversation, self._message, self._ask, self._seconds_left)
+        await self._call_tools(conversation, comparer)
         await self._read_on(conversation)
         if self._canaries is not None:
             await self._send_canaries(self._canaries, conversation)
+        if comparer is not None:
+            await comparer.compare()
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
         """Send the probes of a session that apply to the server."""
@@ -506,13 +521,14 @@ class ServerProber:
 
     # --- tool calls ---
 
-    async def _call_tools(self, conversation: Conversation) -> None:
+    async def _call_tools(self, conversation: Conversation, comparer: CallComparer | None) -> None:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
         unshown: list[PlannedCall] = []  # repeats of calls whose results showed nothing of the API's response
         for planned in plan:
-            last = evidence.calls[-1].exchange if evidence.calls else None
+            made = [*evidence.calls, *evidence.further]  # a repeated call without an answer is the last one
+            last = made[-1].exchange if made else None
             if last is not None and last.problem.startswith("the server"):
                 evidence.uncalled[planned.tool] = f"before its turn, {last.problem}"
                 continue
@@ -522,6 +538,8 @@ class ServerProber:
             token = f"mcpfactory-progress-{next(self._ids)}"  # progress is only sent if a token asks for it
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
             evidence.calls.append(call)
+            if comparer is not None:
+                await comparer.repeat(call)
             self._planned.append((planned, call))
             if planned.origin != "case" and call.exchange.problem.startswith("no answer"):
                 evidence.uncalled[planned.tool] = f"given up: {call.exchange.problem}; the tool may be slow by design"
@@ -532,11 +550,24 @@ class ServerProber:
             for planned in planned_calls:
                 if self._may_call_again(planned.tool):
                     calls.append(await self._call(conversation, planned))
+        if self._cases is None:
+            await self._call_further(conversation, plan_further_calls(tools, plan, further_arguments))
+
+    async def _call_further(
+        self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = _ANSWER
+    ) -> None:
+        """Make more calls of tools that answered quickly, within a time limit of their own."""
+        further = self.evidence.further
+        quick = {call.tool for call in self.evidence.calls if call.exchange.milliseconds < QUICK}
+        until = time.monotonic() + _FURTHER
+        for planned in plan:
+            if planned.tool in quick and self._may_call_again(planned.tool) and time.monotonic() < until:
+                further.append(await self._call(conversation, planned, patience=patience))
 
     def _may_call_again(self, tool: str) -> bool:
         """Return True if the tool has answered already, the server is running, and time is left."""
         evidence = self.evidence
-        made = [*evidence.calls, *evidence.changed, *evidence.others, *evidence.wrong]
+        made = [*evidence.calls, *evidence.changed, *evidence.others, *evidence.wrong, *evidence.further]
         answered = any(call.tool == tool and not call.failed for call in made)
         return answered and not made[-1].exchange.problem and self._seconds_left() > 0
 
@@ -547,9 +578,12 @@ class ServerProber:
                 made = await self._call(conversation, planned)
                 self.evidence.older.append(replace(made, title=revision))
 
-    async def _call(self, conversation: Conversation, planned: PlannedCall, more: Json | None = None) -> RecordedCall:
+    async def _call(
+        self, conversation: Conversation, planned: PlannedCall, more: Json | None = None, *, patience: float = _ANSWER
+    ) -> RecordedCall:
         params = {"name": planned.tool, "arguments": dict(planned.arguments), **(more or {})}
-        return await record_call(planned, self._stub, self._ask(conversation, self._message("tools/call", params)))
+        exchange = self._ask(conversation, self._message("tools/call", params), patience)
+        return await record_call(planned, self._stub, exchange)
 
     # --- messages and sessions ---
 
@@ -567,7 +601,12 @@ class ServerProber:
             own = {**modern_meta(self._modern), **declared, **(probe.meta if probe else {})}
             meta = {**params.get("_meta", {}), **own}
             params = {**params, "_meta": {key: value for key, value in meta.items() if value is not None}}
-        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        return {"jsonrpc": "2.0", "id": self._next_id(), "method": method, "params": params}
+
+    def _next_id(self) -> int | str:
+        """Return a new id: an integer, a text, or a text of digits, because clients send all of them."""
+        number = next(self._ids)
+        return (str(number), number, f"mcpfactory-{number}", number)[number % 4] if self._text_ids else number
 
     async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
         """Send a message, answer the questions in its result by retries, and return the last exchange."""
@@ -586,6 +625,8 @@ class ServerProber:
             patience = min(patience, _TIRED + _SLOWER * self._pace)
         exchange = await conversation.ask(message, max(min(patience, self._seconds_left()), 0.5))
         self._unanswered += exchange.received is None
+        if isinstance(message.get("id"), str) and (exchange.received is None or not exchange.id_echoed):
+            self._text_ids = False  # one such fault is enough, and the other answers should be judged
         if self._pace == 0 and exchange.received is not None:
             # The first answer shows the speed of server and machine, so the time limit grows with it.
             self._pace = exchange.milliseconds / 1000

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text
-from mcpfactory_pipeline.checks.exchange import is_nested_deeper
+from mcpfactory_pipeline.checks.exchange import BIG_INTEGERS, is_nested_deeper
+from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_runtime.schemas.sample import NOTHING, author_values, sample
 from mcpfactory_runtime.schemas.values import is_number
-from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
+from mcpfactory_runtime.schemas.walk import properties_of, required_of, resolve, types_of
 
 Origin = Literal["example", "no arguments", "guess"]
 
 _MAX_DEPTH: Final = 60  # maximum schema depth of generated values
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
 _PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
+_MAX_FURTHER: Final = 12  # maximum sets of further arguments of a tool
+_MAX_EXTREME: Final = 4
+_MAX_NAMED: Final = 8  # maximum values of one enum
+_LONG_TEXT: Final = "mcpfactory " * 1_000
+# Nothing, a text beyond the Basic Multilingual Plane with a combining character, and words that nothing is called.
+_ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-nothing")
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 
 
@@ -45,6 +53,63 @@ def varied_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any
     free = {key: _others(declared.get(key), value) for key, value in made.items()}
     changed = {key: values for key, values in free.items() if values}
     return [{**made, **{key: values[at] for key, values in changed.items()}} for at in range(2)] if changed else []
+
+
+def further_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return valid sets of arguments that each change one argument of `made`, with the changed argument.
+
+    The values are all values that the author names, both booleans, the minimum of a number, and texts that find nothing.
+    """
+    return _with_each(schema, made, _further_values, _MAX_FURTHER)
+
+
+def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return valid sets of arguments that may keep a server busy: the largest numbers, and a long text."""
+    return _with_each(schema, made, _extreme_values, _MAX_EXTREME)
+
+
+def default_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return sets of arguments that each add one argument to `made`, with the schema's default as value."""
+    added = _with_each(schema, made, lambda part: iter([part["default"]] if "default" in part else []), _MAX_FURTHER)
+    return [(title, arguments) for title, arguments in added if len(arguments) > len(made)]
+
+
+def _with_each(
+    schema: Any, made: Mapping[str, Any], values: Callable[[Mapping[str, Any]], Iterator[Any]], most: int
+) -> list[tuple[str, dict[str, Any]]]:
+    if not isinstance(schema, dict) or is_nested_deeper(schema, _MAX_DEPTH) or schema_error(schema):
+        return []
+    parts = {key: resolve(part, schema) for key, part in properties_of(schema).items()}
+    changes = (
+        (key, value)
+        for key, part in parts.items()
+        if isinstance(part, dict)
+        for value in values(part)
+        if key not in made or not _is_same(value, made[key])
+    )
+    sets = ((f"{key}={json.dumps(value, ensure_ascii=False)[:40]}", {**made, key: value}) for key, value in changes)
+    return list(islice((one for one in sets if not instance_error(one[1], schema)), most))
+
+
+def _further_values(schema: Mapping[str, Any]) -> Iterator[Any]:
+    named = [schema.get(keyword) for keyword in ("enum", "examples")]
+    yield from (value for values in named if isinstance(values, list) for value in values[:_MAX_NAMED])
+    yield from (schema[keyword] for keyword in ("const", "default", "minimum") if keyword in schema)
+    kinds = types_of(schema)
+    yield from (False, True) if "boolean" in kinds else ()
+    yield from _ODD_TEXTS if "string" in kinds and "enum" not in schema and "format" not in schema else ()
+
+
+def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:
+    kinds = types_of(schema)
+    if "maximum" in schema:
+        yield schema["maximum"]
+    yield from BIG_INTEGERS if kinds == ["integer"] else ()
+    yield from (_LONG_TEXT,) if "string" in kinds and "format" not in schema else ()
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
 def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:

@@ -12,6 +12,7 @@ from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import (
     api_failures,
     authorization,
+    comparisons,
     content,
     features,
     http,
@@ -39,6 +40,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *server_messages.RULES,
     *schemas.RULES,
     *tool_calls.RULES,
+    *comparisons.RULES,
     *content.RULES,
     *placeholder_answers.RULES,
     *api_failures.RULES,

@@ -51,7 +51,7 @@ class _Block:
 def _blocks(evidence: Evidence) -> list[_Block]:
     found = [
         _Block(call.tool, block, call.exchange)
-        for call in (*evidence.calls, *evidence.others)
+        for call in (*evidence.calls, *evidence.others, *evidence.further)
         for block in _list_in(call.exchange, "content")
     ]
     for prompt in _reads(evidence, "get-prompt"):
@@ -275,7 +275,7 @@ def _annotation(block: _Block) -> Iterator[Fault]:
 
 
 def _structured(evidence: Evidence) -> list[_Block]:
-    calls = (*evidence.calls, *evidence.others)
+    calls = (*evidence.calls, *evidence.others, *evidence.further)
     return [
         _Block(call.tool, call.exchange.result, call.exchange)
         for call in calls

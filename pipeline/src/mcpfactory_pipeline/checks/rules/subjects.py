@@ -90,7 +90,7 @@ def each_tool(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome
     return tools_or_reason(evidence) or RuleSubjects(evidence.named_tools)
 
 
-def by_tool(calls: Iterable[RecordedCall]) -> RuleSubjects[RecordedCall]:
-    """Return calls as subjects; each tool counts once."""
+def by_tool(calls: Iterable[RecordedCall], *, once: bool = False) -> RuleSubjects[RecordedCall]:
+    """Return calls as subjects; each tool counts once. With `once`, only the first fault of each tool is kept."""
     found = list(calls)
-    return RuleSubjects(found, len({call.tool for call in found}))
+    return RuleSubjects(found, len({call.tool for call in found}), once)

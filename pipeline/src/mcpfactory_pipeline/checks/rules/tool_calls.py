@@ -8,8 +8,14 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from mcpfactory_codegen.effects import SAFE_METHODS, is_read_request, sounds_like_change
-from mcpfactory_pipeline.checks.evidence import ElicitationOutcome, Evidence, RecordedCall, answer_text
-from mcpfactory_pipeline.checks.exchange import STRUCTURED
+from mcpfactory_pipeline.checks.evidence import (
+    ElicitationOutcome,
+    Evidence,
+    RecordedCall,
+    answer_text,
+    sent_arguments,
+)
+from mcpfactory_pipeline.checks.exchange import BIG_INTEGERS, STRUCTURED
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.rule import (
     Fault,
@@ -30,12 +36,14 @@ from mcpfactory_runtime.protocol.errors import (
     MISSING_CAPABILITY,
     URL_ELICITATION_REQUIRED,
 )
+from mcpfactory_runtime.types import Json
 
 RULES: Final = RuleTable()
 rule = RULES.rule
 _UNFINISHED: Final = re.compile(
     r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
 )
+_BUSY: Final = 429  # HTTP status "too many requests"
 _SHORT: Final = 500  # characters; maximum length of an answer that can be a question or a refusal
 # Signs of questions and refusals in answers to wrong arguments.
 _ASKS: Final = re.compile(
@@ -43,6 +51,12 @@ _ASKS: Final = re.compile(
     r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
     re.IGNORECASE,
 )
+_TRACE: Final = 5_000  # characters; a longer text has content of its own, and may quote an exception
+# A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or with a Python stack trace.
+_EXCEPTION: Final = re.compile(
+    r"\A\W*([^\n:]{0,60}:\s*)?(([\w.]+\.)?[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
+)
+_BIG: Final = re.compile(rf"\b{str(2**53)[:11]}\d{{5}}\b")  # a number close to 2^53
 # Traces of `samples.wrong_arguments` in an answer if the tool computes with the arguments.
 _ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
 # Codes of errors that the protocol layer raises: wrong arguments, a missing client capability, a required task.
@@ -106,13 +120,13 @@ def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutco
     """Return the calls; omit timeouts without a case, because the tool may be slow by design."""
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
-    calls = [call for call in evidence.answers if not _is_slow(call)]
+    calls = [call for call in evidence.valid_calls if not _is_slow(call)]
     return by_tool(calls) if calls else not_checked("no call was answered within the time limit")
 
 
 def _is_slow(call: RecordedCall) -> bool:
-    """Return True if a call without a case timed out, which proves nothing about the tool."""
-    return call.origin != "case" and call.exchange.problem.startswith("no answer")
+    """Return True if a call without a case timed out or came too often, which proves nothing about the tool."""
+    return call.origin != "case" and (call.exchange.problem.startswith("no answer") or call.exchange.status == _BUSY)
 
 
 @rule("tool-calls.answered", 5, gate=True, over=_quick_answers,
@@ -235,6 +249,49 @@ def _failure_kind(call: RecordedCall) -> Iterator[Fault]:
         yield _fault(call, words)
 
 
+def _succeeded(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+    calls = by_tool((call for call in evidence.valid_calls if not call.failed), once=True)
+    return calls if calls.items else not_applicable("no call succeeded")
+
+
+@rule("tool-calls.error-flag", 2, over=_succeeded,
+      statement="A result whose text is an exception or a stack trace has isError.",
+      source=("MCP server/tools, Error Handling: without isError, neither the client nor the model knows that the "
+              "call failed"),
+      hint="let the exception pass to the SDK, or return its text with isError")  # fmt: skip
+def _flagged(call: RecordedCall) -> Iterator[Fault]:
+    text = answer_text(call.exchange)
+    if _EXCEPTION.search(text) and len(text) <= _TRACE:
+        yield _fault(call, f"the tool failed, and its result has no isError: {_said(call)}")
+
+
+def _big_integers(evidence: Evidence) -> RuleSubjects[tuple[RecordedCall, RecordedCall]] | RuleOutcome:
+    """Return pairs of calls that differ in one argument, which is 2^53 in the first and 2^53+1 in the second."""
+    calls = [call for call in evidence.further if not call.failed]
+    pairs = [
+        (one, other)
+        for one in calls
+        for other in calls
+        if one.tool == other.tool and _steps(sent_arguments(one), sent_arguments(other)) == [BIG_INTEGERS]
+    ]
+    return RuleSubjects(pairs, once=True) if pairs else not_applicable("no tool was called with integers beyond 2^53")
+
+
+def _steps(one: Json, other: Json) -> list[tuple[Any, Any]]:
+    return [(one.get(key), value) for key, value in other.items() if one.get(key) != value]
+
+
+@rule("tool-calls.large-integers", 2, over=_big_integers,
+      statement="A tool whose schema allows any integer does not round large ones.",
+      source="RFC 8259 §6: beyond 2^53, software that reads numbers as floating point changes them without notice",
+      hint='compute with integers, or declare "maximum": 9007199254740991, or take long numbers as texts')  # fmt: skip
+def _exact(pair: tuple[RecordedCall, RecordedCall]) -> Iterator[Fault]:
+    even, odd = pair
+    text = answer_text(odd.exchange)
+    if text == answer_text(even.exchange) and _BIG.search(text):
+        yield _fault(odd, f"the arguments 2^53 and 2^53+1 give the same large number: {_said(odd)}")
+
+
 @rule("tool-calls.coverage", 3,
       statement=("With cases, every tool is called: by a case of the API document, or by an evaluation case whose "
                  "answer depends on the API."),
@@ -300,8 +357,8 @@ def _with_output(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
     declared = evidence.output_schemas
     if not declared:
         return not_applicable("no tool declares an outputSchema")
-    calls = [call for call in evidence.answers if call.tool in declared and not call.failed]
-    return by_tool(calls) if calls else not_checked("no tool with an outputSchema was called with success")
+    calls = [call for call in evidence.valid_calls if call.tool in declared and not call.failed]
+    return by_tool(calls, once=True) if calls else not_checked("no tool with an outputSchema was called with success")
 
 
 @rule("tool-calls.output-schema", 5, gate=True, since=STRUCTURED, over=_with_output,
@@ -360,8 +417,8 @@ def hint(tool: Any, name: str) -> Any:
 def _results(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
-    answered = [call for call in evidence.answers if call.exchange.result is not None]
-    return by_tool(answered) if answered else not_checked("no call was answered with a result")
+    answered = [call for call in evidence.valid_calls if call.exchange.result is not None]
+    return by_tool(answered, once=True) if answered else not_checked("no call was answered with a result")
 
 
 @rule("tool-calls.result-shape", 3, gate=True, over=_results,

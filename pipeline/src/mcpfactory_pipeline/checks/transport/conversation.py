@@ -94,6 +94,13 @@ class Conversation(Protocol):
         Wait at most `patience` seconds for the acknowledgement or answer of each stream, and for each call.
         """
 
+    async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
+        """Send messages without waiting for answers, with a pause between them; return the exchanges. Never raises.
+
+        A message can be the `cancellation` of an earlier one. Canceled requests and notifications have no exchange in
+        the result.
+        """
+
     async def notify(self, message: Json) -> None:
         """Send a notification."""
 
@@ -139,10 +146,15 @@ def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Noti
 def decode(data: bytes) -> Any:
     """Return the JSON value in `data`, or None if it is invalid or nested too deeply."""
     try:
-        value = json.loads(data)
+        value = json.loads(data, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return None
     return None if is_nested_deeper(value, MAX_DEPTH) else value
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which `json` reads although JSON does not have them (RFC 8259 §6)."""
+    raise ValueError(f"{name} is not JSON")
 
 
 def is_answer(message: Json) -> bool:
@@ -165,6 +177,11 @@ def printable(text: str) -> str:
 def cancellation(request: Json) -> Json:
     """Return the message that cancels a request, in either lifecycle."""
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request["id"]}}
+
+
+def canceled_ids(messages: Sequence[Json]) -> list[Any]:
+    """Return the ids of the requests that these messages cancel."""
+    return [one["params"]["requestId"] for one in messages if one.get("method") == "notifications/cancelled"]
 
 
 def client_reply(request: Json, declared: Json) -> Json:

@@ -24,6 +24,7 @@ from mcpfactory_pipeline.checks.exchange import CREDENTIALS, HANDSHAKES, NEEDS_C
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
     MessageLog,
+    canceled_ids,
     client_reply,
     decode,
     is_acknowledgement,
@@ -76,6 +77,23 @@ class HttpConversation:
     async def notify(self, message: Json) -> None:
         """See `Conversation.notify`."""
         await asyncio.to_thread(self._post, message, 5.0)
+
+    async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
+        """See `Conversation.overlap`. In the per-request lifecycle, a request is canceled by closing its connection."""
+        canceled = canceled_ids(messages)
+        running: list[tuple[Json, asyncio.Task[WireExchange]]] = []
+        for number, message in enumerate(messages):
+            await asyncio.sleep(pause if number else 0)
+            modern = bool(_routing(messages[0])[0])
+            if "id" in message:
+                limit = patience if message["id"] not in canceled else pause if modern else 2 * pause
+                running.append((message, asyncio.create_task(asyncio.to_thread(self._post, message, limit))))
+            elif not modern:
+                await self.notify(message)
+        done = [(message, await task) for message, task in running]
+        exchanges = [exchange for message, exchange in done if message["id"] not in canceled]
+        self.session.exchanges += exchanges
+        return exchanges
 
     async def listen(
         self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()

@@ -19,6 +19,7 @@ from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, WireExchange, is_nest
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
     MessageLog,
+    canceled_ids,
     cancellation,
     client_reply,
     decode,
@@ -37,6 +38,7 @@ _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 _TOO_DEEP: Final = "JSON that is nested too deeply to be read"
+_CONSTANT: Final = "a message with NaN or Infinity, which JSON does not have"
 _UTF8: Final = "write UTF-8 in every locale (Python: sys.stdout.reconfigure(encoding='utf-8'))"
 _HINTS: Final[Mapping[str, str]] = {
     OVERSIZE_LINE: "answer in pages, or less: clients do not read a message of that size",
@@ -46,6 +48,7 @@ _HINTS: Final[Mapping[str, str]] = {
     "two messages on a line": "end each message with a line break, and let one thread write at a time",
     "headers as of the Language Server Protocol": "write a message as one line, without headers",
     _TOO_DEEP: "return less nested data",
+    _CONSTANT: "return null or an error where a number is missing (Python: json.dumps(…, allow_nan=False))",
     "JSON that is not a JSON-RPC 2.0 message": 'every message has "jsonrpc": "2.0"',
     "a message over several lines": "write JSON without line breaks (no indentation)",
 }
@@ -76,7 +79,10 @@ def pollution_cause(line: bytes) -> str:
         value, end = None, 0
     rest = text[end:].lstrip()
     if end and not rest:
-        return _TOO_DEEP if is_nested_deeper(value, MAX_DEPTH) else "JSON that is not a JSON-RPC 2.0 message"
+        if is_nested_deeper(value, MAX_DEPTH):
+            return _TOO_DEEP
+        strict = decode(text.encode()) == value
+        return "JSON that is not a JSON-RPC 2.0 message" if strict else _CONSTANT
     if isinstance(value, dict | list) and rest[:1] in ("{", "["):
         return "two messages on a line"
     return "a message over several lines" if text.startswith(("{", "}", '"jsonrpc"')) else "text"
@@ -204,6 +210,35 @@ class StdioConversation:
         )
         self.session.exchanges.append(raw)
         return raw, after
+
+    async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
+        """See `Conversation.overlap`."""
+        canceled = canceled_ids(messages)
+        self._listened += canceled
+        sent: dict[str, tuple[Json, float]] = {}
+        for number, message in enumerate(messages):
+            await asyncio.sleep(pause if number else 0)
+            if await self._write(message):
+                break
+            if "id" in message and message["id"] not in canceled:
+                sent[str(message["id"])] = (message, time.monotonic())
+        done: dict[str, WireExchange] = {}
+        deadline, problem = time.monotonic() + patience, f"no answer within {patience:g} s"
+        with contextlib.suppress(TimeoutError):
+            while len(done) < len(sent):
+                received = await asyncio.wait_for(self._answer(), max(deadline - time.monotonic(), 0))
+                if received is None:
+                    problem = await self._end_reason()
+                    break
+                request, began = sent.get(str(received.get("id")), ({}, 0.0))
+                took = round(1000 * (time.monotonic() - began))
+                done[str(received.get("id"))] = WireExchange(request, received, milliseconds=took)
+        for key, (message, _) in sent.items():
+            if key not in done:
+                self._given_up.append(message["id"])
+        exchanges = [done.get(key, WireExchange(message, None, problem)) for key, (message, _) in sent.items()]
+        self.session.exchanges += exchanges
+        return exchanges
 
     async def listen(
         self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()

@@ -1,0 +1,181 @@
+"""Calls that are repeated in other situations: after other calls, with a default as argument, at the same time.
+
+Only read-only tools are called, which answered without an error and in less than a second. Nothing is evaluated here;
+the results go into `Evidence.comparisons` and `Evidence.busy`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfactory_pipeline.checks.evidence import (
+    BusyAnswer,
+    CallComparison,
+    Evidence,
+    RecordedCall,
+    is_call_tool,
+    sent_arguments,
+)
+from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
+from mcpfactory_pipeline.checks.rules.tool_calls import hint
+from mcpfactory_pipeline.checks.samples import default_arguments
+from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation
+from mcpfactory_runtime.types import Json
+
+_SECONDS: Final = 2.0  # for each of the comparisons
+_MAX_TOOLS: Final = 20
+_MAX_PAIRS: Final = 5
+_MAX_DEFAULTS: Final = 3  # of a tool
+_IDLE: Final = 1.1  # seconds; the result of a clock changes in that time
+_MAX_IDLE: Final = 3.0
+_CANCELABLE: Final = 100  # milliseconds; a quicker call is answered before its cancellation arrives
+_LONGEST: Final = 5_000  # milliseconds; slower calls are not repeated
+_PAUSE: Final = 0.2  # seconds between a call and its cancellation
+ANSWER: Final = 10.0  # seconds
+
+
+_Call = tuple[str, Mapping[str, Any]]  # tool and arguments
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """A first call, its immediate repetition, and the time of both."""
+
+    arguments: Mapping[str, Any]
+    exchanges: tuple[WireExchange, WireExchange]
+    at: float
+
+
+class CallComparer:
+    """Make the calls in one session; `message` creates a request, and `ask` sends it."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        conversation: Conversation,
+        message: Callable[..., Json],
+        ask: Callable[[Conversation, Json], Awaitable[WireExchange]],
+        seconds_left: Callable[[], float],
+    ) -> None:
+        self._evidence = evidence
+        self._conversation = conversation
+        self._message = message
+        self._ask = ask
+        self._left = seconds_left
+        self._firsts: dict[str, _Repeated] = {}
+        self._ended = False
+        named = [name for name, _ in evidence.named_tools]
+        self._tools = {
+            name: tool
+            for name, tool in evidence.named_tools
+            if hint(tool, "readOnlyHint") is True and named.count(name) == 1 and not is_call_tool(tool)
+        }
+
+    async def repeat(self, call: RecordedCall) -> None:
+        """Repeat the first call of a tool at once; later results are compared only if both are equal."""
+        usable = call.tool in self._tools and call.tool not in self._firsts and len(self._firsts) < _MAX_TOOLS
+        if usable and not call.failed and call.exchange.milliseconds < QUICK:
+            arguments = sent_arguments(call)
+            again = await self._call(call.tool, arguments)
+            self._firsts[call.tool] = _Repeated(arguments, (call.exchange, again), time.monotonic())
+
+    async def compare(self) -> None:
+        """Make all comparisons, which change nothing in a correct server."""
+        await self._with_defaults()
+        await self._later()
+        await self._overlapping()
+        slow = max(
+            (one for one in self._evidence.calls if one.tool in self._tools and not one.failed),
+            key=lambda one: one.exchange.milliseconds,
+            default=None,
+        )
+        if slow is not None and slow.exchange.milliseconds <= _LONGEST and not self._over():
+            await self._while_running(slow)
+
+    async def _with_defaults(self) -> None:
+        until = time.monotonic() + _SECONDS
+        for tool, first in self._firsts.items():
+            schema = self._tools[tool].get("inputSchema")
+            for key, arguments in default_arguments(schema, first.arguments)[:_MAX_DEFAULTS]:
+                if self._over() or time.monotonic() > until:
+                    return
+                given = [await self._call(tool, arguments) for _ in range(2)]
+                left_out = await self._call(tool, first.arguments)
+                usual = (*first.exchanges, left_out)
+                self._evidence.comparisons.append(CallComparison("default", tool, usual, tuple(given), key))
+
+    async def _later(self) -> None:
+        """Repeat the first calls. If a result differs, wait as long as the other calls took, and repeat the call."""
+        until = time.monotonic() + _SECONDS
+        for tool, first in self._firsts.items():
+            if self._over() or time.monotonic() > until:
+                return
+            others = [await self._call(tool, first.arguments)]
+            if others[0].outcome != first.exchanges[1].outcome:
+                idle = min(max(time.monotonic() - first.at, _IDLE), _MAX_IDLE)
+                others.append(await self._call(tool, first.arguments))
+                await asyncio.sleep(idle)
+                others.append(await self._call(tool, first.arguments))
+                until += idle
+            self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, tuple(others)))
+
+    async def _overlapping(self) -> None:
+        """Send two calls at once that gave different results, and each again alone."""
+        until = time.monotonic() + _SECONDS
+        for pair in self._pairs()[:_MAX_PAIRS]:
+            if self._over() or time.monotonic() > until:
+                return
+            before = [await self._call(*one) for one in pair]
+            both = await self._conversation.overlap([self._request(*one) for one in pair], ANSWER)
+            after = [await self._call(*one) for one in pair]
+            if len(both) < len(pair):
+                return
+            for at, (tool, _) in enumerate(pair):
+                usual = (before[at], after[at])
+                rival = before[1 - at]
+                self._evidence.comparisons.append(CallComparison("overlap", tool, usual, (both[at],), "", rival))
+
+    def _pairs(self) -> list[tuple[_Call, _Call]]:
+        """Return pairs of calls with different results: of each tool with other arguments, or else of two tools."""
+        pairs: list[tuple[_Call, _Call]] = []
+        more = (*self._evidence.others, *self._evidence.further)
+        for tool, first in self._firsts.items():
+            outcome = first.exchanges[0].outcome
+            others = (one for one in more if one.tool == tool and not one.failed and one.exchange.outcome != outcome)
+            if (other := next(others, None)) is not None:
+                pairs.append(((tool, first.arguments), (tool, sent_arguments(other))))
+        if not pairs:
+            two = [(tool, first.arguments) for tool, first in self._firsts.items()][:2]
+            pairs = [(two[0], two[1])] if len(two) > 1 else []
+        return pairs
+
+    async def _while_running(self, slow: RecordedCall) -> None:
+        """Ping during a call of more than a second; cancel a call, and call again."""
+        tool, arguments = slow.tool, sent_arguments(slow)
+        if slow.exchange.milliseconds > QUICK and "legacy" in self._evidence.lifecycles:
+            messages = [self._request(tool, arguments), self._message("ping")]
+            answers = await self._conversation.overlap(messages, ANSWER)
+            if len(answers) == len(messages):
+                self._evidence.busy.append(BusyAnswer("ping", tool, answers[1], answers[0]))
+        if slow.exchange.milliseconds > _CANCELABLE and not self._over():
+            canceled, again = (self._request(tool, arguments) for _ in range(2))
+            pause = min(_PAUSE, slow.exchange.milliseconds / 3_000)
+            answers = await self._conversation.overlap([canceled, cancellation(canceled), again], ANSWER, pause)
+            self._evidence.busy += [BusyAnswer("after cancellation", tool, one, slow.exchange) for one in answers]
+
+    def _over(self) -> bool:
+        return self._ended or self._left() <= 0
+
+    def _request(self, tool: str, arguments: Mapping[str, Any]) -> Json:
+        return self._message("tools/call", {"name": tool, "arguments": dict(arguments)})
+
+    async def _call(self, tool: str, arguments: Mapping[str, Any]) -> WireExchange:
+        exchange = await self._ask(self._conversation, self._request(tool, arguments))
+        if exchange.received is None:
+            self._ended = True
+            self._evidence.further.append(RecordedCall(tool, exchange, "guess", "repeated"))
+        return exchange
