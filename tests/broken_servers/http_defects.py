@@ -70,6 +70,7 @@ class Tattler(Served):
     """Shows each client the last words of any client."""
 
     rule = "http.client-data"
+    follows = frozenset({"tool-calls.side-effects"})
     last = "nothing"
 
     def tools(self) -> list[Json]:

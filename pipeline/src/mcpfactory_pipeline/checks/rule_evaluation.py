@@ -66,6 +66,7 @@ ROOT_CAUSES: Final[tuple[RootCause, ...]] = (
     RootCause("tool-calls.some-succeed", ("tool-calls.implemented", "tool-calls.cases"), "anywhere"),
     RootCause("tool-calls.api-requests", ("tool-calls.cases",), "tool"),
     RootCause("tool-calls.read-only", ("tool-calls.api-requests",), "tool"),
+    RootCause("http.client-data", ("tool-calls.side-effects",), "tool"),
     RootCause("modern.input-required", ("lists.",), "exchange"),
     RootCause("modern.error-codes", ("features.",), "exchange"),
     RootCause("legacy.keeps-running", ("legacy.params", "legacy.not-json-rpc"), "unanswered"),

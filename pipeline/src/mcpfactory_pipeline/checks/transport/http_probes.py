@@ -505,13 +505,13 @@ def _body(response: http.client.HTTPResponse) -> bytes:
 def _events(
     response: http.client.HTTPResponse, wait: Callable[[float], None] | None = None
 ) -> tuple[bytes, EventStream]:
-    """Return the first answer in an event stream, if it comes in time, and the state of the stream at that point.
+    """Return the first answer in an event stream, else the data of its first event, and the state of the stream.
 
     Earlier events are progress and log messages. With `wait`, a function that sets the read timeout, also wait for the
     end of the stream.
     """
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
-    answer, data = b"", list[bytes]()
+    answer, other, data = b"", b"", list[bytes]()
     while not answer and read < _MOST and (piece := response.read1(_MOST)):
         read += len(piece)
         *whole, rest = (rest + piece).split(b"\n")
@@ -520,14 +520,14 @@ def _events(
             if line.startswith(b"data:"):
                 data.append(line[5:])
             elif not line.rstrip(b"\r"):  # the end of an event, whose data may have several lines
-                answer, data = answer or _answer(data), []
+                answer, other, data = answer or _answer(data), other or b"\n".join(data), []
     lines += [rest]
     answer = answer or _answer([*data, rest.removeprefix(b"data:")])
     ended = None
     if answer and wait is not None:
         ended = _ends(response, wait, max(LINGER, _SLOWER * (time.monotonic() - began)))
     ids = any(line.startswith(b"id:") for line in lines)
-    return answer, EventStream(ids, ids and _is_primed(lines), ended)
+    return answer or other, EventStream(ids, ids and _is_primed(lines), ended)
 
 
 def _ends(response: http.client.HTTPResponse, wait: Callable[[float], None], seconds: float) -> bool:
