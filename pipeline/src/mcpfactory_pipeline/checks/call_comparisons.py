@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from mcpfactory_pipeline.checks.evidence import (
     sent_arguments,
 )
 from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
+from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import default_arguments
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation
@@ -51,21 +52,17 @@ class _Repeated:
 
 
 class CallComparer:
-    """Make the calls in one session; `message` creates a request, and `ask` sends it."""
+    """Make the calls in one session."""
 
     def __init__(
         self,
         evidence: Evidence,
         conversation: Conversation,
-        message: Callable[..., Json],
-        ask: Callable[[Conversation, Json], Awaitable[WireExchange]],
-        seconds_left: Callable[[], float],
+        requests: Requester,
     ) -> None:
         self._evidence = evidence
         self._conversation = conversation
-        self._message = message
-        self._ask = ask
-        self._left = seconds_left
+        self._requests = requests
         self._firsts: dict[str, _Repeated] = {}
         self._ended = False
         named = [name for name, _ in evidence.named_tools]
@@ -157,7 +154,7 @@ class CallComparer:
         """Ping during a call of more than a second; cancel a call, and call again."""
         tool, arguments = slow.tool, sent_arguments(slow)
         if slow.exchange.milliseconds > QUICK and "legacy" in self._evidence.lifecycles:
-            messages = [self._request(tool, arguments), self._message("ping")]
+            messages = [self._request(tool, arguments), self._requests.message("ping")]
             answers = await self._conversation.overlap(messages, ANSWER)
             if len(answers) == len(messages):
                 self._evidence.busy.append(BusyAnswer("ping", tool, answers[1], answers[0]))
@@ -168,13 +165,13 @@ class CallComparer:
             self._evidence.busy += [BusyAnswer("after cancellation", tool, one, slow.exchange) for one in answers]
 
     def _over(self) -> bool:
-        return self._ended or self._left() <= 0
+        return self._ended or self._requests.seconds_left() <= 0
 
     def _request(self, tool: str, arguments: Mapping[str, Any]) -> Json:
-        return self._message("tools/call", {"name": tool, "arguments": dict(arguments)})
+        return self._requests.message("tools/call", {"name": tool, "arguments": dict(arguments)})
 
     async def _call(self, tool: str, arguments: Mapping[str, Any]) -> WireExchange:
-        exchange = await self._ask(self._conversation, self._request(tool, arguments))
+        exchange = await self._requests.ask(self._conversation, self._request(tool, arguments))
         if exchange.received is None:
             self._ended = True
             self._evidence.further.append(RecordedCall(tool, exchange, "guess", "repeated"))

@@ -157,7 +157,7 @@ def tool_probes(
     for kind, takes, confirms, values in kinds:
         tested = [(n, tool) for n, tool in tools if n in made and (takes is _takes_address or n not in failed)]
         chosen = [(name, tool, found) for name, tool in tested if (found := takes(name, tool))]
-        # Arguments that are said to be paths come first, because the number of canaries is limited.
+        # Arguments that name a path come first, because the number of canaries is limited.
         for name, tool, found in sorted(chosen, key=lambda one: not _states_path(one[1], one[2][0]))[:_MOST_TOOLS]:
             for argument in found[:_MOST_ARGUMENTS]:
                 for value in values:

@@ -14,7 +14,6 @@ Sessions, each in a separate process on stdio:
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -37,9 +36,7 @@ from mcpfactory_pipeline.checks.canaries import Canaries, CanaryProbe, CanaryRes
 from mcpfactory_pipeline.checks.client_features import (
     FEATURES,
     FEATURES_IN_CALLS,
-    MAX_ROUNDS,
     asks_for_input,
-    declared_features,
     distinct_requests,
     modified_state,
     needed_feature,
@@ -57,16 +54,13 @@ from mcpfactory_pipeline.checks.evidence import (
 )
 from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
-    CAPABILITIES,
     HANDSHAKES,
     LATEST_HANDSHAKE,
     LATEST_MODERN,
     META,
     QUICK,
     ValidationTarget,
-    WireExchange,
     initialize_params,
-    modern_meta,
 )
 from mcpfactory_pipeline.checks.probes import (
     LISTS,
@@ -80,13 +74,8 @@ from mcpfactory_pipeline.checks.probes import (
     newest_common,
     stream_filters,
 )
-from mcpfactory_pipeline.checks.resource_templates import (
-    candidate_uris,
-    completed_value,
-    completion_params,
-    template_texts,
-    variables,
-)
+from mcpfactory_pipeline.checks.requester import ANSWER, SLOWER, TIRED, Requester
+from mcpfactory_pipeline.checks.resource_templates import read_templates
 from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import compare_values, extreme_arguments, further_arguments, has_answer_value
 from mcpfactory_pipeline.checks.transport.authorization import probe_authorization
@@ -95,14 +84,9 @@ from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
 from mcpfactory_pipeline.checks.two_clients import observe_two_clients
-from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-_ANSWER: Final = 10.0  # seconds; timeout of one answer
-_SLOWER: Final = 10  # multiple of the first answer's duration; minimum timeout of every other answer
-_STARTS: Final = 10  # multiple of the first answer's duration; extension of the total time limit
-_TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
 _CANARY: Final = 3.0  # seconds; timeout of the answer to a canary, or to extreme arguments
 _MOST_AGAIN: Final = 2  # maximum tools that are called again in the per-request lifecycle
 _FURTHER: Final = 2.0  # seconds for all calls with further arguments
@@ -154,17 +138,11 @@ class ServerProber:
         self._stub = stub
         self._examples = examples
         self._start_patience = max(timeout / 3, 1.0)
-        self._deadline = time.monotonic() + timeout
-        self._ids = itertools.count(1)
-        self._text_ids = True
-        self._unanswered = 0
-        self._pace = 0.0  # seconds until the first answer, including the start of the process
-        self._modern = LATEST_MODERN  # the per-request revision in use
-        self._speaks: Lifecycle = "legacy"  # lifecycle of the current session
+        # The calls of cases show what happens when nobody can be asked.
+        features = {} if cases is not None else FEATURES
+        self._requests = Requester(timeout, features, evidence.dialogues, local=target.url is None)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._url = target.url or ""  # URL after redirects
-        # The calls of cases show what happens when nobody can be asked.
-        self._features: Json = {} if cases is not None else FEATURES
         self._asking: list[tuple[str, Json]] = []  # requests for which the server asked for input in a session
 
     async def run(self) -> None:
@@ -181,18 +159,18 @@ class ServerProber:
             await self._before_handshake()
         if evidence.lifecycles:
             await self._malformed_message()
-            if self._target.url is not None and self._seconds_left() > 0:
-                about = (evidence.lifecycles, self._modern, _answered(evidence), self._target.headers)
+            if self._target.url is not None and self._requests.seconds_left() > 0:
+                about = (evidence.lifecycles, self._requests.modern, _answered(evidence), self._target.headers)
                 evidence.http = await asyncio.to_thread(probe_http, self._url, *about)
         else:
             evidence.missing.setdefault("*", "the server did not answer")
-        if evidence.lifecycles and self._target.url is not None and self._seconds_left() > 0:
+        if evidence.lifecycles and self._target.url is not None and self._requests.seconds_left() > 0:
             await self._two_clients()
-        if (evidence.needs_credentials or self._target.headers) and self._seconds_left() > 0:
-            access = (self._url, self._target.headers, evidence.lifecycles, self._modern)
+        if (evidence.needs_credentials or self._target.headers) and self._requests.seconds_left() > 0:
+            access = (self._url, self._target.headers, evidence.lifecycles, self._requests.modern)
             evidence.authorization = await asyncio.to_thread(probe_authorization, *access)
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}
-        modern = [self._modern] if "modern" in evidence.lifecycles else []
+        modern = [self._requests.modern] if "modern" in evidence.lifecycles else []
         evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *modern)
 
     # --- the sessions ---
@@ -203,14 +181,17 @@ class ServerProber:
         hello = self.evidence.handshakes.get(LATEST_HANDSHAKE)
         if hello is None or not hello.problem.startswith("no answer"):
             return
-        self._deadline += 2 * self._start_patience
-        self._unanswered = 0
+        self._requests.restart(2 * self._start_patience)
         self.evidence.sessions.clear()
         await self._first_session(2 * self._start_patience)
 
     async def _first_session(self, patience: float = 0.0) -> None:
         async with self._session(f"session {LATEST_HANDSHAKE}") as conversation:
-            features = self._features if self._target.url is None or not self._features else FEATURES_IN_CALLS
+            features = (
+                self._requests.features
+                if self._target.url is None or not self._requests.features
+                else FEATURES_IN_CALLS
+            )
             if conversation is None or not await self._initialize(conversation, LATEST_HANDSHAKE, patience, features):
                 return
             self.evidence.lifecycles.add("legacy")
@@ -234,16 +215,18 @@ class ServerProber:
             if conversation is None:
                 return
             await self._probe_all(conversation, "unknown revision")
-            if self._seconds_left() <= 0:
+            if self._requests.seconds_left() <= 0:
                 return
             if self.evidence.probes["unknown-version"].result is None:  # it may refuse
-                hello = await self._ask(conversation, self._message("initialize", initialize_params()))
+                hello = await self._requests.ask(
+                    conversation, self._requests.message("initialize", initialize_params())
+                )
                 if hello.result is None:
                     return
             await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
             await self._send_all(conversation, "strays")
             for method, params in self._asking:  # this client declares no feature
-                await self._exchange(conversation, self._message(method, params))
+                await self._requests.exchange(conversation, self._requests.message(method, params))
 
     async def _before_handshake(self) -> None:
         """Send a ping and two invalid `initialize` requests before the handshake.
@@ -263,10 +246,12 @@ class ServerProber:
             if conversation is None:
                 return
             evidence = self.evidence
-            discover = await self._ask(conversation, self._message("server/discover"), self._start_patience)
-            if (common := newest_common(discover)) and common != self._modern:
-                self._modern = common
-                discover = await self._ask(conversation, self._message("server/discover"))
+            discover = await self._requests.ask(
+                conversation, self._requests.message("server/discover"), self._start_patience
+            )
+            if (common := newest_common(discover)) and common != self._requests.modern:
+                self._requests.modern = common
+                discover = await self._requests.ask(conversation, self._requests.message("server/discover"))
             evidence.discover, result = discover, discover.result
             if result is None or "supportedVersions" not in result:
                 return
@@ -278,7 +263,7 @@ class ServerProber:
             if first:
                 await self._examine(conversation)
             else:
-                await self._probe(conversation, "modern-list", self._message("tools/list"))
+                await self._probe(conversation, "modern-list", self._requests.message("tools/list"))
                 await self._probe_all(conversation, "first contact")
                 await self._read_again(conversation)
             await self._ask_again(conversation)
@@ -291,23 +276,23 @@ class ServerProber:
         calls = [call.exchange for call in evidence.calls if not call.failed] if self._stub is None else []
         good = [one for one in [*reads, *calls[:_MOST_AGAIN]] if one is not None and one.result is not None]
         for method, params in [*((one.method, plain_params(one.sent)) for one in good), *self._asking]:
-            await self._ask(conversation, self._message(method, params))
+            await self._requests.ask(conversation, self._requests.message(method, params))
 
     async def _ask_again(self, conversation: Conversation) -> None:
         """Send requests for which the server asked for input without capabilities, then with a modified state."""
         evidence = self.evidence
         for method, params in distinct_requests(rounds[0].sent for rounds in evidence.dialogues):
-            if self._seconds_left() <= 0:
+            if self._requests.seconds_left() <= 0:
                 return
-            await self._exchange(conversation, self._message(method, params, features={}))
-            first = await self._exchange(conversation, self._message(method, params))
+            await self._requests.exchange(conversation, self._requests.message(method, params, features={}))
+            first = await self._requests.exchange(conversation, self._requests.message(method, params))
             if not (state := request_state(first)):
                 continue
             changed = retry_params(first, local=self._target.url is None, state=modified_state(state))
-            answer = await self._exchange(conversation, self._message(method, changed))
+            answer = await self._requests.exchange(conversation, self._requests.message(method, changed))
             if answer.failed or asks_for_input(answer):
                 continue
-            await self._ask(conversation, self._message(method, params))
+            await self._requests.ask(conversation, self._requests.message(method, params))
             ends = (one[-1] for one in evidence.dialogues if one[0].params.get("name") == params.get("name"))
             evidence.modified_states.append(ModifiedState(answer, tuple(ends)))
 
@@ -317,20 +302,22 @@ class ServerProber:
         While the first ones are open, permitted calls that may change something are repeated.
         """
         evidence = self.evidence
-        if self._seconds_left() <= 0:
+        if self._requests.seconds_left() <= 0:
             evidence.missing["listen"] = evidence.missing["listen-malformed"] = _OVER
             return
         filters = stream_filters(evidence, result.get("capabilities"))
-        requests = [self._message("subscriptions/listen", {"notifications": one}) for one in filters]
+        requests = [self._requests.message("subscriptions/listen", {"notifications": one}) for one in filters]
         reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
         made = [call.exchange for call in evidence.calls if not call.failed and call.tool not in reading]
         calls = [
-            self._message(one.method, plain_params(one.sent)) for one in made[:_MOST_AGAIN] if self._target.allow_calls
+            self._requests.message(one.method, plain_params(one.sent))
+            for one in made[:_MOST_AGAIN]
+            if self._target.allow_calls
         ]
-        evidence.streams = await conversation.listen(requests, max(_TIRED, _SLOWER * self._pace), calls)
+        evidence.streams = await conversation.listen(requests, max(TIRED, SLOWER * self._requests.pace), calls)
         if any(stream.heard for stream in evidence.streams):
-            malformed = self._message("subscriptions/listen", {"notifications": "all of them"})
-            evidence.probes["listen-malformed"] = await self._ask(conversation, malformed, _TIRED)
+            malformed = self._requests.message("subscriptions/listen", {"notifications": "all of them"})
+            evidence.probes["listen-malformed"] = await self._requests.ask(conversation, malformed, TIRED)
             await conversation.notify(cancellation(malformed))
 
     async def _malformed_message(self) -> None:
@@ -351,15 +338,15 @@ class ServerProber:
 
     async def _two_clients(self) -> None:
         """Open two more sessions at once; a server may refuse the second one."""
-        self._speaks = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
+        self._requests.lifecycle = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
         one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
-        for client in (one, other) if self._speaks == "legacy" else ():
-            hello = await self._ask(client, self._message("initialize", initialize_params()))
+        for client in (one, other) if self._requests.lifecycle == "legacy" else ():
+            hello = await self._requests.ask(client, self._requests.message("initialize", initialize_params()))
             if hello.result is None:
                 break
             await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
         else:
-            await observe_two_clients(self.evidence, (one, other), self._planned, self._message)
+            await observe_two_clients(self.evidence, (one, other), self._planned, self._requests.message)
         for client in (one, other):
             await client.close()
             self.evidence.sessions += [client.session] if client.session.answered else []
@@ -371,8 +358,8 @@ class ServerProber:
         patience: float = 0.0,
         features: Mapping[str, Any] | None = None,
     ) -> bool:
-        message = self._message("initialize", initialize_params(revision, features or {}))
-        hello = await self._ask(conversation, message, patience or self._start_patience)
+        message = self._requests.message("initialize", initialize_params(revision, features or {}))
+        hello = await self._requests.ask(conversation, message, patience or self._start_patience)
         self.evidence.handshakes[revision] = hello
         if hello.result is None:
             return False
@@ -397,13 +384,15 @@ class ServerProber:
         for method in LISTS:
             declared = method.split("/", maxsplit=1)[0] in self.evidence.capabilities
             if declared or method == "tools/list":
-                listing = await list_pages(method, lambda *sent: self._ask(conversation, self._message(*sent)))
+                listing = await list_pages(
+                    method, lambda *sent: self._requests.ask(conversation, self._requests.message(*sent))
+                )
                 if declared or not listing.problem:
                     self.evidence.lists[method] = listing
         await self._probe_all(conversation, "lists")
         comparer = None
         if self._cases is None:
-            comparer = CallComparer(self.evidence, conversation, self._message, self._ask, self._seconds_left)
+            comparer = CallComparer(self.evidence, conversation, self._requests)
         await self._call_tools(conversation, comparer)
         await self._read_on(conversation)
         if self._canaries is not None:
@@ -424,21 +413,21 @@ class ServerProber:
                 if params is None:
                     evidence.missing[probe.name] = NOTHING_TO_ASK
                 else:
-                    message = probe.raw or self._message(probe.method, params, probe)
+                    message = probe.raw or self._requests.message(probe.method, params, probe)
                     await self._probe(conversation, probe.name, message)
 
     async def _probe(self, conversation: Conversation, name: str, message: Json) -> None:
-        if self._seconds_left() <= 0:
+        if self._requests.seconds_left() <= 0:
             self.evidence.missing[name] = _OVER
         else:
-            self.evidence.probes[name] = await self._ask(conversation, message)
+            self.evidence.probes[name] = await self._requests.ask(conversation, message)
 
     async def _send_all(self, conversation: Conversation, session: ProbeSession) -> None:
         """Send the raw messages of a session; stop if the server ends, or does not answer the first batch."""
         for probe in PROBES.values():
             if probe.session != session:
                 continue
-            if self._seconds_left() <= 0:
+            if self._requests.seconds_left() <= 0:
                 self.evidence.missing[probe.name] = _OVER
                 return
             alive = await self._send(conversation, probe)
@@ -447,8 +436,8 @@ class ServerProber:
 
     async def _send(self, conversation: Conversation, probe: Probe) -> bool:
         """Send a raw message, then a valid request; return True if the server answers the request."""
-        after = self._message("ping" if self._speaks == "legacy" else "server/discover")
-        patience = max(min(_ANSWER, self._seconds_left()), 0.5)
+        after = self._requests.message("ping" if self._requests.lifecycle == "legacy" else "server/discover")
+        patience = max(min(ANSWER, self._requests.seconds_left()), 0.5)
         text = probe.raw if isinstance(probe.raw, str) else json.dumps(probe.raw)
         answer, alive = await conversation.send_raw(text, after, patience, wait=probe.answered)
         if alive.received is None and probe.session != "malformed":  # findings about malformed messages need no example
@@ -473,12 +462,14 @@ class ServerProber:
             *template_probes(templates.items if templates else (), canaries),
         ]
         for probe in probes:
-            if self._seconds_left() <= 0:
+            if self._requests.seconds_left() <= 0:
                 evidence.missing["canaries"] = _OVER
                 return
             if probe.confirms and not self._was_taken(probe):
                 continue
-            exchange = await self._ask(conversation, self._message(probe.method, dict(probe.params)), _CANARY)
+            exchange = await self._requests.ask(
+                conversation, self._requests.message(probe.method, dict(probe.params)), _CANARY
+            )
             taken = canaries.taken(probe.kind, json.dumps(exchange.received, ensure_ascii=False))
             evidence.canaries.append(CanaryResult(probe, exchange, taken))
             if exchange.problem.startswith("the server"):
@@ -493,31 +484,12 @@ class ServerProber:
         """Get further prompts, and read further resources and templates, in the first lifecycle only."""
         further = self.evidence.later_reads
         for method, params in [] if further else further_reads(self.evidence):
-            if self._seconds_left() <= 0:
+            if self._requests.seconds_left() <= 0:
                 return
-            further.append(await self._ask(conversation, self._message(method, params)))
+            further.append(await self._requests.ask(conversation, self._requests.message(method, params)))
             if further[-1].problem.startswith("the server"):
                 return
-        await self._read_templates(conversation)
-
-    async def _read_templates(self, conversation: Conversation) -> None:
-        """Read one resource of each template, with values that the server itself gave."""
-        evidence = self.evidence
-        for template in template_texts(evidence):
-            completed: dict[str, str] = {}
-            for name in variables(template) if "completions" in evidence.capabilities else ():
-                params = completion_params(template, name)
-                exchange = await self._ask(conversation, self._message("completion/complete", params))
-                if (value := completed_value(exchange)) is not None:
-                    completed[name] = value
-            for uri in candidate_uris(template, completed, evidence):
-                if self._seconds_left() <= 0:
-                    return
-                evidence.later_reads.append(
-                    await self._ask(conversation, self._message("resources/read", {"uri": uri}))
-                )
-                if evidence.later_reads[-1].error is None:
-                    break
+        await read_templates(self.evidence, conversation, self._requests)
 
     # --- tool calls ---
 
@@ -532,10 +504,12 @@ class ServerProber:
             if last is not None and last.problem.startswith("the server"):
                 evidence.uncalled[planned.tool] = f"before its turn, {last.problem}"
                 continue
-            if self._seconds_left() <= 0:
+            if self._requests.seconds_left() <= 0:
                 evidence.uncalled[planned.tool] = evidence.missing["tools/call"] = _OVER
                 continue
-            token = f"mcpfactory-progress-{next(self._ids)}"  # progress is only sent if a token asks for it
+            token = (
+                f"mcpfactory-progress-{next(self._requests.numbers)}"  # progress is only sent if a token asks for it
+            )
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
             evidence.calls.append(call)
             if comparer is not None:
@@ -554,9 +528,9 @@ class ServerProber:
             await self._call_further(conversation, plan_further_calls(tools, plan, further_arguments))
 
     async def _call_further(
-        self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = _ANSWER
+        self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER
     ) -> None:
-        """Make more calls of tools that answered quickly, within a time limit of their own."""
+        """Make more calls of tools that answered quickly, within a separate time limit."""
         further = self.evidence.further
         quick = {call.tool for call in self.evidence.calls if call.exchange.milliseconds < QUICK}
         until = time.monotonic() + _FURTHER
@@ -569,69 +543,23 @@ class ServerProber:
         evidence = self.evidence
         made = [*evidence.calls, *evidence.changed, *evidence.others, *evidence.wrong, *evidence.further]
         answered = any(call.tool == tool and not call.failed for call in made)
-        return answered and not made[-1].exchange.problem and self._seconds_left() > 0
+        return answered and not made[-1].exchange.problem and self._requests.seconds_left() > 0
 
     async def _call_older(self, conversation: Conversation, revision: str) -> None:
         """Repeat the calls whose results contained kinds of content that the older revision does not have."""
         for planned, call in self._planned:
-            if foreign_kinds(call.exchange, revision) and self._seconds_left() > 0:
+            if foreign_kinds(call.exchange, revision) and self._requests.seconds_left() > 0:
                 made = await self._call(conversation, planned)
                 self.evidence.older.append(replace(made, title=revision))
 
     async def _call(
-        self, conversation: Conversation, planned: PlannedCall, more: Json | None = None, *, patience: float = _ANSWER
+        self, conversation: Conversation, planned: PlannedCall, more: Json | None = None, *, patience: float = ANSWER
     ) -> RecordedCall:
         params = {"name": planned.tool, "arguments": dict(planned.arguments), **(more or {})}
-        exchange = self._ask(conversation, self._message("tools/call", params), patience)
+        exchange = self._requests.ask(conversation, self._requests.message("tools/call", params), patience)
         return await record_call(planned, self._stub, exchange)
 
     # --- messages and sessions ---
-
-    def _message(
-        self, method: str, params: Json | None = None, probe: Probe | None = None, features: Json | None = None
-    ) -> Json:
-        """Return a request in the session's lifecycle, modified by `probe`.
-
-        Per-request messages that a server may answer with questions declare `features` (default: all of the client).
-        """
-        params = params or {}
-        if self._speaks == "modern":
-            chosen = self._features if features is None else features
-            declared = {CAPABILITIES: chosen} if method in LATEST.input_requests else {}
-            own = {**modern_meta(self._modern), **declared, **(probe.meta if probe else {})}
-            meta = {**params.get("_meta", {}), **own}
-            params = {**params, "_meta": {key: value for key, value in meta.items() if value is not None}}
-        return {"jsonrpc": "2.0", "id": self._next_id(), "method": method, "params": params}
-
-    def _next_id(self) -> int | str:
-        """Return a new id: an integer, a text, or a text of digits, because clients send all of them."""
-        number = next(self._ids)
-        return (str(number), number, f"mcpfactory-{number}", number)[number % 4] if self._text_ids else number
-
-    async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
-        """Send a message, answer the questions in its result by retries, and return the last exchange."""
-        rounds = [await self._exchange(conversation, message, patience)]
-        while asks_for_input(rounds[-1]) and declared_features(rounds[0]) and len(rounds) <= MAX_ROUNDS:
-            params = retry_params(rounds[-1], local=self._target.url is None)
-            rounds.append(await self._exchange(conversation, self._message(rounds[0].method, params), patience))
-        if len(rounds) > 1:
-            self.evidence.dialogues.append(tuple(rounds))
-        return rounds[-1]
-
-    async def _exchange(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
-        """Send a message, and wait for the answer up to a limit that grows with the duration of the first answer."""
-        patience = max(patience, _SLOWER * self._pace)
-        if self._unanswered >= 3:
-            patience = min(patience, _TIRED + _SLOWER * self._pace)
-        exchange = await conversation.ask(message, max(min(patience, self._seconds_left()), 0.5))
-        self._unanswered += exchange.received is None
-        if isinstance(message.get("id"), str) and (exchange.received is None or not exchange.id_echoed):
-            self._text_ids = False  # one such fault is enough, and the other answers should be judged
-        if self._pace == 0 and exchange.received is not None:
-            # The first answer shows the speed of server and machine, so the time limit grows with it.
-            self._pace = exchange.milliseconds / 1000
-            self._deadline += _STARTS * self._pace
-        return exchange
 
     @asynccontextmanager
     async def _session(
@@ -641,8 +569,8 @@ class ServerProber:
 
         With `terminate`, a signal ends the session.
         """
-        self._speaks = lifecycle
-        if self._seconds_left() <= 0:
+        self._requests.lifecycle = lifecycle
+        if self._requests.seconds_left() <= 0:
             self.evidence.missing.setdefault("*", _OVER)
             yield None
             return
@@ -659,6 +587,3 @@ class ServerProber:
             self.evidence.sessions.append(conversation.session)
             if isinstance(conversation, HttpConversation):
                 self._url = conversation.url
-
-    def _seconds_left(self) -> float:
-        return self._deadline - time.monotonic()

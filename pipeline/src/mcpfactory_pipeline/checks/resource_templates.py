@@ -10,11 +10,30 @@ from urllib.parse import quote
 from mcpfactory_pipeline.checks.canaries import VARIABLE
 from mcpfactory_pipeline.checks.evidence import Evidence, sent_arguments
 from mcpfactory_pipeline.checks.exchange import WireExchange, result_text
+from mcpfactory_pipeline.checks.requester import Requester
+from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
 
 MAX_TEMPLATES: Final = 5  # maximum templates that are read
 _MAX_URIS: Final = 4  # maximum URIs per template; reading stops at the first one that exists
-_LONGEST: Final = 64  # characters; a longer line of a result is no name
+_LONGEST: Final = 64  # characters; a longer line of a result is not a name
+
+
+async def read_templates(evidence: Evidence, conversation: Conversation, requests: Requester) -> None:
+    """Read one resource of each template, with values that the server itself gave."""
+    for template in template_texts(evidence):
+        completed: dict[str, str] = {}
+        for name in variables(template) if "completions" in evidence.capabilities else ():
+            message = requests.message("completion/complete", completion_params(template, name))
+            if (value := completed_value(await requests.ask(conversation, message))) is not None:
+                completed[name] = value
+        for uri in candidate_uris(template, completed, evidence):
+            if requests.seconds_left() <= 0:
+                return
+            read = await requests.ask(conversation, requests.message("resources/read", {"uri": uri}))
+            evidence.later_reads.append(read)
+            if read.error is None:
+                break
 
 
 def template_texts(evidence: Evidence) -> list[str]:

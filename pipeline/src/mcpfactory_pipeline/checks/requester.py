@@ -1,0 +1,106 @@
+"""Requests of the prober: messages in the lifecycle of the current session, and the time limits of their answers."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Final
+
+from mcpfactory_pipeline.checks.client_features import MAX_ROUNDS, asks_for_input, declared_features, retry_params
+from mcpfactory_pipeline.checks.evidence import Lifecycle
+from mcpfactory_pipeline.checks.exchange import CAPABILITIES, LATEST_MODERN, WireExchange, modern_meta
+from mcpfactory_pipeline.checks.probes import Probe
+from mcpfactory_pipeline.checks.transport.conversation import Conversation
+from mcpfactory_runtime.revisions import LATEST
+from mcpfactory_runtime.types import Json
+
+ANSWER: Final = 10.0  # seconds; timeout of one answer
+SLOWER: Final = 10  # multiple of the first answer's duration; minimum timeout of every other answer
+TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
+_STARTS: Final = 10  # multiple of the first answer's duration; extension of the total time limit
+
+
+class Requester:
+    """Builds requests, and sends them until the time limit of the validation.
+
+    Args:
+        timeout: time limit in seconds; it grows with the duration of the first answer.
+        features: the capabilities that the client declares.
+        dialogues: receives the exchanges of each request for which the server asked for input.
+        local: True if the server runs on this machine.
+
+    Attributes:
+        lifecycle: lifecycle of the current session.
+        modern: the per-request revision in use.
+        pace: seconds until the first answer, including the start of the process; 0 before it.
+        numbers: unused numbers for ids and tokens.
+    """
+
+    def __init__(
+        self, timeout: float, features: Json, dialogues: list[tuple[WireExchange, ...]], *, local: bool
+    ) -> None:
+        self.features = features
+        self.lifecycle: Lifecycle = "legacy"
+        self.modern = LATEST_MODERN
+        self.pace = 0.0
+        self.numbers = itertools.count(1)
+        self._dialogues = dialogues
+        self._local = local
+        self._deadline = time.monotonic() + timeout
+        self._text_ids = True
+        self._unanswered = 0
+
+    def seconds_left(self) -> float:
+        """Return the seconds until the time limit."""
+        return self._deadline - time.monotonic()
+
+    def restart(self, seconds: float) -> None:
+        """Extend the time limit, and forget unanswered requests."""
+        self._deadline += seconds
+        self._unanswered = 0
+
+    def message(
+        self, method: str, params: Json | None = None, probe: Probe | None = None, features: Json | None = None
+    ) -> Json:
+        """Return a request in the session's lifecycle, modified by `probe`.
+
+        Per-request messages that a server may answer with questions declare `features` (default: all of the client).
+        """
+        params = params or {}
+        if self.lifecycle == "modern":
+            chosen = self.features if features is None else features
+            declared = {CAPABILITIES: chosen} if method in LATEST.input_requests else {}
+            own = {**modern_meta(self.modern), **declared, **(probe.meta if probe else {})}
+            meta = {**params.get("_meta", {}), **own}
+            params = {**params, "_meta": {key: value for key, value in meta.items() if value is not None}}
+        return {"jsonrpc": "2.0", "id": self._next_id(), "method": method, "params": params}
+
+    def _next_id(self) -> int | str:
+        """Return a new id: an integer, a text, or a text of digits, because clients send all of them."""
+        number = next(self.numbers)
+        return (str(number), number, f"mcpfactory-{number}", number)[number % 4] if self._text_ids else number
+
+    async def ask(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
+        """Send a message, answer the questions in its result by retries, and return the last exchange."""
+        rounds = [await self.exchange(conversation, message, patience)]
+        while asks_for_input(rounds[-1]) and declared_features(rounds[0]) and len(rounds) <= MAX_ROUNDS:
+            params = retry_params(rounds[-1], local=self._local)
+            rounds.append(await self.exchange(conversation, self.message(rounds[0].method, params), patience))
+        if len(rounds) > 1:
+            self._dialogues.append(tuple(rounds))
+        return rounds[-1]
+
+    async def exchange(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
+        """Send a message, and wait for the answer up to a limit that grows with the duration of the first answer."""
+        patience = max(patience, SLOWER * self.pace)
+        if self._unanswered >= 3:
+            patience = min(patience, TIRED + SLOWER * self.pace)
+        exchange = await conversation.ask(message, max(min(patience, self.seconds_left()), 0.5))
+        self._unanswered += exchange.received is None
+        if isinstance(message.get("id"), str) and (exchange.received is None or not exchange.id_echoed):
+            self._text_ids = False  # one such fault is enough, and the other answers should be judged
+        if self.pace == 0 and exchange.received is not None:
+            # The first answer shows the speed of server and machine, so the time limit grows with it.
+            self.pace = exchange.milliseconds / 1000
+            self._deadline += _STARTS * self.pace
+        return exchange
