@@ -61,7 +61,7 @@ class _Handler(LoopbackHandler):
             message = None
         if self.known.silent or not isinstance(message, dict):
             self.answer(503 if self.known.silent else 400)
-        elif "127.0.0.1" not in self.headers.get("Origin", "127.0.0.1"):
+        elif "Origin" in self.headers:
             self.answer(403)
         elif self.headers.get("MCP-Protocol-Version", LATEST_LEGACY.name) not in LEGACY:
             self.answer(400)

@@ -168,7 +168,7 @@ def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
         (("--command", "npm exec foo", "--copy"), "npm downloads", "npm:NAME@VERSION"),
         (("--command", "deno run -A npm:foo", "--copy"), "deno downloads", "npm:NAME@VERSION"),
         (("--command", "uv run server.py", "--copy"), "uv downloads", "pypi:NAME==VERSION"),
-        (("--command", "npm run start", "--copy"), "npm starts a program that a project defines", "adopt FOLDER"),
+        (("--command", "npm run start", "--copy"), "npm starts a program of a project", "adopt FOLDER"),
         (("--command", "env node greeter.js"), "env starts another program", "--command 'PROGRAM …'"),
     ],
 )

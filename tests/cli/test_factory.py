@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory import version
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS
 from tests.cli.conftest import CliProcess
 
@@ -107,7 +108,7 @@ def test_wheels_of_another_factory_are_told_and_replaced(shell):
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("mcpfactory_runtime/more.py", "")
     told = shell("doctor").out
-    assert "mcpfactory-runtime 0.1.0 has other code" in told
+    assert f"mcpfactory-runtime {version()} has other code" in told
     assert "hint: mcpfactory ci" in told
     stale = shell("ci", "--check")
     assert (stale.code, "has other code" in stale.err) == (1, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from xml.etree import ElementTree as ET
 
@@ -146,7 +147,7 @@ class Stash(SampleServer):
                  "annotations": {{"readOnlyHint": name == "read_board"}}}} for name, schema in schemas.items()]
 
     def call(self, name, arguments):
-        if name == "work":
+        if name == "work" and os.path.exists("work.txt"):
             os.rename("work.txt", "aside.txt")
         return text("two lines")
 
@@ -174,7 +175,8 @@ def test_validate_lists_every_call_that_the_server_received(empty):
     params = [message["params"] for message in sent if message.get("method") == "tools/call"]
     received = [(one["name"], one["arguments"]) if isinstance(one, dict) else ("", one) for one in params]
     listed = [(call["tool"], call["arguments"]) for call in report["called"]]
-    assert sorted(map(json.dumps, listed)) == sorted(map(json.dumps, received))
+    masked = [re.sub(r"mcpfactory-bait-\w+", "[folder of the bait]", json.dumps(one)) for one in received]
+    assert sorted(map(json.dumps, listed)) == sorted(masked)
 
 
 def message_of(line: str) -> dict:
@@ -226,5 +228,4 @@ def test_validate_calls_a_tool_that_may_write_only_with_consent_and_lists_its_ca
     made = {"tool": "work", "arguments": {}}
     assert (made in report["called"], "work" in report["not_called"]) == (called, not called)
     assert {"tool": "read_board", "arguments": {}} in report["called"]
-    assert "read_board {}" in text
-    assert ("work {}" in text) is called
+    assert ("read_board" in text, "work: it is not marked readOnlyHint" in text) == (True, not called)

@@ -108,7 +108,7 @@ class Canaries:
     @property
     def secrets(self) -> dict[str, str]:
         """Return the values that vary between runs and must be masked in reports."""
-        return {"folder of the bait": self._folder, "address of the bait": self.url}
+        return {"folder of the bait": Path(self._folder).name, "address of the bait": self.url}
 
     def taken(self, kind: CanaryKind, received: str) -> bool:
         """Return True if the answer shows that the canary was used. Call it once after each attempt."""
