@@ -162,8 +162,13 @@ class Stream:
     async def ready(self) -> None:
         """Wait until there is something to send, the end, or `KEEP_ALIVE` seconds of silence."""
         if not (self._count or self.closed or self.detached):
-            self._begun = asyncio.get_running_loop().create_future()
-            await asyncio.wait((self._begun,), timeout=KEEP_ALIVE)
+            loop = asyncio.get_running_loop()
+            self._begun = loop.create_future()
+            silence = loop.call_later(KEEP_ALIVE, self._wake)  # asyncio.wait would cost a tenth of a request
+            try:
+                await self._begun
+            finally:
+                silence.cancel()
 
     async def follow(
         self, after: int | None = None, *, resumed: bool = False, earlier: Sequence[tuple[int, bytes]] = ()
