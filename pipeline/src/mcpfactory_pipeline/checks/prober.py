@@ -159,16 +159,18 @@ class ServerProber:
             await self._before_handshake()
         if evidence.lifecycles:
             await self._malformed_message()
-            if self._target.url is not None and self._requests.seconds_left() > 0:
-                about = (evidence.lifecycles, self._requests.modern, _answered(evidence), self._target.headers)
-                evidence.http = await asyncio.to_thread(probe_http, self._url, *about)
+            if self._target.url is not None:
+                about = (evidence.lifecycles, self._requests.modern, self._requests.seconds_left, _answered(evidence))
+                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, self._target.headers)
+                if self._requests.seconds_left() <= 0:
+                    evidence.missing["http"] = _OVER
         else:
             evidence.missing.setdefault("*", "the server did not answer")
         if evidence.lifecycles and self._target.url is not None and self._requests.seconds_left() > 0:
             await self._two_clients()
         if (evidence.needs_credentials or self._target.headers) and self._requests.seconds_left() > 0:
-            access = (self._url, self._target.headers, evidence.lifecycles, self._requests.modern)
-            evidence.authorization = await asyncio.to_thread(probe_authorization, *access)
+            access = (self._target.headers, evidence.lifecycles, self._requests.modern, self._requests.seconds_left)
+            evidence.authorization = await asyncio.to_thread(probe_authorization, self._url, *access)
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}
         modern = [self._requests.modern] if "modern" in evidence.lifecycles else []
         evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *modern)
@@ -346,7 +348,8 @@ class ServerProber:
                 break
             await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
         else:
-            await observe_two_clients(self.evidence, (one, other), self._planned, self._requests.message)
+            clients, one_user = (one, other), bool(self._target.headers)
+            await observe_two_clients(self.evidence, clients, self._planned, self._requests, one_user=one_user)
         for client in (one, other):
             await client.close()
             self.evidence.sessions += [client.session] if client.session.answered else []
