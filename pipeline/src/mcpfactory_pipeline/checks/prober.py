@@ -200,7 +200,7 @@ class ServerProber:
             await self._probe_all(conversation, "handshake")
             await self._examine(conversation)
             asked = [one.during for one in conversation.session.messages if needed_feature(one.message)]
-            self._asking = distinct_requests(one for one in asked if one is not None)
+            self._asking = distinct_requests(one for one in asked if one is not None and self._may_repeat(one))
 
     async def _older_handshake(self, revision: str) -> None:
         async with self._session(f"session {revision}") as conversation:
@@ -274,16 +274,18 @@ class ServerProber:
     async def _read_again(self, conversation: Conversation) -> None:
         """Repeat reads and calls that succeeded in a session, and requests for which the server asked for input."""
         evidence = self.evidence
+        made = [call.exchange for call in evidence.calls if not call.failed] if self._stub is None else []
         reads = [evidence.probes.get(name) for name in ("read-resource", "get-prompt")] + evidence.later_reads[-1:]
-        calls = [call.exchange for call in evidence.calls if not call.failed] if self._stub is None else []
-        good = [one for one in [*reads, *calls[:_MOST_AGAIN]] if one is not None and one.result is not None]
+        calls = [one for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
+        good = [one for one in [*reads, *calls] if one is not None and one.result is not None]
         for method, params in [*((one.method, plain_params(one.sent)) for one in good), *self._asking]:
             await self._requests.ask(conversation, self._requests.message(method, params))
 
     async def _ask_again(self, conversation: Conversation) -> None:
         """Send requests for which the server asked for input without capabilities, then with a modified state."""
         evidence = self.evidence
-        for method, params in distinct_requests(rounds[0].sent for rounds in evidence.dialogues):
+        asked = (rounds[0].sent for rounds in evidence.dialogues)
+        for method, params in distinct_requests(one for one in asked if self._may_repeat(one)):
             if self._requests.seconds_left() <= 0:
                 return
             await self._requests.exchange(conversation, self._requests.message(method, params, features={}))
@@ -311,11 +313,8 @@ class ServerProber:
         requests = [self._requests.message("subscriptions/listen", {"notifications": one}) for one in filters]
         reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
         made = [call.exchange for call in evidence.calls if not call.failed and call.tool not in reading]
-        calls = [
-            self._requests.message(one.method, plain_params(one.sent))
-            for one in made[:_MOST_AGAIN]
-            if self._target.allow_calls
-        ]
+        again = [plain_params(one.sent) for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
+        calls = [self._requests.message("tools/call", params) for params in again]
         evidence.streams = await conversation.listen(requests, max(TIRED, SLOWER * self._requests.pace), calls)
         if any(stream.heard for stream in evidence.streams):
             malformed = self._requests.message("subscriptions/listen", {"notifications": "all of them"})
@@ -548,10 +547,18 @@ class ServerProber:
         answered = any(call.tool == tool and not call.failed for call in made)
         return answered and not made[-1].exchange.problem and self._requests.seconds_left() > 0
 
+    def _may_repeat(self, request: Json | str) -> bool:
+        """Return True if a request may be sent again; a call that a person gave is permitted only once."""
+        if not isinstance(request, dict) or request.get("method") != "tools/call":
+            return True
+        name = str(plain_params(request).get("name"))
+        return may_be_called(name, self.evidence.named_tools, allow_calls=self._target.allow_calls)
+
     async def _call_older(self, conversation: Conversation, revision: str) -> None:
         """Repeat the calls whose results contained kinds of content that the older revision does not have."""
         for planned, call in self._planned:
-            if foreign_kinds(call.exchange, revision) and self._requests.seconds_left() > 0:
+            permitted = self._stub is not None or self._may_repeat(call.exchange.sent)
+            if permitted and foreign_kinds(call.exchange, revision) and self._requests.seconds_left() > 0:
                 made = await self._call(conversation, planned)
                 self.evidence.older.append(replace(made, title=revision))
 
