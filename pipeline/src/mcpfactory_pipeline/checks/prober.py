@@ -161,7 +161,7 @@ class ServerProber:
             await self._malformed_message()
             if self._target.url is not None:
                 about = (evidence.lifecycles, self._requests.modern, self._requests.seconds_left, _answered(evidence))
-                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, self._target.headers)
+                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=self._target.headers)
                 if self._requests.seconds_left() <= 0:
                     evidence.missing["http"] = _OVER
         else:

@@ -353,6 +353,7 @@ def probe_http(
     modern: str,
     seconds_left: Callable[[], float],
     known: Mapping[str, Json] | None = None,
+    *,
     credentials: Mapping[str, str] | None = None,
 ) -> dict[str, HttpAnswer]:
     """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
