@@ -84,7 +84,7 @@ _ORIGINS: Final = probe_answers(
 def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     """Lower the severity if a foreign Host is refused, because this prevents the same attack (DNS rebinding).
 
-    The lookalikes keep theirs: they are sent if a foreign Origin is refused, and the probe of Host has one, too.
+    The lookalikes keep theirs: they are sent if a foreign Origin is refused, which the probe of Host also has.
     """
     rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500
