@@ -119,7 +119,7 @@ class Ordering(SampleServer):
 
     def tools(self) -> list[Json]:
         order = {"name": "order", "description": "Order a ticket for the zoo.", "inputSchema": {"type": "object"}}
-        return [*super().tools(), order]
+        return [order, *super().tools()]
 
     def call(self, name: str, arguments: Json) -> Json:
         self.orders += name == "order"

@@ -189,11 +189,7 @@ class ServerProber:
 
     async def _first_session(self, patience: float = 0.0) -> None:
         async with self._session(f"session {LATEST_HANDSHAKE}") as conversation:
-            features = (
-                self._requests.features
-                if self._target.url is None or not self._requests.features
-                else FEATURES_IN_CALLS
-            )
+            features = self._requests.features if self._target.url is None else FEATURES_IN_CALLS
             if conversation is None or not await self._initialize(conversation, LATEST_HANDSHAKE, patience, features):
                 return
             self.evidence.lifecycles.add("legacy")
@@ -509,9 +505,7 @@ class ServerProber:
             if self._requests.seconds_left() <= 0:
                 evidence.uncalled[planned.tool] = evidence.missing["tools/call"] = _OVER
                 continue
-            token = (
-                f"mcpfactory-progress-{next(self._requests.numbers)}"  # progress is only sent if a token asks for it
-            )
+            token = f"mcpfactory-progress-{next(self._requests.numbers)}"  # servers send progress only for a token
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
             evidence.calls.append(call)
             if comparer is not None:
