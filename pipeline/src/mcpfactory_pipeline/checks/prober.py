@@ -140,7 +140,7 @@ class ServerProber:
         self._start_patience = max(timeout / 3, 1.0)
         # The calls of cases show what happens when nobody can be asked.
         features = {} if cases is not None else FEATURES
-        self._requests = Requester(timeout, features, evidence.dialogues, local=target.url is None)
+        self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._url = target.url or ""  # URL after redirects
         self._asking: list[tuple[str, Json]] = []  # requests for which the server asked for input in a session
@@ -288,7 +288,7 @@ class ServerProber:
             first = await self._requests.exchange(conversation, self._requests.message(method, params))
             if not (state := request_state(first)):
                 continue
-            changed = retry_params(first, local=self._target.url is None, state=modified_state(state))
+            changed = retry_params(first, modified_state(state))
             answer = await self._requests.exchange(conversation, self._requests.message(method, changed))
             if answer.failed or asks_for_input(answer):
                 continue
