@@ -235,6 +235,27 @@ class Mayfly(SampleServer):
         return super().call(name, arguments)
 
 
+class Domino(SampleServer):
+    """Does not answer its second sum, and dies when it looks at the moon; its third tool works."""
+
+    rule = "tool-calls.answered"
+    sums = 0
+
+    def tools(self) -> list[Json]:
+        tide = {"name": "tide", "description": "Tell whether the tide is high or low at the zoo."}
+        return [*super().tools(), {**super().tools()[1], **tide}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        self.sums += name == "add"
+        if name == "moon_phase":
+            raise SystemExit
+        return super().call(name, arguments)
+
+    def respond(self, message: Json) -> Json | None:
+        answer = super().respond(message)
+        return None if (message.get("params") or {}).get("name") == "add" and self.sums == 2 else answer
+
+
 class Deaf(SampleServer):
     """Hears no ping while it looks at the moon, which takes more than a second."""
 

@@ -17,12 +17,10 @@ from mcpfactory_pipeline.checks.evidence import (
     CallComparison,
     Evidence,
     RecordedCall,
-    is_call_tool,
     sent_arguments,
 )
 from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
-from mcpfactory_pipeline.checks.requester import Requester
-from mcpfactory_pipeline.checks.rules.tool_calls import hint
+from mcpfactory_pipeline.checks.requester import ANSWER, SLOWER, Requester
 from mcpfactory_pipeline.checks.samples import default_arguments
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation
 from mcpfactory_runtime.types import Json
@@ -36,7 +34,6 @@ _MAX_IDLE: Final = 3.0
 _CANCELABLE: Final = 100  # milliseconds; a quicker call is answered before its cancellation arrives
 _LONGEST: Final = 5_000  # milliseconds; slower calls are not repeated
 _PAUSE: Final = 0.2  # seconds between a call and its cancellation
-ANSWER: Final = 10.0  # seconds
 
 
 _Call = tuple[str, Mapping[str, Any]]  # tool and arguments
@@ -65,12 +62,7 @@ class CallComparer:
         self._requests = requests
         self._firsts: dict[str, _Repeated] = {}
         self._ended = False
-        named = [name for name, _ in evidence.named_tools]
-        self._tools = {
-            name: tool
-            for name, tool in evidence.named_tools
-            if hint(tool, "readOnlyHint") is True and named.count(name) == 1 and not is_call_tool(tool)
-        }
+        self._tools = evidence.read_only_tools
 
     async def repeat(self, call: RecordedCall) -> None:
         """Repeat the first call of a tool at once; later results are compared only if both are equal."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_varied_calls
+from mcpfactory_pipeline.checks.client_features import plain_params
 from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
 
@@ -38,12 +38,12 @@ async def observe_two_clients(
         message: returns a request with a new id.
     """
     first, second = clients
-    reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+    reading = evidence.read_only_tools
     calls = [(plan, call.exchange) for plan, call in planned if call.tool in reading and not call.failed]
     calls = [(plan, exchange) for plan, exchange in calls if exchange.milliseconds < _QUICK][:_CALLS]
-    for one, other in _pairs(evidence, reading, [exchange for _, exchange in calls]):
+    for one, other in _pairs(evidence, [exchange for _, exchange in calls]):
         evidence.concurrent.append(await _ask_together(first, second, one, other, message))
-    texts = plan_varied_calls(evidence.named_tools, [plan for plan, _ in calls])[1::2]
+    texts = plan_varied_calls(reading, [plan for plan, _ in calls])[1::2]
     for plan in texts:
         evidence.first_client.append(await first.ask(message("tools/call", _call(plan)), _PATIENCE))
     written = {plan.tool for plan in texts}  # called last, as its call replaces what it keeps
@@ -55,11 +55,9 @@ def _call(planned: PlannedCall) -> Json:
     return {"name": planned.tool, "arguments": dict(planned.arguments)}
 
 
-def _pairs(
-    evidence: Evidence, reading: set[str], calls: Sequence[WireExchange]
-) -> list[tuple[WireExchange, WireExchange]]:
+def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[WireExchange, WireExchange]]:
     """Return the slowest request with others that have different results."""
-    others = [call.exchange for call in evidence.others if call.tool in reading and not call.failed]
+    others = [call.exchange for call in evidence.others if not call.failed]
     lists = [listing.exchanges[0] for listing in evidence.lists.values() if listing.exchanges]
     known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < _QUICK]
     if not known:
@@ -72,15 +70,12 @@ async def _ask_together(
     first: Conversation, second: Conversation, one: WireExchange, other: WireExchange, message: Message
 ) -> ConcurrentRequests:
     """Send two requests with one id at the same time; repeat both alone if an answer differs from the earlier one."""
-    messages = [message(known.method, _params(known)) for known in (one, other)]
+    messages = [message(known.method, plain_params(known.sent)) for known in (one, other)]
     messages[1]["id"] = messages[0]["id"]
     asked = (first.ask(messages[0], _PATIENCE), second.ask(messages[1], _PATIENCE))
     together = tuple(await asyncio.gather(*asked))
     again: tuple[WireExchange, ...] = ()
     if [answer.content for answer in together] != [one.content, other.content]:
-        again = tuple([await first.ask(message(known.method, _params(known)), _PATIENCE) for known in (one, other)])
+        alone = [message(known.method, plain_params(known.sent)) for known in (one, other)]
+        again = tuple([await first.ask(known, _PATIENCE) for known in alone])
     return ConcurrentRequests((one, other), together, again)
-
-
-def _params(known: WireExchange) -> Json:
-    return {key: value for key, value in known.params.items() if key != "_meta"}
