@@ -62,7 +62,7 @@ def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[Wire
     known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < _QUICK]
     if not known:
         return []
-    slowest = max(known, key=lambda one: (one.method == "tools/call", one.milliseconds))
+    slowest = max(known, key=lambda one: (one.method == "tools/call", one.milliseconds // 100))
     return [(slowest, other) for other in known if other.content != slowest.content][:_PAIRS]
 
 

@@ -230,9 +230,11 @@ class StdioConversation:
                 if received is None:
                     problem = await self._end_reason()
                     break
-                request, began = sent.get(str(received.get("id")), ({}, 0.0))
+                if (number := str(received.get("id"))) not in sent:
+                    continue  # for example, an answer to the cancellation
+                request, began = sent[number]
                 took = round(1000 * (time.monotonic() - began))
-                done[str(received.get("id"))] = WireExchange(request, received, milliseconds=took)
+                done[number] = WireExchange(request, received, milliseconds=took)
         for key, (message, _) in sent.items():
             if key not in done:
                 self._given_up.append(message["id"])
