@@ -113,10 +113,10 @@ def modified_state(state: str) -> str:
         pass
     try:
         value = json.loads(base64.urlsafe_b64decode(padded.replace("+", "-").replace("/", "_")))
+        encoded = base64.urlsafe_b64encode(json.dumps(_modified(value)).encode()).decode()
     except (ValueError, RecursionError):
         middle = len(state) // 2
         return f"{state[:middle]}{'b' if state[middle] == 'a' else 'a'}{state[middle + 1 :]}"
-    encoded = base64.urlsafe_b64encode(json.dumps(_modified(value)).encode()).decode()
     return encoded if state.endswith("=") else encoded.rstrip("=")
 
 

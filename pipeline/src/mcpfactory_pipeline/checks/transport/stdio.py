@@ -297,14 +297,13 @@ class StdioConversation:
         session.busy = any(request is not None for request in self._given_up)
 
     async def _write(self, message: Json | str) -> str:
-        text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
         if isinstance(message, dict):
             self._log.sent(message)
         stdin = self._process.stdin
         if stdin is None or stdin.is_closing():
             return await self._end_reason()
         try:
-            stdin.write(text.encode(errors="surrogateescape") + b"\n")
+            stdin.write(_encoded(message) + b"\n")
             await stdin.drain()
         except (BrokenPipeError, ConnectionResetError):
             return await self._end_reason()
@@ -392,6 +391,15 @@ class StdioConversation:
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _encoded(message: Json | str) -> bytes:
+    if isinstance(message, str):
+        return message.encode(errors="surrogateescape")
+    try:
+        return json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # values of the server may have half of a surrogate pair
+        return json.dumps(message).encode()
 
 
 def peak_memory(pid: int) -> int | None:
