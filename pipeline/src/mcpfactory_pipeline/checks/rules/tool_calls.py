@@ -54,7 +54,7 @@ _ASKS: Final = re.compile(
 _TRACE: Final = 5_000  # characters; a longer text has other content, and may quote an exception
 # A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or with a Python stack trace.
 _EXCEPTION: Final = re.compile(
-    r"\A\W*([^\n:]{0,60}:\s*)?(([\w.]+\.)?[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
+    r"\A\W*((Error|Exception):\s*)?((\w+\.)*[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
 )
 _BIG: Final = re.compile(rf"\b{str(2**53)[:11]}\d{{5}}\b")  # a number close to 2^53
 # Traces of `samples.wrong_arguments` in an answer if the tool computes with the arguments.
@@ -261,7 +261,7 @@ def _succeeded(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
       hint="let the exception pass to the SDK, or return its text with isError")  # fmt: skip
 def _flagged(call: RecordedCall) -> Iterator[Fault]:
     text = answer_text(call.exchange)
-    if _EXCEPTION.search(text) and len(text) <= _TRACE:
+    if len(text) <= _TRACE and _EXCEPTION.search(text):
         yield _fault(call, f"the tool failed, and its result has no isError: {_said(call)}")
 
 
