@@ -413,9 +413,7 @@ class Evidence:
         """Return name → tool of the tools with readOnlyHint; if names are duplicate, it is unknown which tool answers."""
         counts = Counter(name for name, _ in self.named_tools)
         return {
-            name: tool
-            for name, tool in self.named_tools
-            if hint(tool, "readOnlyHint") is True and counts[name] == 1
+            name: tool for name, tool in self.named_tools if hint(tool, "readOnlyHint") is True and counts[name] == 1
         }
 
     @property

@@ -129,7 +129,7 @@ def _dialect(schema: Any) -> Any:
 
 @lru_cache
 def _with_short_patterns(dialect: Any) -> Any:
-    return jsonschema.validators.extend(dialect, {"pattern": _pattern})
+    return jsonschema.validators.extend(dialect, {"pattern": _pattern})  # type: ignore[no-untyped-call]  # of the library
 
 
 def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:

@@ -522,13 +522,14 @@ class ServerProber:
                 evidence.uncalled[planned.tool] = f"given up: {call.exchange.problem}; the tool may be slow by design"
             if not call.failed and not call.mismatches and has_answer_value(call) and compare_values(call).nothing:
                 unshown += plan_changed_responses(planned)
-        more = ((unshown, evidence.changed), (plan_varied_calls(evidence.read_only_tools, plan), evidence.others))
-        for planned_calls, calls in (*more, (plan_invalid_calls(evidence.read_only_tools, plan), evidence.wrong)):
+        reading = evidence.read_only_tools
+        more = ((unshown, evidence.changed), (plan_varied_calls(reading, plan), evidence.others))
+        for planned_calls, calls in (*more, (plan_invalid_calls(reading, plan), evidence.wrong)):
             for planned in planned_calls:
                 if self._may_call_again(conversation, planned.tool):
                     calls.append(await self._call(conversation, planned))
         if self._cases is None:
-            await self._call_further(conversation, plan_further_calls(evidence.read_only_tools, plan, further_arguments))
+            await self._call_further(conversation, plan_further_calls(reading, plan, further_arguments))
 
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER

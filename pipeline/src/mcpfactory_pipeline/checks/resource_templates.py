@@ -86,7 +86,8 @@ def _expand(template: str, values: Mapping[str, str]) -> str:
 
     def value(found: re.Match[str]) -> str:
         operator = found[0][1] if found[0][1] in "+#./;?&" else ""
-        texts = [quote(values[name], safe="/" if operator == "+" else "", errors="replace") for name in variables(found[0])]
+        safe = "/" if operator == "+" else ""
+        texts = [quote(values[name], safe, errors="replace") for name in variables(found[0])]
         return "" if operator in ("#", ";", "?", "&") else operator.strip("+") + ",".join(texts)
 
     return VARIABLE.sub(value, template)

@@ -230,11 +230,11 @@ class StdioConversation:
                 if received is None:
                     problem = await self._end_reason()
                     break
-                if (number := str(received.get("id"))) not in sent:
+                if (key := str(received.get("id"))) not in sent:
                     continue  # for example, an answer to the cancellation
-                request, began = sent[number]
+                request, began = sent[key]
                 took = round(1000 * (time.monotonic() - began))
-                done[number] = WireExchange(request, received, milliseconds=took)
+                done[key] = WireExchange(request, received, milliseconds=took)
         for key, (message, _) in sent.items():
             if key not in done:
                 self._given_up.append(message["id"])
