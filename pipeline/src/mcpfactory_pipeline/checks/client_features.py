@@ -1,7 +1,7 @@
 """Features that the client of the checks declares, and its answers when a server asks for input.
 
-The person agrees to each form, opens no URL, and samples one fixed text. The client has no roots, because servers work
-in the roots of a client instead of their own folders.
+The person agrees to each form, opens no URL, and samples one fixed text. The client has no roots, because some servers
+replace their folders by the roots of the client.
 """
 
 from __future__ import annotations
