@@ -11,7 +11,6 @@ from mcpfactory_pipeline.checks.client_features import plain_params
 from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
 from mcpfactory_pipeline.checks.requester import Requester
-from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
 
@@ -40,14 +39,14 @@ async def observe_two_clients(
         one_user: both clients have the same credentials. A user may see their own texts, so none are sent.
     """
     first, second = clients
-    reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+    reading = evidence.read_only_tools
     calls = [(plan, call.exchange) for plan, call in planned if call.tool in reading and not call.failed]
     calls = [(plan, exchange) for plan, exchange in calls if exchange.milliseconds < QUICK][:_CALLS]
-    for one, other in _pairs(evidence, reading, [exchange for _, exchange in calls]):
+    for one, other in _pairs(evidence, [exchange for _, exchange in calls]):
         if requests.seconds_left() > 0:
             evidence.concurrent.append(await _ask_together(first, second, one, other, requests))
     plans = [plan for plan, _ in calls]
-    texts = [] if one_user else plan_varied_calls(evidence.named_tools, plans)[1::2]
+    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]
     written = {plan.tool for plan in texts}  # called last, as its call replaces what it keeps
     reads = sorted(plans if texts else (), key=lambda plan: plan.tool in written)
     for client, made, answers in ((first, texts, evidence.first_client), (second, reads, evidence.second_client)):
@@ -60,16 +59,14 @@ def _call(planned: PlannedCall) -> Json:
     return {"name": planned.tool, "arguments": dict(planned.arguments)}
 
 
-def _pairs(
-    evidence: Evidence, reading: set[str], calls: Sequence[WireExchange]
-) -> list[tuple[WireExchange, WireExchange]]:
+def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[WireExchange, WireExchange]]:
     """Return the slowest request with others that have different results."""
-    others = [call.exchange for call in evidence.others if call.tool in reading and not call.failed]
+    others = [call.exchange for call in evidence.others if not call.failed]
     lists = [listing.exchanges[0] for listing in evidence.lists.values() if listing.exchanges]
     known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < QUICK]
     if not known:
         return []
-    slowest = max(known, key=lambda one: (one.method == "tools/call", one.milliseconds))
+    slowest = max(known, key=lambda one: (one.method == "tools/call", one.milliseconds // 100))
     return [(slowest, other) for other in known if other.content != slowest.content][:_PAIRS]
 
 
