@@ -102,6 +102,7 @@ CHANGES: dict[str, Change] = {
     "Mislabelled": Change("content.mime-type", READ, read(blob=GIF, mimeType="image/png"), of_plan),
     "Unparsed": Change("content.mime-type", READ, read(text="{not json", mimeType="application/json"), of_plan),
     "Unclosed": Change("content.mime-type", READ, read(text="<zoo><plan>", mimeType="image/svg+xml"), of_plan),
+    "HealthyWriter": Change("", READ, read(text='<?xml version="1.0" encoding="utf-16"?><zoo/>', mimeType="text/xml"), of_plan),
     "NotAPdf": Change("content.mime-type", READ, read(blob=GIF, mimeType="application/pdf"), of_plan),
     "Entitled": Change("lists.entry-fields", "resources/list", entry("resources", title=5)),
     "Oversized": Change("lists.entry-fields", "resources/list", entry("resources", size=-1)),
@@ -134,6 +135,8 @@ CHANGES: dict[str, Change] = {
     "Bare": Change("content.structured-object", CALL, text("waxing", structuredContent=["waxing"]), of_moon),
     "Telepath": Change("content.structured-text", CALL, {"content": [], "structuredContent": {"moon": "waxing"}}, of_moon),
     # errors of tools
+    "HealthyTracker": Change("", CALL, text("Issue 12: TypeError: the moon is undefined"), of_moon),
+    "HealthyPainter": Change("", CALL, text("." * 100_000), of_moon),
     "Formalist": Change("tool-calls.error-in-result", CALL, RpcError(-32603, "no moon tonight"), of_moon),
     "Inventive": Change("tool-calls.error-in-result", CALL, RpcError(-32000, "no moon tonight"), of_moon),
     "Credulous": Change("tool-calls.argument-validation", CALL, text("3", structuredContent={"sum": 3}), lambda params: params["name"] == "add" and "a" not in params["arguments"]),

@@ -31,6 +31,7 @@ class ServerHandler(BaseHTTPRequestHandler):
     said: Sequence[str] = ()
     agreed = ""  # the revision that a session begins with
     listing = False  # whether tools are listed per request
+    challenge = 'Bearer realm="zoo", resource_metadata="{place}"'
 
     def wrong(self, what: str) -> bool:
         return what in self.sample.amiss
@@ -82,7 +83,7 @@ class ServerHandler(BaseHTTPRequestHandler):
         place = f"http://{self.headers['Host']}{METADATA}"
         self.send_response(401)
         if not self.wrong("challenge"):
-            self.send_header("WWW-Authenticate", f'Bearer realm="zoo", resource_metadata="{place}"')
+            self.send_header("WWW-Authenticate", self.challenge.format(place=place))
         self.send_header("Content-Length", "0")
         self.end_headers()
         return True

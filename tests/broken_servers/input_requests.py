@@ -14,6 +14,8 @@ STATE = '{"keeper": false}'
 class Asking(SampleServer):
     """Asks before it looks at the moon, if the client can ask a person; the base of those below."""
 
+    state = STATE
+
     def per_request(self, method: str, params: Json) -> Json:
         result = super().per_request(method, params)
         if method != "tools/call" or params["name"] != "moon_phase":
@@ -21,20 +23,28 @@ class Asking(SampleServer):
         if self.must_ask(params):
             asked = {"mode": "form", "message": "Look at the moon?", "requestedSchema": FORM}
             question = {"method": "elicitation/create", "params": asked}
-            return {**result, "resultType": "input_required", "inputRequests": {"q": question}, "requestState": STATE}
-        return {**result, **self.answered(params.get("requestState", STATE))}
+            asked = {"inputRequests": {"q": question}, "requestState": self.state}
+            return {**result, "resultType": "input_required", **asked}
+        return {**result, **self.answered(params.get("requestState", self.state))}
 
     def must_ask(self, params: Json) -> bool:
         return "elicitation" in params["_meta"][META + "clientCapabilities"] and "inputResponses" not in params
 
     def answered(self, state: str) -> Json:
-        if state != STATE:
+        if state != self.state:
             raise RpcError(-32602, "requestState is not what was sent")
         return text("waxing")
 
 
 class HealthyAsker(Asking):
     """Asks once, and only clients that can ask."""
+
+
+class HealthyHalver(Asking):
+    """Keeps half of an emoji in its state."""
+
+    own_process = True
+    state = "\ud83e"
 
 
 class Insatiable(Asking):

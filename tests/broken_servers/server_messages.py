@@ -387,3 +387,24 @@ class Halfway(SampleServer):
 
     def completed(self, params: Json) -> Json:
         return {"completion": {"values": []}}
+
+
+class HealthyTenant(SampleServer):
+    """Works in the roots of the client if it has any, and there is no moon there."""
+
+    able = away = False
+
+    def handshake(self, method: str, params: Json) -> Json:
+        self.able = self.able or "roots" in params.get("capabilities", {})
+        return super().handshake(method, params)
+
+    def respond(self, message: Json) -> Json | None:
+        if message.get("method") == "notifications/initialized" and self.able:
+            self.write({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"})
+        self.away = self.away or bool((message.get("result") or {}).get("roots"))
+        return super().respond(message)
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if self.away:
+            raise RpcError(-32603, "no moon in this folder")
+        return super().call(name, arguments)

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ from mcpfactory_pipeline.checks.exchange import CREDENTIALS, HANDSHAKES, MODERNS
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.validation import validate
 from tests.broken_servers.catalog import servers
-from tests.broken_servers.healthy import SampleServer
+from tests.broken_servers.healthy import Json, SampleServer
 from tests.broken_servers.http_server import handler_of
 from tests.loopback_server import LoopbackHandler, serving
 from tests.timeouts import TIMEOUT
@@ -72,6 +73,66 @@ def test_a_protected_server_with_credentials_is_examined_and_they_are_masked() -
     assert untokened.verdict == "not shown"
     text = json.dumps(report.to_json())
     assert "1234567890" not in text
+
+
+class Disclosing(Protected):
+    """Reads the first characters of credentials only, and answers a DELETE of a session by ending all."""
+
+    amiss = frozenset({"prefix", "other-session"})
+
+
+def test_neither_short_credentials_nor_most_of_long_ones_are_in_the_report() -> None:
+    headers = {"Authorization": Protected.credentials, "X-Zoo": "sesame"}
+    with serving(handler_of(Disclosing(list(HANDSHAKES), list(MODERNS)))) as url:
+        report = examined(url, headers=headers)
+    assert {finding.rule for finding in report.findings} == {"authorization.token", "http.other-session"}
+    told = json.dumps(report.to_json())
+    assert "key-of-the-zoo" not in told
+    assert "sesame" not in told
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [
+        'Basic realm="zoo", Bearer resource_metadata="{place}"',
+        'Bearer resource_metadata="http://[zoo"',
+        'Bearer resource_metadata="{place}/é"',
+    ],
+)
+def test_a_challenge_may_have_several_schemes_and_an_odd_url_ends_nothing(challenge: str) -> None:
+    handler = handler_of(Protected(list(HANDSHAKES), list(MODERNS)))
+    with serving(handler, challenge=challenge) as url:
+        report = examined(url)
+    assert report.findings == (), report.to_text()
+
+
+def test_a_user_may_see_what_the_same_user_sent() -> None:
+    with serving(handler_of(kept("Tattler"))) as url:
+        report = examined(url, headers={"X-User": "of-the-zoo"})
+    assert {finding.rule for finding in report.findings} == {"tool-calls.side-effects"}
+
+
+class Ordering(SampleServer):
+    """Has a tool that changes something."""
+
+    orders = 0
+
+    def tools(self) -> list[Json]:
+        order = {"name": "order", "description": "Order a ticket for the zoo.", "inputSchema": {"type": "object"}}
+        return [order, *super().tools()]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        self.orders += name == "order"
+        return super().call(name, arguments)
+
+
+def test_a_call_that_a_person_gave_is_made_once(tmp_path: Path) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text('[{"tool": "order", "arguments": {}}]')
+    sample = Ordering(list(HANDSHAKES), list(MODERNS))
+    with serving(handler_of(sample)) as url:
+        asyncio.run(validate(ValidationTarget(url=f"{url}/mcp", examples=file), timeout=TIMEOUT))
+    assert sample.orders == 1
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import pytest
 
-from mcpfactory_pipeline.checks import prober
+from mcpfactory_pipeline.checks import call_comparisons, prober
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES, LATEST_HANDSHAKE, MODERNS, ValidationTarget
 from mcpfactory_pipeline.checks.report import Report
@@ -102,6 +102,16 @@ def test_what_spoils_stdout_is_named() -> None:
     (finding,) = examined("Cacophonist").findings
     causes = "binary data, two messages on a line, text that is not UTF-8, a line of more than 16 MB"
     assert finding.message == f"4 lines on stdout are not JSON-RPC: {causes}"
+
+
+def test_a_crash_accuses_only_the_tool_that_caused_it() -> None:
+    (finding,) = examined("Domino").findings
+    assert finding.where == "moon_phase"
+
+
+def test_results_that_may_have_changed_with_time_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_comparisons, "_MAX_IDLE", 0)
+    assert examine("Butterfly").judged().findings == ()
 
 
 def test_every_rule_has_a_broken_server() -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.broken_servers.healthy import Json, SampleServer, text
 
@@ -235,6 +235,27 @@ class Mayfly(SampleServer):
         return super().call(name, arguments)
 
 
+class Domino(SampleServer):
+    """Does not answer its second sum, and dies when it looks at the moon; its third tool works."""
+
+    rule = "tool-calls.answered"
+    sums = 0
+
+    def tools(self) -> list[Json]:
+        tide = {"name": "tide", "description": "Tell whether the tide is high or low at the zoo."}
+        return [*super().tools(), {**super().tools()[1], **tide}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        self.sums += name == "add"
+        if name == "moon_phase":
+            raise SystemExit
+        return super().call(name, arguments)
+
+    def respond(self, message: Json) -> Json | None:
+        answer = super().respond(message)
+        return None if (message.get("params") or {}).get("name") == "add" and self.sums == 2 else answer
+
+
 class Deaf(SampleServer):
     """Hears no ping while it looks at the moon, which takes more than a second."""
 
@@ -261,6 +282,24 @@ class Resentful(SampleServer):
         self.hurt = self.hurt or message.get("method") == "notifications/cancelled"
         hidden = self.hurt and (message.get("params") or {}).get("name") == "moon_phase"
         return None if hidden else super().respond(message)
+
+
+class HealthyGrumbler(SampleServer):
+    """Makes one call at a time, and answers even the cancellation of a call."""
+
+    own_process = True
+    made: tuple[Any, ...] = ()
+
+    def call(self, name: str, arguments: Json) -> Json:
+        time.sleep(0.2 * (name == "moon_phase"))
+        return super().call(name, arguments)
+
+    def respond(self, message: Json) -> Json | None:
+        if message.get("method") == "tools/call":
+            self.made = (*self.made, message.get("id"))
+        if message.get("method") == "notifications/cancelled" and message["params"]["requestId"] in self.made:
+            return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "too late"}}
+        return super().respond(message)
 
 
 # --- behaviour towards an API, seen by the stub upstream ---

@@ -178,7 +178,7 @@ MISTAKES = (
     _("validate --url notaurl", 4, "'notaurl' is not an http or https URL"),
     _("""validate --command '"open'""", 2, "no closing quotation", "close every quote"),
     _("validate --command x --header A=b", 2, "--header needs --url"),
-    _("validate --url http://127.0.0.1:9 --header A", 2, "'A' has no value", "Authorization=Bearer"),
+    _("validate --url http://127.0.0.1:9 --header A", 2, "takes NAME=VALUE, not 'A'", "Authorization=Bearer"),
     _("validate --url http://127.0.0.1:9 --header A:=b", 4, "'A:' cannot be sent", "invalid characters"),
     _("validate shop --limit max=1", 2, "--limit max=1"),
     _("validate shop --timeout -1", 2, "--timeout"),

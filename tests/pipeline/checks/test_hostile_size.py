@@ -1,16 +1,23 @@
-"""What a server sends to be judged costs in proportion to its size, and kinds that are no words break nothing."""
+"""What a server sends to be judged costs in proportion to its size, and odd values break nothing."""
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcpfactory_pipeline.checks.canaries import tool_probes
-from mcpfactory_pipeline.checks.evidence import Session
+from mcpfactory_pipeline.checks.client_features import modified_state
+from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, Session
+from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.jsonschemas import instance_error
+from mcpfactory_pipeline.checks.resource_templates import candidate_uris, template_texts
+from mcpfactory_pipeline.checks.samples import extreme_arguments, further_arguments, varied_arguments
 from mcpfactory_pipeline.checks.transport import conversation
 from mcpfactory_pipeline.checks.transport.conversation import MessageLog, split_streams
+from mcpfactory_pipeline.checks.transport.http import _header_value
 from tests.subtest_table import parametrize_subtests
 
 
@@ -53,3 +60,53 @@ def test_only_tools_that_are_there_to_run_something_get_no_commands(
 
     kinds = {one.kind for one in tool_probes([(name, tool)], {name: {"word": "x"}}, _Canaries())}  # type: ignore[arg-type] # what it reads
     assert ("command" in kinds) is tempted
+
+
+@parametrize_subtests(
+    "schema",
+    [
+        {"allOf": [{"$ref": "#"}]},
+        {"$ref": "#/x-hidden", "x-hidden": {"pattern": "("}},
+        {"$ref": "#/x-hidden", "x-hidden": {"type": "word"}},
+        {"$ref": "#/x-hidden", "x-hidden": {"minLength": "many"}},
+    ],
+)
+def test_a_schema_that_cannot_be_evaluated_is_an_error(schema: dict[str, Any]) -> None:
+    assert instance_error("word", schema) == "the schema cannot be evaluated"
+
+
+_SLOW = {"type": "string", "pattern": r"^(\w+\s?)+!$"}  # refuses a text in exponential time
+
+
+@parametrize_subtests("part", [_SLOW, {"type": "string", "anyOf": [_SLOW]}])
+def test_a_pattern_of_a_server_is_given_no_text_that_it_did_not_choose(part: dict[str, Any]) -> None:
+    schema = {"properties": {"word": part}}
+    assert further_arguments(schema, {"word": "a!"}) == extreme_arguments(schema, {"word": "a!"}) == []
+    assert instance_error("word " * 1_000, part) == ""
+
+
+@parametrize_subtests("value", ["[" * 600 + "]" * 600, "9" * 4_300])
+def test_each_state_has_a_modified_form(value: str) -> None:
+    state = base64.urlsafe_b64encode(value.encode()).decode()
+    assert modified_state(state) != state
+
+
+def test_the_largest_number_has_no_larger_neighbor() -> None:
+    schema = {"properties": {"count": {"type": "integer"}}}
+    assert varied_arguments(schema, {"count": int("9" * 4_300)}) == []
+
+
+def test_half_of_a_surrogate_pair_can_be_sent_in_a_uri_and_a_header() -> None:
+    assert candidate_uris("zoo://{cage}", {"cage": "owl \ud83e"}, Evidence()) == ["zoo://owl%20%3F"]
+    assert _header_value("\ud83e") == "=?base64?Pw==?="
+
+
+def test_few_lines_of_a_result_are_tried_and_no_template_with_many_variables() -> None:
+    lines = "\n".join(map(str, range(100_000)))
+    result = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": lines}]}}
+    many = "zoo://{" + ",".join(f"a{number}" for number in range(100_000)) + "}"
+    listed = Listing("resources/templates/list", tuple({"uriTemplate": one} for one in (many, "zoo://{cage}")))
+    evidence = Evidence(calls=[RecordedCall("cages", WireExchange({}, result), "guess")])
+    evidence.lists[listed.method] = listed
+    assert template_texts(evidence) == ["zoo://{cage}"]
+    assert candidate_uris("zoo://{cage}", {}, evidence) == ["zoo://0", "zoo://1", "zoo://2", "zoo://3"]

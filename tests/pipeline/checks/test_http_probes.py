@@ -6,8 +6,9 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import chain, repeat
 from urllib.parse import urlsplit
 
@@ -96,30 +97,62 @@ def test_of_a_server_that_never_answers_three_questions_are_enough(monkeypatch: 
         raise TimeoutError
 
     monkeypatch.setattr(http_probes, "connected", refuse)
-    assert probe_http("http://127.0.0.1:1/mcp", frozenset({"modern"}), "9999-12-31") == {}
+    assert probe_http("http://127.0.0.1:1/mcp", frozenset({"modern"}), "9999-12-31", lambda: 1.0) == {}
     assert len(asked) == 3
 
 
-def answer(probe: str, status: int) -> HttpAnswer:
-    return HttpAnswer(probe, "a request", "POST", {}, {}, status, {"content-type": "application/json"}, {})
+def test_after_the_time_limit_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(http_probes, "connected")
+    assert probe_http("http://127.0.0.1:1/mcp", frozenset({"legacy", "modern"}), "9999-12-31", lambda: 0.0) == {}
+
+
+def answer(probe: str, status: int, url: str = "", **message: object) -> HttpAnswer:
+    kind = {"content-type": "application/json"}
+    return HttpAnswer(probe, "a request", "POST", {}, {}, status, kind, message, bool(message), url=url)
+
+
+def weights(name: str, evidence: Evidence) -> list[int]:
+    """The severities of the findings of one rule."""
+    rule = next(rule for rule in RULES if rule.id == name)
+    return [fault.lesser or rule.severity for fault in rule.check(evidence).faults]
+
+
+@parametrize_subtests("seen, found", [(answer("", 400), []), (answer("", 500), [3]), (answer("", 200, a=1), [3])])
+def test_a_server_may_refuse_to_cancel_what_nobody_asked(seen: HttpAnswer, found: list[int]) -> None:
+    http = {"notify-canceled": replace(seen, probe="notify-canceled")}
+    evidence = Evidence(transport="http", lifecycles={"legacy"}, http=http)
+    assert weights("http.notification-status", evidence) == found
+
+
+@parametrize_subtests(
+    "resource, url, found",
+    [
+        ("https://zoo.example/mcp", "https://zoo.example:443/mcp", []),  # the default port
+        ("https://zoo.example/mcp", "http://127.0.0.1:8000/mcp", [2]),  # where it is deployed
+        ("https://zoo.example/mcp", "https://other.example/mcp", [3]),
+        ("https://zoo.example/other", "http://127.0.0.1:8000/mcp", [3]),
+        ("http://localhost:99999", "http://127.0.0.1:8000/mcp", [3]),
+    ],
+)
+def test_metadata_is_about_the_server_or_about_another(resource: str, url: str, found: list[int]) -> None:
+    served = answer("metadata", 200, authorization_servers=["https://login.example"], resource=resource)
+    seen = {"no-credentials": answer("no-credentials", 401, url), "metadata": served}
+    assert weights("authorization.metadata", Evidence(transport="http", authorization=seen)) == found
 
 
 @parametrize_subtests(
     "origin, rebound, found",
     [
         (403, 403, []),
-        (421, 421, [(1, False)]),  # refused with another status
-        (200, 200, [(5, True)]),  # any page may call it
-        (200, None, [(5, True)]),
-        (200, 421, [(3, False)]),  # Host is looked at: DNS rebinding does not get there
+        (421, 421, [1]),  # refused with another status
+        (200, 200, [5]),  # any page may call it
+        (200, None, [5]),
+        (200, 421, [3]),  # Host is looked at: DNS rebinding does not get there
     ],
 )
 def test_a_foreign_origin_weighs_less_where_a_foreign_host_is_refused(
-    origin: int, rebound: int | None, found: list[tuple[int, bool]]
+    origin: int, rebound: int | None, found: list[int]
 ) -> None:
     seen = {"origin": answer("origin", origin)}
     seen |= {} if rebound is None else {"dns-rebinding": answer("dns-rebinding", rebound)}
-    evidence = Evidence(transport="http", lifecycles=frozenset({"legacy"}), http=seen)  # type: ignore[arg-type]
-    check: Callable[..., object] = next(rule.check for rule in RULES if rule.id == "http.origin")
-    outcome = check(evidence)
-    assert [(fault.lesser or 5, fault.lesser is None) for fault in outcome.faults] == found  # type: ignore[attr-defined]
+    assert weights("http.origin", Evidence(transport="http", lifecycles={"legacy"}, http=seen)) == found

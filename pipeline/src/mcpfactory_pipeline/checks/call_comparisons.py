@@ -17,12 +17,10 @@ from mcpfactory_pipeline.checks.evidence import (
     CallComparison,
     Evidence,
     RecordedCall,
-    is_call_tool,
     sent_arguments,
 )
 from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
-from mcpfactory_pipeline.checks.requester import Requester
-from mcpfactory_pipeline.checks.rules.tool_calls import hint
+from mcpfactory_pipeline.checks.requester import ANSWER, SLOWER, Requester
 from mcpfactory_pipeline.checks.samples import default_arguments
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation
 from mcpfactory_runtime.types import Json
@@ -32,11 +30,10 @@ _MAX_TOOLS: Final = 20
 _MAX_PAIRS: Final = 5
 _MAX_DEFAULTS: Final = 3  # of a tool
 _IDLE: Final = 1.1  # seconds; the result of a clock changes in that time
-_MAX_IDLE: Final = 3.0
+_MAX_IDLE: Final = 10.0
 _CANCELABLE: Final = 100  # milliseconds; a quicker call is answered before its cancellation arrives
 _LONGEST: Final = 5_000  # milliseconds; slower calls are not repeated
 _PAUSE: Final = 0.2  # seconds between a call and its cancellation
-ANSWER: Final = 10.0  # seconds
 
 
 _Call = tuple[str, Mapping[str, Any]]  # tool and arguments
@@ -65,12 +62,7 @@ class CallComparer:
         self._requests = requests
         self._firsts: dict[str, _Repeated] = {}
         self._ended = False
-        named = [name for name, _ in evidence.named_tools]
-        self._tools = {
-            name: tool
-            for name, tool in evidence.named_tools
-            if hint(tool, "readOnlyHint") is True and named.count(name) == 1 and not is_call_tool(tool)
-        }
+        self._tools = evidence.read_only_tools
 
     async def repeat(self, call: RecordedCall) -> None:
         """Repeat the first call of a tool at once; later results are compared only if both are equal."""
@@ -87,7 +79,7 @@ class CallComparer:
         await self._overlapping()
         slow = max(
             (one for one in self._evidence.calls if one.tool in self._tools and not one.failed),
-            key=lambda one: one.exchange.milliseconds,
+            key=lambda one: one.exchange.milliseconds // 100,  # the first of about equally slow ones
             default=None,
         )
         if slow is not None and slow.exchange.milliseconds <= _LONGEST and not self._over():
@@ -106,19 +98,28 @@ class CallComparer:
                 self._evidence.comparisons.append(CallComparison("default", tool, usual, tuple(given), key))
 
     async def _later(self) -> None:
-        """Repeat the first calls. If a result differs, wait as long as the other calls took, and repeat the call."""
+        """Repeat the first calls, and those with another result again, after as much time as all calls took.
+
+        If that would take too long, the latter are not compared: their results may change with time.
+        """
         until = time.monotonic() + _SECONDS
+        changed: list[tuple[str, _Repeated]] = []
         for tool, first in self._firsts.items():
             if self._over() or time.monotonic() > until:
-                return
-            others = [await self._call(tool, first.arguments)]
-            if others[0].outcome != first.exchanges[1].outcome:
-                idle = min(max(time.monotonic() - first.at, _IDLE), _MAX_IDLE)
-                others.append(await self._call(tool, first.arguments))
-                await asyncio.sleep(idle)
-                others.append(await self._call(tool, first.arguments))
-                until += idle
-            self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, tuple(others)))
+                break
+            later = await self._call(tool, first.arguments)
+            if later.outcome == first.exchanges[1].outcome:
+                self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, (later,)))
+            else:
+                changed.append((tool, first))
+        again = [await self._call(tool, first.arguments) for tool, first in changed if not self._over()]
+        idle = max([_IDLE, *(time.monotonic() - first.at for _, first in changed)])
+        if not changed or self._ended or idle > min(_MAX_IDLE, self._requests.seconds_left()):
+            return
+        await asyncio.sleep(idle)
+        for (tool, first), one in zip(changed, again, strict=True):
+            others = (one, await self._call(tool, first.arguments))
+            self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, others))
 
     async def _overlapping(self) -> None:
         """Send two calls at once that gave different results, and each again alone."""
@@ -161,7 +162,9 @@ class CallComparer:
         if slow.exchange.milliseconds > _CANCELABLE and not self._over():
             canceled, again = (self._request(tool, arguments) for _ in range(2))
             pause = min(_PAUSE, slow.exchange.milliseconds / 3_000)
-            answers = await self._conversation.overlap([canceled, cancellation(canceled), again], ANSWER, pause)
+            # The server may end the canceled call first, and a call may take longer than an earlier one.
+            patience = ANSWER + max(4 * slow.exchange.milliseconds / 1000, SLOWER * self._requests.pace)
+            answers = await self._conversation.overlap([canceled, cancellation(canceled), again], patience, pause)
             self._evidence.busy += [BusyAnswer("after cancellation", tool, one, slow.exchange) for one in answers]
 
     def _over(self) -> bool:

@@ -7,7 +7,6 @@ and the calls that a person gave or allowed are made.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -15,9 +14,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
-from mcpfactory_pipeline.checks.evidence import RecordedCall, is_call_tool
+from mcpfactory_pipeline.checks.evidence import RecordedCall, hint, is_call_tool
 from mcpfactory_pipeline.checks.exchange import ValidationTargetError, WireExchange
-from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import sample_arguments, varied_arguments, varied_values, wrong_arguments
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.operation import ServerAddress
@@ -152,46 +150,42 @@ def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: 
     )
 
 
-def plan_varied_calls(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
+def plan_varied_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
     """Return calls with other arguments, for read-only tools whose arguments were guessed."""
-    counts = Counter(name for name, _ in tools)  # if names are duplicate, it is unknown which tool answers
-    reading = [(name, tool) for name, tool in tools if hint(tool, "readOnlyHint") is True and counts[name] == 1]
-    schemas = {name: tool.get("inputSchema") for name, tool in reading}
-    varied = [planned for planned in plan if planned.origin != "case" and planned.tool in schemas][:MAX_VARIED]
+    guessed = [planned for planned in plan if planned.origin != "case"]
     return [
         replace(planned, arguments=arguments, title="other arguments")
-        for planned in varied
-        for arguments in varied_arguments(schemas[planned.tool], planned.arguments)
+        for planned, schema, made in list(_firsts(reading, guessed))[:MAX_VARIED]
+        for arguments in varied_arguments(schema, made)
     ]
 
 
 def plan_further_calls(
-    tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall], arguments: FurtherArguments
+    reading: Mapping[str, Json], plan: Sequence[PlannedCall], arguments: FurtherArguments
 ) -> list[PlannedCall]:
     """Return calls of read-only tools with further valid arguments, in turns: one of each tool, then the next."""
     of_tools = [
         [replace(planned, arguments=changed, title=title, origin="guess") for title, changed in arguments(schema, made)]
-        for planned, schema, made in _read_only(tools, plan)
+        for planned, schema, made in _firsts(reading, plan)
     ]
     return [one for turn in zip_longest(*of_tools) for one in turn if one is not None][:MAX_FURTHER]
 
 
-def _read_only(
-    tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]
+def _firsts(
+    reading: Mapping[str, Json], plan: Sequence[PlannedCall]
 ) -> Iterator[tuple[PlannedCall, Any, Mapping[str, Any]]]:
-    """Yield (call, inputSchema, arguments) of the first call of each read-only tool, whose name is unique."""
-    counts = Counter(name for name, _ in tools)
+    """Yield (call, inputSchema, arguments) of the first call of each read-only tool, except a call tool."""
     firsts = {planned.tool: planned for planned in reversed(plan)}
-    for name, tool in tools:
-        if name in firsts and hint(tool, "readOnlyHint") is True and counts[name] == 1 and not is_call_tool(tool):
+    for name, tool in reading.items():
+        if name in firsts and not is_call_tool(tool):
             yield firsts[name], tool.get("inputSchema"), firsts[name].arguments
 
 
-def plan_invalid_calls(tools: Sequence[tuple[str, Json]], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
+def plan_invalid_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
     """Return calls that break the inputSchema of read-only tools: one argument is missing or has a wrong type."""
     return [
         replace(planned, arguments=arguments, title=why, request=None, case=None)
-        for planned, schema, made in list(_read_only(tools, plan))[:MAX_WRONG]
+        for planned, schema, made in list(_firsts(reading, plan))[:MAX_WRONG]
         for why, arguments in wrong_arguments(schema, made)
     ]
 

@@ -1,15 +1,14 @@
 """Features that the client of the checks declares, and its answers when a server asks for input.
 
-The person agrees to each form, opens no URL, and samples one fixed text. The client has one root.
+The person agrees to each form, opens no URL, and samples one fixed text. The client has no roots, because some servers
+replace their folders by the roots of the client.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import tempfile
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.exchange import CAPABILITIES, WireExchange
@@ -43,12 +42,12 @@ def undeclared_feature(request: Any, capabilities: Any) -> str:
     return "" if isinstance(capabilities, dict) and feature in capabilities else feature
 
 
-def input_result(request: Json, *, local: bool = True) -> Json:
-    """Return the client's result for a request for input. A server that is not `local` gets no path of the user."""
+def input_result(request: Json) -> Json:
+    """Return the client's result for a request for input."""
     feature, params = needed_feature(request), request.get("params")
     schema = params.get("requestedSchema") if isinstance(params, dict) else None
     if feature == "roots":
-        return {"roots": [{"uri": Path.cwd().as_uri() if local else Path(tempfile.gettempdir()).as_uri()}]}
+        return {"roots": []}
     if feature == "sampling":
         return _SAMPLED
     if not isinstance(schema, dict):
@@ -96,11 +95,11 @@ def distinct_requests(requests: Iterable[Json | str]) -> list[tuple[str, Json]]:
     return list(found.values())[:_MAX_ASKING]
 
 
-def retry_params(exchange: WireExchange, *, local: bool, state: str = "") -> Json:
+def retry_params(exchange: WireExchange, state: str = "") -> Json:
     """Return the params of a retry that answers the questions of a result; `state` replaces the server's state."""
     params = {key: value for key, value in plain_params(exchange.sent).items() if key not in _OF_RETRIES}
     asked = {key: one for key, one in input_requests(exchange).items() if isinstance(one, dict)}
-    answers = {"inputResponses": {key: input_result(one, local=local) for key, one in asked.items()}} if asked else {}
+    answers = {"inputResponses": {key: input_result(one) for key, one in asked.items()}} if asked else {}
     sent = state or request_state(exchange)
     return {**params, **answers, **({"requestState": sent} if sent else {})}
 
@@ -114,10 +113,10 @@ def modified_state(state: str) -> str:
         pass
     try:
         value = json.loads(base64.urlsafe_b64decode(padded.replace("+", "-").replace("/", "_")))
+        encoded = base64.urlsafe_b64encode(json.dumps(_modified(value)).encode()).decode()
     except (ValueError, RecursionError):
         middle = len(state) // 2
         return f"{state[:middle]}{'b' if state[middle] == 'a' else 'a'}{state[middle + 1 :]}"
-    encoded = base64.urlsafe_b64encode(json.dumps(_modified(value)).encode()).decode()
     return encoded if state.endswith("=") else encoded.rstrip("=")
 
 

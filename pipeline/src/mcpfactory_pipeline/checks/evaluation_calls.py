@@ -20,10 +20,9 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.api_failures import FailingApi
 from mcpfactory_pipeline.checks.elicitation import SimulatedPerson, call_message, call_tool
-from mcpfactory_pipeline.checks.evidence import EvaluatedCall, Evidence, RecordedCall
+from mcpfactory_pipeline.checks.evidence import EvaluatedCall, Evidence, RecordedCall, hint
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange, result_text
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.launch.connection import SimulatedApi
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
@@ -319,6 +320,12 @@ def is_call_tool(tool: Json) -> bool:
     return isinstance(meta, dict) and meta.get(CALLS) is True
 
 
+def hint(tool: Any, name: str) -> Any:
+    """Return an annotation of a tool; None if it is missing."""
+    annotations = tool.get("annotations")
+    return annotations.get(name) if isinstance(annotations, dict) else None
+
+
 @dataclass(slots=True)
 class Evidence:
     """Observations of one server; `observe` fills it, and rules only read it.
@@ -400,6 +407,14 @@ class Evidence:
         return tuple(
             (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         )
+
+    @property
+    def read_only_tools(self) -> dict[str, Json]:
+        """Return name → tool of the tools with readOnlyHint; if names are duplicate, it is unknown which tool answers."""
+        counts = Counter(name for name, _ in self.named_tools)
+        return {
+            name: tool for name, tool in self.named_tools if hint(tool, "readOnlyHint") is True and counts[name] == 1
+        }
 
     @property
     def output_schemas(self) -> dict[str, Any]:

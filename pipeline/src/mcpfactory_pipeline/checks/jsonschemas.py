@@ -7,6 +7,7 @@ fetched: a reference to another document is reported, not followed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -23,6 +24,8 @@ from mcpfactory_runtime.schemas.walk import APPLICATORS, children, pointer
 MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs five Python frames per level
 
 _UNKNOWN: Final[Any] = None  # returned by the library for an unknown dialect, despite its stubs
+
+_LONGEST: Final = 1_000  # characters; a pattern of a server may need any time for a longer text
 
 _TEXTS: Final = frozenset({"description", "title"})  # emptied before caching, because they do not affect validity
 
@@ -79,10 +82,12 @@ def instance_error(instance: Any, schema: Any) -> str:
     if is_nested_deeper(instance, MAX_DEPTH) or is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     try:
-        for error in _dialect(schema)(schema, registry=Registry()).iter_errors(instance):
+        for error in _with_short_patterns(_dialect(schema))(schema, registry=Registry()).iter_errors(instance):
             return _sentence(_place(error), error.message)
     except Unresolvable as error:
         return f"the schema has an unresolvable reference: {error.ref}"
+    except Exception:  # noqa: BLE001 - an invalid schema behind a reference, or an endless one, may raise anything
+        return "the schema cannot be evaluated"
     return ""
 
 
@@ -120,6 +125,16 @@ def _resolves(resolver: Any, reference: str) -> bool:
 def _dialect(schema: Any) -> Any:
     default = jsonschema.Draft202012Validator
     return jsonschema.validators.validator_for(schema, default=default) or default
+
+
+@lru_cache
+def _with_short_patterns(dialect: Any) -> Any:
+    return jsonschema.validators.extend(dialect, {"pattern": _pattern})  # type: ignore[no-untyped-call]  # of the library
+
+
+def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
+    if isinstance(instance, str) and len(instance) <= _LONGEST and not re.search(pattern, instance):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
 def _place(error: Any) -> str:

@@ -76,7 +76,6 @@ from mcpfactory_pipeline.checks.probes import (
 )
 from mcpfactory_pipeline.checks.requester import ANSWER, SLOWER, TIRED, Requester
 from mcpfactory_pipeline.checks.resource_templates import read_templates
-from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import compare_values, extreme_arguments, further_arguments, has_answer_value
 from mcpfactory_pipeline.checks.transport.authorization import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
@@ -95,10 +94,16 @@ _OVER: Final = "the time limit of the validation was reached"
 
 def _answered(evidence: Evidence) -> dict[str, Json]:
     """Return the params of a request without effects that the server answered with a result, by method."""
-    reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+    reading = evidence.read_only_tools
     asked = [evidence.probes.get("read-resource"), evidence.probes.get("get-prompt")]
     asked += [call.exchange for call in evidence.calls if call.tool in reading and not call.failed]
     return {one.method: one.params for one in asked if one is not None and one.result is not None}
+
+
+def _last_problem(conversation: Conversation) -> str:
+    """Return why the last tool call of a session got no answer; "" if it got one."""
+    made = (one.problem for one in reversed(conversation.session.exchanges) if one.method == "tools/call")
+    return next(made, "")
 
 
 Connect = Callable[[ValidationTarget, Mapping[str, str], str], Awaitable[Conversation | Session]]
@@ -140,7 +145,7 @@ class ServerProber:
         self._start_patience = max(timeout / 3, 1.0)
         # The calls of cases show what happens when nobody can be asked.
         features = {} if cases is not None else FEATURES
-        self._requests = Requester(timeout, features, evidence.dialogues, local=target.url is None)
+        self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._url = target.url or ""  # URL after redirects
         self._asking: list[tuple[str, Json]] = []  # requests for which the server asked for input in a session
@@ -159,16 +164,18 @@ class ServerProber:
             await self._before_handshake()
         if evidence.lifecycles:
             await self._malformed_message()
-            if self._target.url is not None and self._requests.seconds_left() > 0:
-                about = (evidence.lifecycles, self._requests.modern, _answered(evidence), self._target.headers)
-                evidence.http = await asyncio.to_thread(probe_http, self._url, *about)
+            if self._target.url is not None:
+                about = (evidence.lifecycles, self._requests.modern, self._requests.seconds_left, _answered(evidence))
+                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=self._target.headers)
+                if self._requests.seconds_left() <= 0:
+                    evidence.missing["http"] = _OVER
         else:
             evidence.missing.setdefault("*", "the server did not answer")
         if evidence.lifecycles and self._target.url is not None and self._requests.seconds_left() > 0:
             await self._two_clients()
         if (evidence.needs_credentials or self._target.headers) and self._requests.seconds_left() > 0:
-            access = (self._url, self._target.headers, evidence.lifecycles, self._requests.modern)
-            evidence.authorization = await asyncio.to_thread(probe_authorization, *access)
+            access = (self._target.headers, evidence.lifecycles, self._requests.modern, self._requests.seconds_left)
+            evidence.authorization = await asyncio.to_thread(probe_authorization, self._url, *access)
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}
         modern = [self._requests.modern] if "modern" in evidence.lifecycles else []
         evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *modern)
@@ -187,18 +194,14 @@ class ServerProber:
 
     async def _first_session(self, patience: float = 0.0) -> None:
         async with self._session(f"session {LATEST_HANDSHAKE}") as conversation:
-            features = (
-                self._requests.features
-                if self._target.url is None or not self._requests.features
-                else FEATURES_IN_CALLS
-            )
+            features = self._requests.features if self._target.url is None else FEATURES_IN_CALLS
             if conversation is None or not await self._initialize(conversation, LATEST_HANDSHAKE, patience, features):
                 return
             self.evidence.lifecycles.add("legacy")
             await self._probe_all(conversation, "handshake")
             await self._examine(conversation)
             asked = [one.during for one in conversation.session.messages if needed_feature(one.message)]
-            self._asking = distinct_requests(one for one in asked if one is not None)
+            self._asking = distinct_requests(one for one in asked if one is not None and self._may_repeat(one))
 
     async def _older_handshake(self, revision: str) -> None:
         async with self._session(f"session {revision}") as conversation:
@@ -272,23 +275,25 @@ class ServerProber:
     async def _read_again(self, conversation: Conversation) -> None:
         """Repeat reads and calls that succeeded in a session, and requests for which the server asked for input."""
         evidence = self.evidence
+        made = [call.exchange for call in evidence.calls if not call.failed] if self._stub is None else []
         reads = [evidence.probes.get(name) for name in ("read-resource", "get-prompt")] + evidence.later_reads[-1:]
-        calls = [call.exchange for call in evidence.calls if not call.failed] if self._stub is None else []
-        good = [one for one in [*reads, *calls[:_MOST_AGAIN]] if one is not None and one.result is not None]
+        calls = [one for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
+        good = [one for one in [*reads, *calls] if one is not None and one.result is not None]
         for method, params in [*((one.method, plain_params(one.sent)) for one in good), *self._asking]:
             await self._requests.ask(conversation, self._requests.message(method, params))
 
     async def _ask_again(self, conversation: Conversation) -> None:
         """Send requests for which the server asked for input without capabilities, then with a modified state."""
         evidence = self.evidence
-        for method, params in distinct_requests(rounds[0].sent for rounds in evidence.dialogues):
+        asked = (rounds[0].sent for rounds in evidence.dialogues)
+        for method, params in distinct_requests(one for one in asked if self._may_repeat(one)):
             if self._requests.seconds_left() <= 0:
                 return
             await self._requests.exchange(conversation, self._requests.message(method, params, features={}))
             first = await self._requests.exchange(conversation, self._requests.message(method, params))
             if not (state := request_state(first)):
                 continue
-            changed = retry_params(first, local=self._target.url is None, state=modified_state(state))
+            changed = retry_params(first, modified_state(state))
             answer = await self._requests.exchange(conversation, self._requests.message(method, changed))
             if answer.failed or asks_for_input(answer):
                 continue
@@ -307,13 +312,10 @@ class ServerProber:
             return
         filters = stream_filters(evidence, result.get("capabilities"))
         requests = [self._requests.message("subscriptions/listen", {"notifications": one}) for one in filters]
-        reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+        reading = evidence.read_only_tools
         made = [call.exchange for call in evidence.calls if not call.failed and call.tool not in reading]
-        calls = [
-            self._requests.message(one.method, plain_params(one.sent))
-            for one in made[:_MOST_AGAIN]
-            if self._target.allow_calls
-        ]
+        again = [plain_params(one.sent) for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
+        calls = [self._requests.message("tools/call", params) for params in again]
         evidence.streams = await conversation.listen(requests, max(TIRED, SLOWER * self._requests.pace), calls)
         if any(stream.heard for stream in evidence.streams):
             malformed = self._requests.message("subscriptions/listen", {"notifications": "all of them"})
@@ -333,7 +335,7 @@ class ServerProber:
             if alive and self._cases is None and self._target.url is None:
                 # These may keep the server busy for ever, so they go to a process that is ended next.
                 plan = [planned for planned, _ in self._planned]
-                extreme = plan_further_calls(self.evidence.named_tools, plan, extreme_arguments)
+                extreme = plan_further_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _CANARY)
 
     async def _two_clients(self) -> None:
@@ -346,7 +348,8 @@ class ServerProber:
                 break
             await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
         else:
-            await observe_two_clients(self.evidence, (one, other), self._planned, self._requests.message)
+            clients, one_user = (one, other), bool(self._target.headers)
+            await observe_two_clients(self.evidence, clients, self._planned, self._requests, one_user=one_user)
         for client in (one, other):
             await client.close()
             self.evidence.sessions += [client.session] if client.session.answered else []
@@ -499,17 +502,13 @@ class ServerProber:
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
         unshown: list[PlannedCall] = []  # repeats of calls whose results showed nothing of the API's response
         for planned in plan:
-            made = [*evidence.calls, *evidence.further]  # a repeated call without an answer is the last one
-            last = made[-1].exchange if made else None
-            if last is not None and last.problem.startswith("the server"):
-                evidence.uncalled[planned.tool] = f"before its turn, {last.problem}"
+            if (problem := _last_problem(conversation)).startswith("the server"):
+                evidence.uncalled[planned.tool] = f"before its turn, {problem}"
                 continue
             if self._requests.seconds_left() <= 0:
                 evidence.uncalled[planned.tool] = evidence.missing["tools/call"] = _OVER
                 continue
-            token = (
-                f"mcpfactory-progress-{next(self._requests.numbers)}"  # progress is only sent if a token asks for it
-            )
+            token = f"mcpfactory-progress-{next(self._requests.numbers)}"  # servers send progress only for a token
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
             evidence.calls.append(call)
             if comparer is not None:
@@ -519,13 +518,14 @@ class ServerProber:
                 evidence.uncalled[planned.tool] = f"given up: {call.exchange.problem}; the tool may be slow by design"
             if not call.failed and not call.mismatches and has_answer_value(call) and compare_values(call).nothing:
                 unshown += plan_changed_responses(planned)
-        more = ((unshown, evidence.changed), (plan_varied_calls(tools, plan), evidence.others))
-        for planned_calls, calls in (*more, (plan_invalid_calls(tools, plan), evidence.wrong)):
+        reading = evidence.read_only_tools
+        more = ((unshown, evidence.changed), (plan_varied_calls(reading, plan), evidence.others))
+        for planned_calls, calls in (*more, (plan_invalid_calls(reading, plan), evidence.wrong)):
             for planned in planned_calls:
-                if self._may_call_again(planned.tool):
+                if self._may_call_again(conversation, planned.tool):
                     calls.append(await self._call(conversation, planned))
         if self._cases is None:
-            await self._call_further(conversation, plan_further_calls(tools, plan, further_arguments))
+            await self._call_further(conversation, plan_further_calls(reading, plan, further_arguments))
 
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER
@@ -535,20 +535,29 @@ class ServerProber:
         quick = {call.tool for call in self.evidence.calls if call.exchange.milliseconds < QUICK}
         until = time.monotonic() + _FURTHER
         for planned in plan:
-            if planned.tool in quick and self._may_call_again(planned.tool) and time.monotonic() < until:
+            may = planned.tool in quick and self._may_call_again(conversation, planned.tool)
+            if may and time.monotonic() < until:
                 further.append(await self._call(conversation, planned, patience=patience))
 
-    def _may_call_again(self, tool: str) -> bool:
-        """Return True if the tool has answered already, the server is running, and time is left."""
+    def _may_call_again(self, conversation: Conversation, tool: str) -> bool:
+        """Return True if the tool has answered already, the last call of the session got an answer, and time is left."""
         evidence = self.evidence
         made = [*evidence.calls, *evidence.changed, *evidence.others, *evidence.wrong, *evidence.further]
         answered = any(call.tool == tool and not call.failed for call in made)
-        return answered and not made[-1].exchange.problem and self._requests.seconds_left() > 0
+        return answered and not _last_problem(conversation) and self._requests.seconds_left() > 0
+
+    def _may_repeat(self, request: Json | str) -> bool:
+        """Return True if a request may be sent again; a call that a person gave is permitted only once."""
+        if not isinstance(request, dict) or request.get("method") != "tools/call":
+            return True
+        name = str(plain_params(request).get("name"))
+        return may_be_called(name, self.evidence.named_tools, allow_calls=self._target.allow_calls)
 
     async def _call_older(self, conversation: Conversation, revision: str) -> None:
         """Repeat the calls whose results contained kinds of content that the older revision does not have."""
         for planned, call in self._planned:
-            if foreign_kinds(call.exchange, revision) and self._requests.seconds_left() > 0:
+            permitted = self._stub is not None or self._may_repeat(call.exchange.sent)
+            if permitted and foreign_kinds(call.exchange, revision) and self._requests.seconds_left() > 0:
                 made = await self._call(conversation, planned)
                 self.evidence.older.append(replace(made, title=revision))
 

@@ -27,7 +27,6 @@ class Requester:
         timeout: time limit in seconds; it grows with the duration of the first answer.
         features: the capabilities that the client declares.
         dialogues: receives the exchanges of each request for which the server asked for input.
-        local: True if the server runs on this machine.
 
     Attributes:
         lifecycle: lifecycle of the current session.
@@ -36,16 +35,13 @@ class Requester:
         numbers: unused numbers for ids and tokens.
     """
 
-    def __init__(
-        self, timeout: float, features: Json, dialogues: list[tuple[WireExchange, ...]], *, local: bool
-    ) -> None:
+    def __init__(self, timeout: float, features: Json, dialogues: list[tuple[WireExchange, ...]]) -> None:
         self.features = features
         self.lifecycle: Lifecycle = "legacy"
         self.modern = LATEST_MODERN
         self.pace = 0.0
         self.numbers = itertools.count(1)
         self._dialogues = dialogues
-        self._local = local
         self._deadline = time.monotonic() + timeout
         self._text_ids = True
         self._unanswered = 0
@@ -84,7 +80,7 @@ class Requester:
         """Send a message, answer the questions in its result by retries, and return the last exchange."""
         rounds = [await self.exchange(conversation, message, patience)]
         while asks_for_input(rounds[-1]) and declared_features(rounds[0]) and len(rounds) <= MAX_ROUNDS:
-            params = retry_params(rounds[-1], local=self._local)
+            params = retry_params(rounds[-1])
             rounds.append(await self.exchange(conversation, self.message(rounds[0].method, params), patience))
         if len(rounds) > 1:
             self._dialogues.append(tuple(rounds))

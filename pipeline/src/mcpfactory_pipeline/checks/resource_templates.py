@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -16,6 +17,9 @@ from mcpfactory_runtime.types import Json
 
 MAX_TEMPLATES: Final = 5  # maximum templates that are read
 _MAX_URIS: Final = 4  # maximum URIs per template; reading stops at the first one that exists
+_MAX_VARIABLES: Final = 8  # templates with more variables are not read
+_READ: Final = 10_000  # characters of a result
+_MAX_LINES: Final = 16  # maximum lines of results that are tried
 _LONGEST: Final = 64  # characters; a longer line of a result is not a name
 
 
@@ -24,6 +28,8 @@ async def read_templates(evidence: Evidence, conversation: Conversation, request
     for template in template_texts(evidence):
         completed: dict[str, str] = {}
         for name in variables(template) if "completions" in evidence.capabilities else ():
+            if requests.seconds_left() <= 0:
+                return
             message = requests.message("completion/complete", completion_params(template, name))
             if (value := completed_value(await requests.ask(conversation, message))) is not None:
                 completed[name] = value
@@ -37,10 +43,11 @@ async def read_templates(evidence: Evidence, conversation: Conversation, request
 
 
 def template_texts(evidence: Evidence) -> list[str]:
-    """Return the listed URI templates with a variable."""
+    """Return the listed URI templates with a few variables."""
     listing = evidence.lists.get("resources/templates/list")
     texts = [one.get("uriTemplate") for one in (listing.items if listing else ()) if isinstance(one, dict)]
-    return [text for text in texts if isinstance(text, str) and VARIABLE.search(text)][:MAX_TEMPLATES]
+    few = (text for text in texts if isinstance(text, str) and 0 < len(variables(text)) <= _MAX_VARIABLES)
+    return list(islice(few, MAX_TEMPLATES))
 
 
 def variables(template: str) -> list[str]:
@@ -64,8 +71,9 @@ def candidate_uris(template: str, completed: Mapping[str, str], evidence: Eviden
     """Return URIs to try: with completed values, with arguments of tool calls, and with lines of their results."""
     calls = [call for call in evidence.calls if not call.failed]
     arguments = {key: value for call in calls for key, value in sent_arguments(call).items() if isinstance(value, str)}
-    lines = [line.strip() for call in calls for line in result_text(call.exchange.result or {}).splitlines()]
-    others = [*arguments.values(), *(line for line in lines if 0 < len(line) <= _LONGEST)]
+    texts = (result_text(call.exchange.result or {})[:_READ] for call in calls)
+    lines = (line.strip() for text in texts for line in text.splitlines())
+    others = [*arguments.values(), *islice((line for line in lines if 0 < len(line) <= _LONGEST), _MAX_LINES)]
     known = {**arguments, **completed}
     names = variables(template)
     sets = [known] if all(name in known for name in names) else []
@@ -78,7 +86,8 @@ def _expand(template: str, values: Mapping[str, str]) -> str:
 
     def value(found: re.Match[str]) -> str:
         operator = found[0][1] if found[0][1] in "+#./;?&" else ""
-        texts = [quote(values[name], safe="/" if operator == "+" else "") for name in variables(found[0])]
+        safe = "/" if operator == "+" else ""
+        texts = [quote(values[name], safe, errors="replace") for name in variables(found[0])]
         return "" if operator in ("#", ";", "?", "&") else operator.strip("+") + ",".join(texts)
 
     return VARIABLE.sub(value, template)

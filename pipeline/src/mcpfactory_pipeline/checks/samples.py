@@ -26,6 +26,7 @@ _MAX_NAMED: Final = 8  # maximum values of one enum
 _LONG_TEXT: Final = "mcpfactory " * 1_000
 # Nothing, a text beyond the Basic Multilingual Plane with a combining character, and words that nothing is called.
 _ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-nothing")
+_LARGE: Final = 2**53  # a larger number may have too many digits, or be infinite
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 
 
@@ -97,7 +98,7 @@ def _further_values(schema: Mapping[str, Any]) -> Iterator[Any]:
     yield from (schema[keyword] for keyword in ("const", "default", "minimum") if keyword in schema)
     kinds = types_of(schema)
     yield from (False, True) if "boolean" in kinds else ()
-    yield from _ODD_TEXTS if "string" in kinds and "enum" not in schema and "format" not in schema else ()
+    yield from _ODD_TEXTS if _is_free_text(schema) else ()
 
 
 def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -105,7 +106,13 @@ def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:
     if "maximum" in schema:
         yield schema["maximum"]
     yield from BIG_INTEGERS if kinds == ["integer"] else ()
-    yield from (_LONG_TEXT,) if "string" in kinds and "format" not in schema else ()
+    yield from (_LONG_TEXT,) if _is_free_text(schema) else ()
+
+
+def _is_free_text(schema: Mapping[str, Any]) -> bool:
+    """Return True if a schema accepts any text. A pattern at any depth may need exponential time to refuse a text."""
+    free = "string" in types_of(schema) and schema.keys().isdisjoint(("enum", "format"))
+    return free and '"pattern' not in json.dumps(schema)
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -144,7 +151,7 @@ def _others(schema: Any, value: Any) -> tuple[Any, ...]:
         return ()
     if schema.get("type") == "string" and isinstance(value, str):
         return _OTHER_TEXTS
-    if schema.get("type") in ("integer", "number") and is_number(value):
+    if schema.get("type") in ("integer", "number") and is_number(value) and abs(value) < _LARGE:
         return value + 1, value + 7
     return ()
 

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_varied_calls
+from mcpfactory_pipeline.checks.client_features import plain_params
 from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.rules.tool_calls import hint
+from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
+from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
 
 _PAIRS: Final = 2
 _CALLS: Final = 10  # maximum calls of each client
-_QUICK: Final = 1_000  # milliseconds; slower requests are not repeated
 _PATIENCE: Final = 5.0  # seconds; a quick request must be answered within this time, also at the same time as another
-
-Message = Callable[[str, Json], Json]
 
 
 async def observe_two_clients(
     evidence: Evidence,
     clients: tuple[Conversation, Conversation],
     planned: Sequence[tuple[PlannedCall, RecordedCall]],
-    message: Message,
+    requests: Requester,
+    *,
+    one_user: bool,
 ) -> None:
     """Send requests with equal ids at the same time; then texts from the first client, and calls from the second.
 
@@ -35,52 +35,54 @@ async def observe_two_clients(
         evidence: the record to fill.
         clients: two open sessions.
         planned: the calls that were made, with their results.
-        message: returns a request with a new id.
+        requests: builds the requests, and sends them until the time limit.
+        one_user: both clients have the same credentials. A user may see their own texts, so none are sent.
     """
     first, second = clients
-    reading = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+    reading = evidence.read_only_tools
     calls = [(plan, call.exchange) for plan, call in planned if call.tool in reading and not call.failed]
-    calls = [(plan, exchange) for plan, exchange in calls if exchange.milliseconds < _QUICK][:_CALLS]
-    for one, other in _pairs(evidence, reading, [exchange for _, exchange in calls]):
-        evidence.concurrent.append(await _ask_together(first, second, one, other, message))
-    texts = plan_varied_calls(evidence.named_tools, [plan for plan, _ in calls])[1::2]
-    for plan in texts:
-        evidence.first_client.append(await first.ask(message("tools/call", _call(plan)), _PATIENCE))
+    calls = [(plan, exchange) for plan, exchange in calls if exchange.milliseconds < QUICK][:_CALLS]
+    for one, other in _pairs(evidence, [exchange for _, exchange in calls]):
+        if requests.seconds_left() > 0:
+            evidence.concurrent.append(await _ask_together(first, second, one, other, requests))
+    plans = [plan for plan, _ in calls]
+    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]
     written = {plan.tool for plan in texts}  # called last, as its call replaces what it keeps
-    for plan, _ in sorted(calls if texts else (), key=lambda one: one[0].tool in written):
-        evidence.second_client.append(await second.ask(message("tools/call", _call(plan)), _PATIENCE))
+    reads = sorted(plans if texts else (), key=lambda plan: plan.tool in written)
+    for client, made, answers in ((first, texts, evidence.first_client), (second, reads, evidence.second_client)):
+        for plan in made:
+            if requests.seconds_left() > 0:
+                answers.append(await requests.exchange(client, requests.message("tools/call", _call(plan)), _PATIENCE))
 
 
 def _call(planned: PlannedCall) -> Json:
     return {"name": planned.tool, "arguments": dict(planned.arguments)}
 
 
-def _pairs(
-    evidence: Evidence, reading: set[str], calls: Sequence[WireExchange]
-) -> list[tuple[WireExchange, WireExchange]]:
+def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[WireExchange, WireExchange]]:
     """Return the slowest request with others that have different results."""
-    others = [call.exchange for call in evidence.others if call.tool in reading and not call.failed]
+    others = [call.exchange for call in evidence.others if not call.failed]
     lists = [listing.exchanges[0] for listing in evidence.lists.values() if listing.exchanges]
-    known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < _QUICK]
+    known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < QUICK]
     if not known:
         return []
-    slowest = max(known, key=lambda one: (one.method == "tools/call", one.milliseconds))
+    slowest = max(known, key=lambda one: (one.method == "tools/call", one.milliseconds // 100))
     return [(slowest, other) for other in known if other.content != slowest.content][:_PAIRS]
 
 
 async def _ask_together(
-    first: Conversation, second: Conversation, one: WireExchange, other: WireExchange, message: Message
+    first: Conversation, second: Conversation, one: WireExchange, other: WireExchange, requests: Requester
 ) -> ConcurrentRequests:
     """Send two requests with one id at the same time; repeat both alone if an answer differs from the earlier one."""
-    messages = [message(known.method, _params(known)) for known in (one, other)]
+
+    def message(known: WireExchange) -> Json:
+        return requests.message(known.method, plain_params(known.sent))
+
+    messages = [message(known) for known in (one, other)]
     messages[1]["id"] = messages[0]["id"]
-    asked = (first.ask(messages[0], _PATIENCE), second.ask(messages[1], _PATIENCE))
-    together = tuple(await asyncio.gather(*asked))
+    pairs = zip((first, second), messages, strict=True)
+    together = tuple(await asyncio.gather(*(requests.exchange(*pair, _PATIENCE) for pair in pairs)))
     again: tuple[WireExchange, ...] = ()
     if [answer.content for answer in together] != [one.content, other.content]:
-        again = tuple([await first.ask(message(known.method, _params(known)), _PATIENCE) for known in (one, other)])
+        again = tuple([await requests.exchange(first, message(known), _PATIENCE) for known in (one, other)])
     return ConcurrentRequests((one, other), together, again)
-
-
-def _params(known: WireExchange) -> Json:
-    return {key: value for key, value in known.params.items() if key != "_meta"}

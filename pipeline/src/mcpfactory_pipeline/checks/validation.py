@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import date
@@ -28,6 +29,7 @@ from mcpfactory_pipeline.checks.prober import Connect, ServerProber
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.checks.transport.authorization import altered
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from mcpfactory_runtime.oauth.model import is_loopback
@@ -89,7 +91,9 @@ async def observe(
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
     for name, value in target.headers.items():
-        words = [value, value.rpartition(" ")[2]]  # a token may be shown without its scheme
+        both = (value, altered(value))  # the checks of authorization also send the second
+        words = [*both, *(one.rpartition(" ")[2] for one in both)]  # a token may be shown without its scheme
+        words = list(dict.fromkeys([*words, *(json.dumps(one)[1:-1] for one in words)]))
         secrets |= {f"header {name}" + at * "'": word for at, word in enumerate(words) if len(word) >= _SHORTEST_SECRET}
     evidence = Evidence(
         transport="stdio" if target.url is None else "http",

@@ -161,7 +161,7 @@ def _headers(words: Sequence[str], url: str) -> dict[str, str]:
     if words and not url:
         output.usage_error("--header needs --url", "use --env for the credentials of a command")
     if lost := [word for word in words if not all(word.partition("="))]:
-        output.usage_error(f"--header {lost[0]!r} has no value", "--header 'Authorization=Bearer TOKEN'")
+        output.usage_error(f"--header takes NAME=VALUE, not {lost[0]!r}", "--header 'Authorization=Bearer TOKEN'")
     return {name: value for name, _, value in (word.partition("=") for word in words)}
 
 

@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 from mcpfactory_pipeline.checks.evidence import Evidence, HttpAnswer
 from mcpfactory_pipeline.checks.exchange import NEEDS_CREDENTIALS, STRUCTURED
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Severity, not_applicable
-from mcpfactory_pipeline.checks.transport.authorization import is_of_origin, metadata_url, scheme
+from mcpfactory_pipeline.checks.transport.authorization import named_metadata, token_challenges
 from mcpfactory_pipeline.checks.transport.http_probes import http_fault
-from mcpfactory_runtime.oauth.model import is_loopback
+from mcpfactory_runtime.oauth.model import is_loopback, read_challenges
+from mcpfactory_runtime.urls import is_same_origin, split_web_url
 
 RULES: Final = RuleTable()
 rule = RULES.rule
-_OAUTH: Final = ("bearer", "dpop", "")  # schemes of OAuth access tokens, and no scheme
 
 
 def _refusals(evidence: Evidence) -> RuleSubjects[HttpAnswer] | RuleOutcome:
@@ -38,8 +38,9 @@ def _challenge(answer: HttpAnswer) -> Iterator[Fault]:
     challenge = answer.headers.get("www-authenticate", "")
     if not challenge:
         yield http_fault(answer, "the answer with status 401 has no WWW-Authenticate header")
-    elif scheme(challenge) not in _OAUTH:
-        words = f"the scheme is {scheme(challenge)!r}, not Bearer: MCP clients cannot get such credentials"
+    elif not token_challenges(answer):
+        schemes = " and ".join(repr(one.scheme) for one in read_challenges(challenge)) or "missing"
+        words = f"the scheme is {schemes}, not Bearer: MCP clients cannot get such credentials"
         yield http_fault(answer, words, 2)
 
 
@@ -49,12 +50,11 @@ def _challenge(answer: HttpAnswer) -> Iterator[Fault]:
       source="MCP basic/authorization, Authorization Server Location; RFC 9728 §3",
       hint='serve {"resource": "URL of the server", "authorization_servers": ["URL"]} there, without credentials')  # fmt: skip
 def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
-    challenge = answer.headers.get("www-authenticate", "")
     found = [evidence.authorization[name] for name in ("metadata", "root-metadata") if name in evidence.authorization]
     served = next((one for one in found if one.status == 200), None)
-    if scheme(challenge) not in _OAUTH or not found:
+    if (answer.headers.get("www-authenticate") and not token_challenges(answer)) or not found:
         return  # other credentials, or a URL of another origin, which is not followed
-    if served is None and (named := metadata_url(challenge)):
+    if served is None and (named := named_metadata(answer)):
         yield http_fault(found[0], f"the metadata is missing: GET {named} got status {found[0].status}")
     elif served is None:  # tokens may come from elsewhere: servers only should support authorization as MCP defines it
         yield http_fault(found[0], f"the metadata is missing: no URL is named, the well-known got {found[0].status}", 2)
@@ -63,16 +63,26 @@ def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     servers, resource = served.message.get("authorization_servers"), served.message.get("resource")
     if not (isinstance(servers, list) and servers and all(isinstance(one, str) and one for one in servers)):
         yield http_fault(served, "the metadata names no authorization server")
-    if not isinstance(resource, str) or not _covers(resource, answer.url):
-        yield http_fault(served, f"the metadata is about the resource {resource!r}, not about this server")
+    about = resource if isinstance(resource, str) else ""
+    if not _covers(about, answer.url):
+        lesser: Severity | None = 2 if _is_public(about, answer.url) else None
+        yield http_fault(served, f"the metadata is about the resource {resource!r}, not about this server", lesser)
 
 
 def _covers(resource: str, url: str) -> bool:
     """Return True if a resource is this URL or an URL above it, on the same origin; loopback names are equal."""
-    one, two = urlsplit(resource), urlsplit(url)
+    one, two = split_web_url(resource), urlsplit(url)
+    if one is None:
+        return False
     local = is_loopback(one.hostname) and is_loopback(two.hostname)
-    same = is_of_origin(resource, url) or (local and (one.scheme, one.port) == (two.scheme, two.port))
+    same = is_same_origin(url, resource) or (local and (one.scheme, one.port) == (two.scheme, two.port))
     return same and f"{two.path.rstrip('/')}/".startswith(f"{one.path.rstrip('/')}/")
+
+
+def _is_public(resource: str, url: str) -> bool:
+    """Return True if a server on loopback may be the one that is deployed at a resource: only the origin differs."""
+    one, two = split_web_url(resource), urlsplit(url)
+    return one is not None and is_loopback(two.hostname) and (one.scheme, one.path) == ("https", two.path)
 
 
 @rule("authorization.token", 5, gate=True, over=_tokens,

@@ -44,7 +44,7 @@ def _said(exchange: WireExchange) -> str:
 
 @rule("tool-calls.defaults", 2, over=_compared("default"),
       statement="A call without an argument gives the same result as a call with the default of its schema.",
-      source="JSON Schema Validation §9.2: default is the value that is assumed; models rely on it and leave it out",
+      source="JSON Schema Validation §9.2: default supplies a value; models rely on it and leave the argument out",
       hint="use one constant for the default in the schema and in the handler")  # fmt: skip
 def _defaults(one: CallComparison) -> Iterator[Fault]:
     key = one.title.partition("=")[0]
@@ -60,9 +60,7 @@ def _defaults(one: CallComparison) -> Iterator[Fault]:
       hint="find the tool that writes, and remove its hint or what it writes; repeat the calls of the report")  # fmt: skip
 def _side_effects(one: CallComparison) -> Iterator[Fault]:
     if _differs(one) and not one.others[0].failed:  # an API may limit the number of calls
-        yield Fault(
-            f"after calls of read-only tools, and not by itself, the result is {_both(one)}", one.tool, one.others[0]
-        )
+        yield Fault(f"after calls of other read-only tools, the result is {_both(one)}", one.tool, one.others[0])
 
 
 @rule("tool-calls.overlapping", 3, gate=True, over=_compared("overlap"),
@@ -108,6 +106,6 @@ def _ping(one: BusyAnswer) -> Iterator[Fault]:
               "frees its resources"),
       hint="release locks and slots in a finally block")  # fmt: skip
 def _cancellation(one: BusyAnswer) -> Iterator[Fault]:
-    if one.exchange.received is None:
+    if one.exchange.received is None and one.exchange.status in (0, 200):  # a server may limit the number of calls
         words = f"after a canceled call, the same call got no answer: {one.exchange.problem}"
         yield Fault(words, one.tool, one.exchange)

@@ -237,17 +237,20 @@ def _mime(block: _Block) -> Iterator[Fault]:
     signature = _SIGNATURES.get(essence)
     if data and signature and not data.startswith(signature):
         yield Fault(f"the bytes are not {kind}: they begin with {data[:8].hex(' ')}", block.where, block.exchange)
-    elif data and (problem := _syntax_error(essence, data)):
+    elif data and (problem := _syntax_error(essence, data, "utf-8" if isinstance(text, str) else None)):
         yield Fault(f"the content is not {kind}: {problem}", block.where, block.exchange)
 
 
-def _syntax_error(essence: str, data: bytes) -> str:
-    """Return why the data is not of a format with a fixed grammar, JSON or XML; "" for any other format."""
+def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
+    """Return why the data is not of a format with a fixed grammar, JSON or XML; "" for any other format.
+
+    `encoding` overrides the declaration in XML.
+    """
     try:
         if essence == "application/json" or essence.endswith("+json"):
             json.loads(data.decode("utf-8-sig"))
         elif essence in ("application/xml", "text/xml") or essence.endswith("+xml"):
-            expat.ParserCreate().Parse(data, True)
+            expat.ParserCreate(encoding).Parse(data, True)
     except (ValueError, expat.ExpatError) as error:
         return str(error)
     except RecursionError:  # valid, and nested too deeply to be read here

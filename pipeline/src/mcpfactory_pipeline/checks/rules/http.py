@@ -43,9 +43,10 @@ class HttpScope:
         lifecycles = {HTTP_PROBES[name].lifecycle for name in self.names}
         if (reason := lifecycle_or_reason(evidence, lifecycles.pop() if len(lifecycles) == 1 else "")) is not None:
             return reason
-        if not evidence.http:
-            return not_checked("the URL did not answer")
-        return RuleSubjects([answer for name, answer in evidence.http.items() if name in self.names])
+        answers = [answer for name, answer in evidence.http.items() if name in self.names]
+        if not answers and (not evidence.http or "http" in evidence.missing):
+            return not_checked(evidence.missing.get("http", "the URL did not answer"))
+        return RuleSubjects(answers)
 
     def faults(self, answer: HttpAnswer) -> Iterator[Fault]:
         """Yield the differences from the answer that the probe expects."""
@@ -81,7 +82,10 @@ _ORIGINS: Final = probe_answers(
       hint=("compare Origin, if present, with the origins that you serve, before anything else. "
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
-    """Lower the severity if a foreign Host is refused, because this prevents the same attack (DNS rebinding)."""
+    """Lower the severity if a foreign Host is refused, because this prevents the same attack (DNS rebinding).
+
+    The lookalikes keep theirs: they are sent if a foreign Origin is refused, which the probe of Host also has.
+    """
     rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500
     for fault in _ORIGINS.faults(answer):
@@ -113,12 +117,12 @@ def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
 
 def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
     if not evidence.second_client:
-        return not_applicable("there were not two clients that call read-only tools with texts")
+        return not_applicable("there were not two users of read-only tools that take texts")
     return RuleSubjects(evidence.second_client)
 
 
 @rule("http.client-data", 3, gate=True, over=_second_client,
-      statement="A read-only tool shows no client what only another client sent.",
+      statement="The result of a read-only tool does not contain data that another client sent.",
       source=("MCP schema, ToolAnnotations.readOnlyHint (the tool does not modify its environment); "
               "basic/security_best_practices, Session Hijacking"),
       hint="keep the data of a client in its session, not in a variable of the process")  # fmt: skip

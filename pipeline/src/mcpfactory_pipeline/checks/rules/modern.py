@@ -197,7 +197,7 @@ def _dialogues(evidence: Evidence) -> RuleSubjects[_Dialogue] | RuleOutcome:
     return RuleSubjects(found, once=True) if found else not_applicable("no result asked for input")
 
 
-@rule("modern.input-ends", 3, gate=True, over=_dialogues,
+@rule("modern.input-ends", 2, over=_dialogues,
       statement=f"A request whose questions the client answers is complete after at most {MAX_ROUNDS} answers.",
       source="MCP basic/patterns/mrtr: the client retries with its answers, and the server processes the request",
       hint="read inputResponses by the keys of your inputRequests, and keep earlier answers in requestState")  # fmt: skip

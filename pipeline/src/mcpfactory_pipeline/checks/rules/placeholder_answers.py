@@ -9,10 +9,9 @@ from functools import reduce
 from typing import Any, Final
 
 from mcpfactory_codegen.effects import sounds_like_change
-from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text, sent_arguments
+from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text, hint, sent_arguments
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable
 from mcpfactory_pipeline.checks.rules.subjects import by_tool, calls_or_reason
-from mcpfactory_pipeline.checks.rules.tool_calls import hint
 from mcpfactory_pipeline.checks.samples import (
     answered_value,
     compare_values,

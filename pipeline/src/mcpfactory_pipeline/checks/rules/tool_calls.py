@@ -54,7 +54,7 @@ _ASKS: Final = re.compile(
 _TRACE: Final = 5_000  # characters; a longer text has other content, and may quote an exception
 # A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or with a Python stack trace.
 _EXCEPTION: Final = re.compile(
-    r"\A\W*([^\n:]{0,60}:\s*)?(([\w.]+\.)?[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
+    r"\A\W*((Error|Exception):\s*)?((\w+\.)*[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
 )
 _BIG: Final = re.compile(rf"\b{str(2**53)[:11]}\d{{5}}\b")  # a number close to 2^53
 # Traces of `samples.wrong_arguments` in an answer if the tool computes with the arguments.
@@ -261,7 +261,7 @@ def _succeeded(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
       hint="let the exception pass to the SDK, or return its text with isError")  # fmt: skip
 def _flagged(call: RecordedCall) -> Iterator[Fault]:
     text = answer_text(call.exchange)
-    if _EXCEPTION.search(text) and len(text) <= _TRACE:
+    if len(text) <= _TRACE and _EXCEPTION.search(text):
         yield _fault(call, f"the tool failed, and its result has no isError: {_said(call)}")
 
 
@@ -376,15 +376,11 @@ def _output(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
         yield _fault(call, f"structuredContent does not match the outputSchema: {problem}")
 
 
-def _marked(evidence: Evidence) -> dict[str, Any]:
-    return {name: tool for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
-
-
 def _read_only_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     if not evidence.with_cases:
         return not_applicable("without a stub upstream, the requests of tools are unknown")
-    marked = _marked(evidence)
-    return calls_or_reason(evidence) or by_tool(call for call in evidence.calls if call.tool in marked)
+    reading = evidence.read_only_tools
+    return calls_or_reason(evidence) or by_tool(call for call in evidence.calls if call.tool in reading)
 
 
 @rule("tool-calls.read-only", 5, gate=True, over=_read_only_calls,
@@ -393,7 +389,7 @@ def _read_only_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOut
       source="MCP schema, ToolAnnotations.readOnlyHint: clients run such tools without asking",
       hint="remove the hint or the request")  # fmt: skip
 def _read_only(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
-    tool = _marked(evidence)[call.tool]
+    tool = evidence.read_only_tools[call.tool]
     sent = [(str(request.get("method")), str(request.get("path", ""))) for request in call.requests]
     writing = [f"{method} {path}" for method, path in sent if not _reads(method, path, call, tool)]
     if writing:
@@ -406,12 +402,6 @@ def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
         return True
     texts = (str(tool.get(text) or "") for text in ("title", "description"))
     return is_read_request(method, path) and not sounds_like_change(call.tool, *texts)
-
-
-def hint(tool: Any, name: str) -> Any:
-    """Return an annotation of a tool; None if it is missing."""
-    annotations = tool.get("annotations")
-    return annotations.get(name) if isinstance(annotations, dict) else None
 
 
 def _results(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:

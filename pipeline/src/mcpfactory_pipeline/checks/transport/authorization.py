@@ -4,39 +4,37 @@ from __future__ import annotations
 
 import base64
 import json
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
-from urllib.parse import urlsplit
 
 from mcpfactory_pipeline.checks.evidence import HttpAnswer, Lifecycle
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE
 from mcpfactory_pipeline.checks.transport.http_probes import HttpAsker, HttpProbe, hello
+from mcpfactory_runtime.auth.authorization import metadata_url
+from mcpfactory_runtime.oauth.model import Challenge, origin, read_challenges
+from mcpfactory_runtime.urls import is_same_origin
 
-WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+_OAUTH: Final = ("bearer", "dpop")  # schemes of OAuth access tokens
 _ENDLESS: Final = 4_102_444_800  # seconds since 1970: the year 2100
 _ALTERED: Final = 8  # characters; the last one alone may have unused bits
 
 
-def metadata_url(challenge: str) -> str:
-    """Return the URL of the metadata in a WWW-Authenticate header; "" if it has none."""
-    found = re.search(r'\bresource_metadata\s*=\s*(?:"([^"]*)"|([^\s,"]+))', challenge, re.IGNORECASE)
-    return (found[1] or found[2] or "") if found else ""
+def token_challenges(answer: HttpAnswer) -> list[Challenge]:
+    """Return the challenges of an answer that ask for an OAuth access token."""
+    return [one for one in read_challenges(answer.headers.get("www-authenticate", "")) if one.scheme in _OAUTH]
 
 
-def scheme(challenge: str) -> str:
-    """Return the authentication scheme of a WWW-Authenticate header, in lowercase; "" if there is no header."""
-    return challenge.partition(" ")[0].strip(",").lower()
-
-
-def is_of_origin(url: str, other: str) -> bool:
-    """Return True if two URLs have the same scheme, host and port."""
-    one, two = urlsplit(url), urlsplit(other)
-    return (one.scheme, one.netloc.lower()) == (two.scheme, two.netloc.lower())
+def named_metadata(answer: HttpAnswer) -> str:
+    """Return the URL of the metadata in the challenges of an answer; "" if there is none."""
+    return next(filter(None, (one.parameters.get("resource_metadata") for one in token_challenges(answer))), "")
 
 
 def probe_authorization(
-    url: str, credentials: Mapping[str, str], spoken: Collection[Lifecycle], modern: str
+    url: str,
+    credentials: Mapping[str, str],
+    spoken: Collection[Lifecycle],
+    modern: str,
+    seconds_left: Callable[[], float],
 ) -> dict[str, HttpAnswer]:
     """Send the probes; if the server needs no credentials, only the first.
 
@@ -45,8 +43,9 @@ def probe_authorization(
         credentials: the headers that the caller gave for every request.
         spoken: the lifecycles of the server; none if it answers nothing without credentials.
         modern: the per-request revision of the server.
+        seconds_left: returns the seconds until the time limit.
     """
-    asker = HttpAsker(url, modern)
+    asker = HttpAsker(url, modern, seconds_left)
     asker.sessions["modern"] = {"MCP-Protocol-Version": modern}
     asker.run(_DISCOVERY)
     if _is_protected(asker):
@@ -59,27 +58,22 @@ def _is_protected(asker: HttpAsker) -> bool:
     return first is not None and first.status == 401
 
 
-def _named_metadata(asker: HttpAsker) -> str:
-    return metadata_url(asker.answers["no-credentials"].headers.get("www-authenticate", ""))
-
-
 def _metadata(asker: HttpAsker) -> str:
     """Return the URL of the metadata: from the challenge, or else the well-known URL with the path of the endpoint."""
-    return _named_metadata(asker) or _root_metadata(asker) + urlsplit(asker.url).path.rstrip("/")
+    return named_metadata(asker.answers["no-credentials"]) or metadata_url(asker.url.rstrip("/"))
 
 
 def _root_metadata(asker: HttpAsker) -> str:
-    here = urlsplit(asker.url)
-    return f"{here.scheme}://{here.netloc}{WELL_KNOWN}"
+    return metadata_url(origin(asker.url))
 
 
 def _has_metadata(asker: HttpAsker) -> bool:
-    return _is_protected(asker) and is_of_origin(_metadata(asker), asker.url)
+    return _is_protected(asker) and is_same_origin(asker.url, _metadata(asker))
 
 
 def _lacks_metadata(asker: HttpAsker) -> bool:
     answer = asker.answers.get("metadata")
-    return answer is not None and answer.status != 200 and not _named_metadata(asker)
+    return answer is not None and answer.status != 200 and not named_metadata(asker.answers["no-credentials"])
 
 
 _DISCOVERY: Final = (
@@ -96,7 +90,7 @@ def _token_rows(credentials: Mapping[str, str]) -> list[HttpProbe]:
         "an invalid token": {"Authorization": "Bearer mcpfactory-invalid-token"},
         "a token without signature": {"Authorization": f"Bearer {unsigned}"},
         "the given credentials with other characters at their end": {
-            name: _altered(value) for name, value in credentials.items()
+            name: altered(value) for name, value in credentials.items()
         },
     }
     rows: list[HttpProbe] = []
@@ -115,7 +109,8 @@ def _segment(value: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
 
-def _altered(value: str) -> str:
+def altered(value: str) -> str:
+    """Return credentials with other characters at their end."""
     kept, end = value[:-_ALTERED], value[-_ALTERED:]
     head, space, end = end.rpartition(" ")  # the name of the scheme stays
     return kept + head + space + "".join("B" if one == "A" else "A" for one in end)

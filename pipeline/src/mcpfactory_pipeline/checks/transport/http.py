@@ -343,4 +343,4 @@ def _header_value(text: str) -> str:
     """Return a text as a header value: visible ASCII unchanged, else as base64 (streamable-http, Headers)."""
     if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?"):
         return text
-    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+    return f"=?base64?{base64.b64encode(text.encode(errors='replace')).decode()}?="

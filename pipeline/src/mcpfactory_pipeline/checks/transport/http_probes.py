@@ -25,6 +25,7 @@ from mcpfactory_pipeline.checks.probes import LATER_REVISION, NOTHING, UNKNOWN_R
 from mcpfactory_pipeline.checks.rule import Fault, Severity
 from mcpfactory_pipeline.checks.transport.conversation import decode, is_answer
 from mcpfactory_pipeline.checks.transport.http import connected
+from mcpfactory_runtime.oauth.model import is_loopback
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 from mcpfactory_runtime.types import Json
 
@@ -36,7 +37,6 @@ FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
 _SCHEME: Final = "<scheme>"
 _HERE: Final = "<host>"
 _PORT: Final = "<port>"
-_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _MOST: Final = 1_000_000  # bytes; maximum read of a body
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
 _MOST_UNANSWERED: Final = 3  # unanswered probes after which probing stops
@@ -228,8 +228,12 @@ def _has_header(asker: HttpAsker) -> bool:
     return asker.agreed > max(BATCHED)
 
 
-def _has_session(asker: HttpAsker) -> bool:
-    return "Mcp-Session-Id" in asker.sessions["begin"]
+def _began(probe: str) -> Callable[[HttpAsker], bool]:
+    """Return a condition: this probe began a session."""
+    return lambda asker: "Mcp-Session-Id" in asker.sessions.get(probe, {})
+
+
+_has_session: Final = _began("begin")
 
 
 def _was_deleted(asker: HttpAsker) -> bool:
@@ -264,7 +268,7 @@ def _has_ids(asker: HttpAsker) -> bool:
 _ROWS: Final = (
     HttpProbe("begin", "legacy", expects=_primed, body=hello(LATEST_HANDSHAKE)),
     HttpProbe("notify", "legacy", "a notification", _accepted, body=_INITIALIZED),
-    HttpProbe("notify-canceled", "legacy", "a notification", _accepted, body=_CANCELED),
+    HttpProbe("notify-canceled", "legacy", "a notification", _accepted_or_refused, body=_CANCELED),
     HttpProbe("respond", "legacy", "a response", _accepted, body=_RESPONSE),
     HttpProbe("origin", "legacy", _FOREIGN_PAGE, status(403), {"Origin": FOREIGN_ORIGIN}, body=_PING),
     HttpProbe("dns-rebinding", "legacy", headers=_REBOUND, body=_PING),
@@ -290,11 +294,10 @@ _ROWS: Final = (
               when=_was_deleted),
     HttpProbe("other-session-later", "legacy", "a request in a session, after another session was ended,", _served,
               body=_PING, session="begin-other", when=_keeps_other_session),
-    HttpProbe("delete-other", "legacy", verb="DELETE", session="begin-other", when=_has_other_session),
     # Clients of this revision do not expect an event without data.
     HttpProbe("begin-older", "legacy", expects=_unprimed, body=hello(STRUCTURED), session="", when=_has_ids),
-    HttpProbe("delete-older", "legacy", verb="DELETE", session="begin-older",
-              when=lambda asker: "Mcp-Session-Id" in asker.sessions.get("begin-older", {})),
+    *(HttpProbe(f"delete-{name}", "legacy", verb="DELETE", session=f"begin-{name}", when=_began(f"begin-{name}"))
+      for name in ("other", "chosen", "older")),
 
     HttpProbe("modern", "modern", expects=_without_ids, headers={"Mcp-Session-Id": _NO_SESSION}, method="tools/list"),
     HttpProbe("modern-origin", "modern", _FOREIGN_PAGE, status(403), {"Origin": FOREIGN_ORIGIN}, "tools/list"),
@@ -348,21 +351,24 @@ def probe_http(
     url: str,
     spoken: Collection[Lifecycle],
     modern: str,
+    seconds_left: Callable[[], float],
     known: Mapping[str, Json] | None = None,
+    *,
     credentials: Mapping[str, str] | None = None,
 ) -> dict[str, HttpAnswer]:
     """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
 
-    Blocks for some seconds at most.
+    Blocks until the time limit, or for the rest of the last answer.
 
     Args:
         url: the URL of the endpoint, after redirects.
         spoken: the lifecycles of the server.
         modern: the per-request revision of the server.
+        seconds_left: returns the seconds until the time limit.
         known: the params of a request that the server has answered, by method.
         credentials: headers of every request.
     """
-    asker = HttpAsker(url, modern, known, credentials)
+    asker = HttpAsker(url, modern, seconds_left, known, credentials)
     if "legacy" in spoken:
         asker.run(row for row in HTTP_PROBES.values() if row.lifecycle == "legacy")
     if "modern" in spoken:
@@ -385,6 +391,7 @@ class HttpAsker:
         self,
         url: str,
         modern: str,
+        seconds_left: Callable[[], float],
         known: Mapping[str, Json] | None = None,
         credentials: Mapping[str, str] | None = None,
     ) -> None:
@@ -395,24 +402,25 @@ class HttpAsker:
         self.known = known or {}
         self._credentials = credentials or {}
         self._modern = modern
+        self._seconds_left = seconds_left
         self._unanswered = 0
         self._url = urlsplit(url)
 
     @property
     def loopback(self) -> bool:
         """Return True if the server is at a loopback address."""
-        return self._url.hostname in _LOOPBACK
+        return is_loopback(self._url.hostname)
 
     def run(self, rows: Iterable[HttpProbe]) -> None:
-        """Send the requests of the rows that suit the server; stop if it does not answer."""
+        """Send the requests of the rows that suit the server; stop at the time limit, or if it does not answer."""
         for probe in rows:
+            if self._unanswered == _MOST_UNANSWERED or self._seconds_left() <= 0:
+                return
             if not probe.when(self):
                 continue
-            if self._unanswered == _MOST_UNANSWERED:
-                return
             try:
                 answer = self._ask(probe)
-            except (OSError, http.client.HTTPException):
+            except (OSError, http.client.HTTPException, ValueError):  # ValueError: a URL that the server named
                 self._unanswered += 1
                 if probe.name == "begin":
                     return
@@ -484,7 +492,7 @@ class HttpAsker:
             probe=probe.name,
             what=probe.what,
             verb=probe.verb,
-            sent_headers=sent,
+            sent_headers={name: f"[header {name}]" if name in self._credentials else sent[name] for name in sent},
             sent=body,
             status=response.status,
             headers=found,

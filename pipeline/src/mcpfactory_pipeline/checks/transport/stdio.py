@@ -230,9 +230,11 @@ class StdioConversation:
                 if received is None:
                     problem = await self._end_reason()
                     break
-                request, began = sent.get(str(received.get("id")), ({}, 0.0))
+                if (key := str(received.get("id"))) not in sent:
+                    continue  # for example, an answer to the cancellation
+                request, began = sent[key]
                 took = round(1000 * (time.monotonic() - began))
-                done[str(received.get("id"))] = WireExchange(request, received, milliseconds=took)
+                done[key] = WireExchange(request, received, milliseconds=took)
         for key, (message, _) in sent.items():
             if key not in done:
                 self._given_up.append(message["id"])
@@ -295,14 +297,13 @@ class StdioConversation:
         session.busy = any(request is not None for request in self._given_up)
 
     async def _write(self, message: Json | str) -> str:
-        text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
         if isinstance(message, dict):
             self._log.sent(message)
         stdin = self._process.stdin
         if stdin is None or stdin.is_closing():
             return await self._end_reason()
         try:
-            stdin.write(text.encode(errors="surrogateescape") + b"\n")
+            stdin.write(_encoded(message) + b"\n")
             await stdin.drain()
         except (BrokenPipeError, ConnectionResetError):
             return await self._end_reason()
@@ -390,6 +391,15 @@ class StdioConversation:
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _encoded(message: Json | str) -> bytes:
+    if isinstance(message, str):
+        return message.encode(errors="surrogateescape")
+    try:
+        return json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # values of the server may have half of a surrogate pair
+        return json.dumps(message).encode()
 
 
 def peak_memory(pid: int) -> int | None:
