@@ -86,9 +86,32 @@ class Tattler(Served):
         return text(f"waxing, says {self.last}") if name == "moon_phase" else super().call(name, arguments)
 
 
+class HealthyTagger(Served):
+    """Repeats the arguments of a call, of which the schema has examples."""
+
+    def tools(self) -> list[Json]:
+        texts = {"name": "Ada Lovelace", "company": "Analytical Engines"}
+        shown = {
+            key: {"type": "string", "description": f"The {key}.", "examples": [text]} for key, text in texts.items()
+        }
+        shown["name"]["pattern"] = "^Ada"  # so that validate always sends the example
+        schema = {"type": "object", "properties": shown, "required": list(shown)}
+        tag = {"name": "format_tag", "description": "Return the lines of the name tag that a guest wears."}
+        return [*super().tools(), {**tag, "inputSchema": schema, "annotations": {"readOnlyHint": True}}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name != "format_tag":
+            return super().call(name, arguments)
+        if not all(isinstance(arguments.get(key), str) for key in ("name", "company")):
+            return text("name and company must be texts") | {"isError": True}
+        return text(f"{arguments['name']}\n{arguments['company']}")
+
+
 def served() -> dict[str, type[SampleServer]]:
     """Return the servers of the table."""
-    return {"Tattler": Tattler} | {name: _served(name, *rule.split(":")) for name, rule in CHANGES.items()}
+    return {"Tattler": Tattler, "HealthyTagger": HealthyTagger} | {
+        name: _served(name, *rule.split(":")) for name, rule in CHANGES.items()
+    }
 
 
 def _served(name: str, rule: str, amiss: str = "") -> type[SampleServer]:

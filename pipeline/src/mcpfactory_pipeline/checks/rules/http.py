@@ -128,10 +128,12 @@ def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutco
       hint="keep the data of a client in its session, not in a variable of the process")  # fmt: skip
 def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
     shown = json.dumps(exchange.content, ensure_ascii=False)
+    # Values of the schemas may be data of the server, and a result may repeat the arguments of the call.
+    own = json.dumps([evidence.tools, exchange.params], ensure_ascii=False)
     for sent in evidence.first_client:
-        texts = [one for one in sent.params.get("arguments", {}).values() if isinstance(one, str) and len(one) >= _LONG]
-        for text in texts:
-            if json.dumps(text, ensure_ascii=False)[1:-1] in shown:
+        for text in sent.params.get("arguments", {}).values():
+            quoted = json.dumps(text, ensure_ascii=False)[1:-1] if isinstance(text, str) else ""
+            if len(quoted) >= _LONG and quoted in shown and quoted not in own:
                 words = f"the result contains {text!r}, which only another client sent, to {sent.params.get('name')}"
                 yield Fault(words, str(exchange.params.get("name")), exchange)
                 return
