@@ -14,6 +14,7 @@ import upstream
 from mcpfactory_runtime import ToolError
 from upstream import Answer, Asked
 
+from competitor_research_mcp import __version__
 from competitor_research_mcp.settings import Settings, read_settings
 from competitor_research_mcp.store import Store
 from competitor_research_mcp.web import Web, checked_url
@@ -227,7 +228,8 @@ def test_requests_say_who_asks(tmp_path: Path, acme: upstream.Site) -> None:
         await web.get(acme.url)
 
     fetching(tmp_path, acme, do, user_agent=settings.user_agent)
-    assert acme.asked[-1].headers["user-agent"] == "competitor-research-mcp/0.1.0 (+https://acme.example/botX: 1)"
+    agent = f"competitor-research-mcp/{__version__} (+https://acme.example/botX: 1)"
+    assert acme.asked[-1].headers["user-agent"] == agent
     assert acme.asked[-1].headers["host"] == acme.url.removeprefix("http://")
 
 

@@ -109,7 +109,7 @@ def test_an_answer_of_another_form_is_an_error_that_says_so(with_server: Run, to
     async def work(client: Client, model: Model) -> None:
         model.instead = {"workflows/1000": other, "executions": other}
         said = await refused(client, tool, **arguments.get(tool, {"id": "1000"}))
-        assert "expected an object" in said or "was answered by a page" in said
+        assert "expected an object" in said or "returned a page" in said
         assert "hint: " in said
 
     with_server(work)

@@ -15,10 +15,13 @@ server = Server(
     instructions="A fixture for testing clients: every tool shows one feature of the protocol.",
 )
 
-for tool in (*content.TOOLS, *questions.TOOLS, *changes.TOOLS):
+_READS = {"readOnlyHint": True}
+
+for tool in (*content.TOOLS, content.test_x_mcp_header):
+    server.tool(annotations=_READS)(tool)
+for tool in (*questions.TOOLS, *changes.TOOLS):
     server.tool(tool)
-server.tool(input_schema=content.JSON_SCHEMA)(content.json_schema_2020_12_tool)
-server.tool(content.test_x_mcp_header)
+server.tool(input_schema=content.JSON_SCHEMA, annotations=_READS)(content.json_schema_2020_12_tool)
 tasks.add_to(server)
 resources.add_to(server)
 server.add_skills(Path(__file__).parent / "skills")
