@@ -136,7 +136,7 @@ CHANGES: dict[str, Change] = {
     "Telepath": Change("content.structured-text", CALL, {"content": [], "structuredContent": {"moon": "waxing"}}, of_moon),
     # errors of tools
     "HealthyTracker": Change("", CALL, text("Issue 12: TypeError: the moon is undefined"), of_moon),
-    "HealthyPainter": Change("", CALL, text("." * 100_000), of_moon),
+    "HealthyPainter": Change("", CALL, text("TypeError: see the picture" + "." * 100_000), of_moon),
     "Formalist": Change("tool-calls.error-in-result", CALL, RpcError(-32603, "no moon tonight"), of_moon),
     "Inventive": Change("tool-calls.error-in-result", CALL, RpcError(-32000, "no moon tonight"), of_moon),
     "Credulous": Change("tool-calls.argument-validation", CALL, text("3", structuredContent={"sum": 3}), lambda params: params["name"] == "add" and "a" not in params["arguments"]),

@@ -1,4 +1,4 @@
-"""Servers that ask the client for input in results, which the per-request lifecycle has."""
+"""Servers of the per-request lifecycle whose results ask the client for input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STATE = '{"keeper": false}'
 
 
 class Asking(SampleServer):
-    """Asks before it looks at the moon, if the client can ask a person; the base of those below."""
+    """Asks for input before it looks at the moon, if the client can ask a person; base of the servers below."""
 
     state = STATE
 
@@ -57,7 +57,7 @@ class Insatiable(Asking):
 
 
 class Believer(Asking):
-    """Believes the state that comes back."""
+    """Trusts the requestState of a retry."""
 
     rule = "modern.request-state"
 
@@ -66,7 +66,7 @@ class Believer(Asking):
 
 
 class Presumptuous(Asking):
-    """Asks clients that cannot ask, once another request said that they can."""
+    """Asks for input without a declared capability, once an earlier request declared it."""
 
     rule = "modern.input-required"
     able = False
@@ -77,7 +77,7 @@ class Presumptuous(Asking):
 
 
 class Formal(SampleServer):
-    """Serves only clients that asked what it offers before."""
+    """Serves only clients that sent server/discover before."""
 
     rule = "modern.stateless"
     known: tuple[Any, ...] = ()

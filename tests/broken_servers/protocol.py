@@ -382,7 +382,7 @@ class NamelessResource(SampleServer):
 
 
 class Mislabeler(SampleServer):
-    """Gives the plan the right type, and the map another one."""
+    """Declares a wrong MIME type for its second resource only."""
 
     rule = "content.mime-type"
 
@@ -395,7 +395,7 @@ class Mislabeler(SampleServer):
 
 
 class Outdated(HealthyYoungster):
-    """Says how long its resources may be kept, except those of its template, whose names it completes."""
+    """Returns no ttlMs for the resource of its template, whose name it completes."""
 
     rule = "modern.cacheable"
 

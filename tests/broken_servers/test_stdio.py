@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import pytest
 
-from mcpfactory_pipeline.checks import call_comparisons, prober
+from mcpfactory_pipeline.checks import call_comparisons, requester
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES, LATEST_HANDSHAKE, MODERNS, ValidationTarget
 from mcpfactory_pipeline.checks.report import Report
@@ -172,7 +172,7 @@ def _roused(name: str, silent: int) -> tuple[Evidence, Report, SilentConnector]:
     """Observe a server that does not answer in the first sessions, as on a loaded machine."""
     connector = SilentConnector(SERVERS[name], list(HANDSHAKES), list(MODERNS), silent=silent)
     target = ValidationTarget(command=("zoo",), environ={"ZOO_API_KEY": "key-of-the-zoo-1234"})
-    with patch.object(prober, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + sum(connector.patience))):
+    with patch.object(requester, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + sum(connector.patience))):
         evidence, secrets = asyncio.run(observe(target, connect=connector))
     return evidence, evaluate_rules(evidence, RULES, target=name, secrets=secrets), connector
 

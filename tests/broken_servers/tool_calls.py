@@ -181,7 +181,7 @@ class Tracer(SampleServer):
 
 
 class Forgiving(SampleServer):
-    """Takes another default than its schema says."""
+    """Uses another default than its schema declares."""
 
     rule = "tool-calls.defaults"
 
@@ -268,7 +268,7 @@ class Deaf(SampleServer):
 
 
 class Resentful(SampleServer):
-    """Looks at the moon no more once such a call was canceled."""
+    """Answers no more calls of moon_phase once one was canceled."""
 
     own_process = True
     rule = "tool-calls.cancellation"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,6 +36,9 @@ def test_a_flood_on_streams_is_kept_up_to_a_bound_and_looked_at_once(monkeypatch
     assert len(looked) == 10_000
 
 
+CANARIES: Any = SimpleNamespace(file=Path("/x"), url="http://127.0.0.1:1")
+
+
 @parametrize_subtests(
     "name, description, tempted",
     [
@@ -53,13 +57,22 @@ def test_only_tools_that_are_there_to_run_something_get_no_commands(
 ) -> None:
     schema = {"type": "object", "properties": {"word": {"type": "string"}}}
     tool = {"name": name, "description": description, "inputSchema": schema}
-
-    class _Canaries:
-        file = Path("/x")
-        url = "http://127.0.0.1:1"
-
-    kinds = {one.kind for one in tool_probes([(name, tool)], {name: {"word": "x"}}, _Canaries())}  # type: ignore[arg-type] # what it reads
+    kinds = {one.kind for one in tool_probes([(name, tool)], {name: {"word": "x"}}, CANARIES)}
     assert ("command" in kinds) is tempted
+
+
+def test_tools_that_state_a_path_get_canaries_before_others() -> None:
+    schema = {"type": "object", "properties": {"word": {"type": "string"}}}
+    tools = [(name, {"name": name, "inputSchema": schema}) for name in (*"abcdefgh", "read_file")]
+    probes = tool_probes(tools, {name: {"word": "x"} for name, _ in tools}, CANARIES)
+    assert "read_file" in {one.target for one in probes if one.kind == "file"}
+
+
+def test_a_tool_that_failed_gets_canaries_for_addresses_only() -> None:
+    schema = {"type": "object", "properties": {"word": {"type": "string"}, "url": {"type": "string"}}}
+    tools = [("look", {"name": "look", "inputSchema": schema})]
+    probes = tool_probes(tools, {"look": {"word": "x"}}, CANARIES, failed=["look"])
+    assert {one.argument for one in probes} == {"url"}
 
 
 @parametrize_subtests(

@@ -272,6 +272,13 @@ def test_a_tolerated_deviation_costs_a_point_and_closes_no_gate(told: WireExchan
     assert report.passed
 
 
+def test_all_notes_together_cost_at_most_five_points() -> None:
+    evidence = observed(TOOL)
+    evidence.probes["unknown-tool"] = exchange("tools/call", {"content": [], "isError": True})
+    rule = next(rule for rule in RULES if rule.id == "legacy.unknown-tool")
+    assert evaluate_rules(evidence, [replace(rule, id=f"legacy.note-{number}") for number in range(7)]).lost == 5
+
+
 def test_an_unknown_tool_that_answers_like_a_known_one_is_not_tolerated() -> None:
     done = exchange("tools/call", {"content": [], "isError": False})
     evidence = observed(TOOL)

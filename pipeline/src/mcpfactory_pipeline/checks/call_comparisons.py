@@ -1,7 +1,7 @@
-"""Calls that are repeated in other situations: after other calls, with a default as argument, at the same time.
+"""Repeated calls of read-only tools: with a default as argument, after other calls, at the same time, canceled.
 
-Only read-only tools are called, which answered without an error and in less than a second. Nothing is evaluated here;
-the results go into `Evidence.comparisons` and `Evidence.busy`.
+Results are compared only for calls that succeeded in less than a second. Nothing is evaluated here; the results go
+into `Evidence.comparisons` and `Evidence.busy`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,10 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.evidence import (
-    BusyAnswer,
-    CallComparison,
-    Evidence,
-    RecordedCall,
-    sent_arguments,
-)
+from mcpfactory_pipeline.checks.evidence import BusyAnswer, CallComparison, Evidence, RecordedCall, sent_arguments
 from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
 from mcpfactory_pipeline.checks.requester import ANSWER, SLOWER, Requester
 from mcpfactory_pipeline.checks.samples import default_arguments
@@ -28,9 +23,9 @@ from mcpfactory_runtime.types import Json
 _SECONDS: Final = 2.0  # for each of the comparisons
 _MAX_TOOLS: Final = 20
 _MAX_PAIRS: Final = 5
-_MAX_DEFAULTS: Final = 3  # of a tool
-_IDLE: Final = 1.1  # seconds; the result of a clock changes in that time
-_MAX_IDLE: Final = 10.0
+_MAX_DEFAULTS: Final = 3  # per tool
+_IDLE: Final = 1.1  # seconds; minimum pause before a repetition, so that the result of a clock changes
+_MAX_IDLE: Final = 10.0  # seconds
 _CANCELABLE: Final = 100  # milliseconds; a quicker call is answered before its cancellation arrives
 _LONGEST: Final = 5_000  # milliseconds; slower calls are not repeated
 _PAUSE: Final = 0.2  # seconds between a call and its cancellation
@@ -49,14 +44,9 @@ class _Repeated:
 
 
 class CallComparer:
-    """Make the calls in one session."""
+    """Repeats and compares the calls of one session."""
 
-    def __init__(
-        self,
-        evidence: Evidence,
-        conversation: Conversation,
-        requests: Requester,
-    ) -> None:
+    def __init__(self, evidence: Evidence, conversation: Conversation, requests: Requester) -> None:
         self._evidence = evidence
         self._conversation = conversation
         self._requests = requests
@@ -73,7 +63,7 @@ class CallComparer:
             self._firsts[call.tool] = _Repeated(arguments, (call.exchange, again), time.monotonic())
 
     async def compare(self) -> None:
-        """Make all comparisons, which change nothing in a correct server."""
+        """Make all comparisons; no call changes anything in a correct server."""
         await self._with_defaults()
         await self._later()
         await self._overlapping()
@@ -98,9 +88,10 @@ class CallComparer:
                 self._evidence.comparisons.append(CallComparison("default", tool, usual, tuple(given), key))
 
     async def _later(self) -> None:
-        """Repeat the first calls, and those with another result again, after as much time as all calls took.
+        """Repeat the first calls; repeat calls with a changed result once more after a pause.
 
-        If that would take too long, the latter are not compared: their results may change with time.
+        The pause is as long as the calls took, because results may change with time. If it would be too long, changed
+        results are not compared.
         """
         until = time.monotonic() + _SECONDS
         changed: list[tuple[str, _Repeated]] = []
@@ -122,7 +113,7 @@ class CallComparer:
             self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, others))
 
     async def _overlapping(self) -> None:
-        """Send two calls at once that gave different results, and each again alone."""
+        """Send two calls at once, and each alone before and after."""
         until = time.monotonic() + _SECONDS
         for pair in self._pairs()[:_MAX_PAIRS]:
             if self._over() or time.monotonic() > until:
@@ -135,10 +126,10 @@ class CallComparer:
             for at, (tool, _) in enumerate(pair):
                 usual = (before[at], after[at])
                 rival = before[1 - at]
-                self._evidence.comparisons.append(CallComparison("overlap", tool, usual, (both[at],), "", rival))
+                self._evidence.comparisons.append(CallComparison("overlap", tool, usual, (both[at],), rival=rival))
 
     def _pairs(self) -> list[tuple[_Call, _Call]]:
-        """Return pairs of calls with different results: of each tool with other arguments, or else of two tools."""
+        """Return pairs of calls of one tool with different results, or else one pair of two tools."""
         pairs: list[tuple[_Call, _Call]] = []
         more = (*self._evidence.others, *self._evidence.further)
         for tool, first in self._firsts.items():
@@ -146,13 +137,10 @@ class CallComparer:
             others = (one for one in more if one.tool == tool and not one.failed and one.exchange.outcome != outcome)
             if (other := next(others, None)) is not None:
                 pairs.append(((tool, first.arguments), (tool, sent_arguments(other))))
-        if not pairs:
-            two = [(tool, first.arguments) for tool, first in self._firsts.items()][:2]
-            pairs = [(two[0], two[1])] if len(two) > 1 else []
-        return pairs
+        return pairs or list(pairwise((tool, first.arguments) for tool, first in self._firsts.items()))[:1]
 
     async def _while_running(self, slow: RecordedCall) -> None:
-        """Ping during a call of more than a second; cancel a call, and call again."""
+        """Send a ping during a call of more than a second; cancel a call, and repeat it."""
         tool, arguments = slow.tool, sent_arguments(slow)
         if slow.exchange.milliseconds > QUICK and "legacy" in self._evidence.lifecycles:
             messages = [self._request(tool, arguments), self._requests.message("ping")]

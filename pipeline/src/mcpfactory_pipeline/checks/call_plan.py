@@ -29,6 +29,7 @@ MAX_FURTHER: Final = 200  # maximum calls with further arguments
 MAX_WRONG: Final = 5  # maximum tools that are called with invalid arguments
 
 FurtherArguments = Callable[[Any, Mapping[str, Any]], list[tuple[str, dict[str, Any]]]]
+"""Function that returns (changed argument, arguments) pairs, given an inputSchema and the arguments of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def plan_varied_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) 
     guessed = [planned for planned in plan if planned.origin != "case"]
     return [
         replace(planned, arguments=arguments, title="other arguments")
-        for planned, schema, made in list(_firsts(reading, guessed))[:MAX_VARIED]
+        for planned, schema, made in list(_first_calls(reading, guessed))[:MAX_VARIED]
         for arguments in varied_arguments(schema, made)
     ]
 
@@ -163,18 +164,18 @@ def plan_varied_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) 
 def plan_further_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall], arguments: FurtherArguments
 ) -> list[PlannedCall]:
-    """Return calls of read-only tools with further valid arguments, in turns: one of each tool, then the next."""
+    """Return calls of read-only tools with further valid arguments: one call of each tool, then the next."""
     of_tools = [
         [replace(planned, arguments=changed, title=title, origin="guess") for title, changed in arguments(schema, made)]
-        for planned, schema, made in _firsts(reading, plan)
+        for planned, schema, made in _first_calls(reading, plan)
     ]
     return [one for turn in zip_longest(*of_tools) for one in turn if one is not None][:MAX_FURTHER]
 
 
-def _firsts(
+def _first_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall]
 ) -> Iterator[tuple[PlannedCall, Any, Mapping[str, Any]]]:
-    """Yield (call, inputSchema, arguments) of the first call of each read-only tool, except a call tool."""
+    """Yield (call, inputSchema, arguments) for the first call of each read-only tool except call tools."""
     firsts = {planned.tool: planned for planned in reversed(plan)}
     for name, tool in reading.items():
         if name in firsts and not is_call_tool(tool):
@@ -185,7 +186,7 @@ def plan_invalid_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall])
     """Return calls that break the inputSchema of read-only tools: one argument is missing or has a wrong type."""
     return [
         replace(planned, arguments=arguments, title=why, request=None, case=None)
-        for planned, schema, made in list(_firsts(reading, plan))[:MAX_WRONG]
+        for planned, schema, made in list(_first_calls(reading, plan))[:MAX_WRONG]
         for why, arguments in wrong_arguments(schema, made)
     ]
 

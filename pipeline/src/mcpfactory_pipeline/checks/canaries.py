@@ -42,7 +42,6 @@ _RUNS_COMMANDS: Final = re.compile(
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
 _MOST_TOOLS: Final = 5  # maximum tools that get canaries of one kind
 _MOST_ARGUMENTS: Final = 2  # maximum arguments per tool that get canaries
-_FILE_SCHEME: Final = "file:"
 VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # variables of a URI template (RFC 6570)
 _DEEP: Final = "../" * 16
 
@@ -52,7 +51,7 @@ class CanaryProbe:
     """Tool call or resource read with a canary as one of its values; `target` is the tool or the URI template.
 
     A probe with `confirms` is sent only after another canary of its kind was taken; it names a file in another place.
-    `stated`: the server says that it reads files that the caller names, so reading one can be its purpose.
+    `stated`: by the server's own words, the value names a file, so reading files may be its purpose.
     """
 
     kind: CanaryKind
@@ -140,10 +139,10 @@ def tool_probes(
 
     Args:
         tools: (name, tool) pairs of the tools that may be called.
-        made: tool → arguments of a call that it answered.
+        made: tool → arguments of a call that it answered; contains all these tools.
         canaries: the file and the listener.
-        failed: tools that answered with an error; only their addresses are tested, because the first address may be
-            out of reach.
+        failed: tools that answered with an error; only their address arguments are tested, because the guessed
+            address may have been unreachable.
     """
     file, elsewhere = canaries.file, _ELSEWHERE
     kinds: tuple[tuple[CanaryKind, _Takes, bool, tuple[str, ...]], ...] = (
@@ -155,9 +154,9 @@ def tool_probes(
         ("command", _takes_command, False, COMMANDS),
     )
     for kind, takes, confirms, values in kinds:
-        tested = [(n, tool) for n, tool in tools if n in made and (takes is _takes_address or n not in failed)]
+        tested = [(name, tool) for name, tool in tools if takes is _takes_address or name not in failed]
         chosen = [(name, tool, found) for name, tool in tested if (found := takes(name, tool))]
-        # Arguments that name a path come first, because the number of canaries is limited.
+        # Tools that state a path come first, because the number of tested tools is limited.
         for name, tool, found in sorted(chosen, key=lambda one: not _states_path(one[1], one[2][0]))[:_MOST_TOOLS]:
             for argument in found[:_MOST_ARGUMENTS]:
                 for value in values:
@@ -167,13 +166,13 @@ def tool_probes(
 
 
 def _ways(file: Path) -> tuple[str, str, str]:
-    """Return three paths to a file: relative ones that work from any folder, plain and encoded, and the absolute one."""
+    """Return three paths to a file: relative to any folder, the same encoded, and absolute."""
     deep = f"{_DEEP}{str(file).lstrip('/')}"
     return deep, _encoded(deep), str(file)
 
 
 def _encoded(path: str) -> str:
-    """Return a percent-encoded path. Dots are encoded too, because some servers search for them before they decode."""
+    """Return a percent-encoded path; dots too, because some servers search for dots before they decode."""
     return quote(path, safe="").replace(".", "%2e")
 
 
@@ -205,16 +204,16 @@ def template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[Ca
             path, encoded, whole = _ways(file)
             for value in (encoded, path, quote(whole, safe="")):
                 uri = text[: first.start()] + value + VARIABLE.sub("x", text[first.end() :])
-                stated = text.startswith(_FILE_SCHEME)
+                stated = text.startswith("file:")
                 yield CanaryProbe("file", text, name, "resources/read", {"uri": uri}, file is _ELSEWHERE, stated)
 
 
 _Takes = Callable[[str, Json], list[str]]
-"""Function that returns the arguments of a tool, given its name and entry, that may take a canary."""
+"""Function that returns the arguments that may take a canary, given the name and the entry of a tool."""
 
 
 def _takes_path(_name: str, tool: Json) -> list[str]:
-    """Return every free text except addresses, those first whose names say that they are paths."""
+    """Return every free text except addresses; arguments whose names suggest a path come first."""
     found = [key for key, address in _free_texts(tool) if not address]
     return sorted(found, key=lambda key: not _PATHS.search(_joined(key)))
 
@@ -230,14 +229,14 @@ def _takes_command(name: str, tool: Json) -> list[str]:
 
 
 def _free_texts(tool: Json) -> Iterator[tuple[str, bool]]:
-    """Yield the string arguments that the schema does not restrict, each with whether it is an address."""
+    """Yield (argument, True if it is an address) for the string arguments that the schema does not restrict."""
     for key, value in properties_of(tool.get("inputSchema")).items():
         if isinstance(value, dict) and value.get("type") == "string" and not value.keys() - _FREE:
             yield key, bool(_ADDRESSES.search(_joined(key))) or value.get("format") in ("uri", "url")
 
 
 def _states_path(tool: Json, argument: str) -> bool:
-    """Return True if the name or the description of an argument or its tool says that it names a file."""
+    """Return True if the name or description of an argument, or of its tool, mentions files or paths."""
     schema = properties_of(tool.get("inputSchema")).get(argument)
     described = schema.get("description") if isinstance(schema, dict) else ""
     told = (argument, str(described), *(str(tool.get(key, "")) for key in ("name", "title", "description")))

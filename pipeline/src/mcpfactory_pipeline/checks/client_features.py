@@ -1,7 +1,7 @@
-"""Features that the client of the checks declares, and its answers when a server asks for input.
+"""Capabilities that the client of the checks declares, and its answers when a server asks for input.
 
-The person agrees to each form, opens no URL, and samples one fixed text. The client has no roots, because some servers
-replace their folders by the roots of the client.
+The client accepts each form, opens no URL, and returns one fixed text for sampling. It has no roots, because some
+servers replace their folders with the roots of the client.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 FEATURES: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-# Requests that need no stream outside a call; over HTTP, this client opens no such stream in a session.
+# Over HTTP, this client opens no stream outside a call, which other features may need.
 FEATURES_IN_CALLS: Final[Json] = {"elicitation": FEATURES["elicitation"]}
 MAX_ROUNDS: Final = 5  # maximum answers of the client to one request
 _NEEDED: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
-_MAX_ASKING: Final = 3  # maximum requests that are sent again because the server asked for input
-_OF_RETRIES: Final = ("inputResponses", "requestState")
+_MAX_ASKING: Final = 3  # maximum requests that are repeated because the server asked for input
+_RETRY_KEYS: Final = ("inputResponses", "requestState")
 _SAMPLED: Final = {
     "role": "assistant",
     "content": {"type": "text", "text": "Two words."},
@@ -68,13 +68,13 @@ def asks_for_input(exchange: WireExchange) -> bool:
 
 
 def input_requests(exchange: WireExchange) -> Mapping[str, Any]:
-    """Return the questions in a result, by their keys."""
+    """Return the requests for input in a result, by their keys."""
     found = (exchange.result or {}).get("inputRequests")
     return found if isinstance(found, dict) else {}
 
 
 def request_state(exchange: WireExchange) -> str:
-    """Return the state that a result asks to send back; "" if there is none."""
+    """Return the `requestState` of a result; "" if there is none."""
     state = (exchange.result or {}).get("requestState")
     return state if isinstance(state, str) else ""
 
@@ -86,7 +86,7 @@ def plain_params(request: Json | str) -> Json:
 
 
 def distinct_requests(requests: Iterable[Json | str]) -> list[tuple[str, Json]]:
-    """Return (method, params) of the first requests for different tools, prompts or resources."""
+    """Return (method, params) of the first request for each tool, prompt or resource."""
     found: dict[str, tuple[str, Json]] = {}
     for one in requests:
         method, params = str(one.get("method")) if isinstance(one, dict) else "", plain_params(one)
@@ -96,8 +96,8 @@ def distinct_requests(requests: Iterable[Json | str]) -> list[tuple[str, Json]]:
 
 
 def retry_params(exchange: WireExchange, state: str = "") -> Json:
-    """Return the params of a retry that answers the questions of a result; `state` replaces the server's state."""
-    params = {key: value for key, value in plain_params(exchange.sent).items() if key not in _OF_RETRIES}
+    """Return the params of a retry that answers a request for input; `state` replaces the server's state."""
+    params = {key: value for key, value in plain_params(exchange.sent).items() if key not in _RETRY_KEYS}
     asked = {key: one for key, one in input_requests(exchange).items() if isinstance(one, dict)}
     answers = {"inputResponses": {key: input_result(one) for key, one in asked.items()}} if asked else {}
     sent = state or request_state(exchange)
@@ -105,7 +105,7 @@ def retry_params(exchange: WireExchange, state: str = "") -> Json:
 
 
 def modified_state(state: str) -> str:
-    """Return a state with another meaning: other values in its JSON, plain or in base64, or else another character."""
+    """Return a changed state: with other values in its JSON (plain or base64), or else with another character."""
     padded = state + "=" * (-len(state) % 4)
     try:
         return json.dumps(_modified(json.loads(state)))

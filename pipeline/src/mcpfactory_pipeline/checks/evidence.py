@@ -91,7 +91,7 @@ class NotificationStream:
 
 @dataclass(frozen=True, slots=True)
 class ModifiedState:
-    """The answer to a retry with a modified `requestState`, and the results of unmodified dialogues, at least one."""
+    """Answer to a retry with a modified `requestState`, and the last answers with unmodified states (at least one)."""
 
     exchange: WireExchange
     unmodified: tuple[WireExchange, ...]
@@ -185,10 +185,9 @@ class ConcurrentRequests:
 class CallComparison:
     """Calls of a read-only tool that must give the same result in two situations.
 
-    A difference counts only if the results of each situation agree with each other. `usual` are calls alone, in order.
-    `others` are the same calls: with the default of the schema as argument (`default`), after all other read-only calls
-    (`later`), or while the call `rival` ran (`overlap`). `title` names the argument. `rival` is the rival's result when
-    it ran alone.
+    A difference counts only if the results of each situation agree with each other. `usual` are single calls. `others`
+    are the same calls: with a default of the schema as argument (`default`, `title` names it), after other read-only
+    calls (`later`), or while another call ran (`overlap`). `rival` is the result of that other call when it ran alone.
     """
 
     kind: Literal["default", "later", "overlap"]
@@ -201,12 +200,12 @@ class CallComparison:
 
 @dataclass(frozen=True, slots=True)
 class BusyAnswer:
-    """A request while a slow call of `tool` ran: `ping`, or the same call again after the first was canceled."""
+    """Request during a slow call of `tool`: `ping`, or the same call after a canceled one."""
 
     kind: Literal["ping", "after cancellation"]
     tool: str
     exchange: WireExchange
-    call: WireExchange  # the call that ran at the same time; for a canceled call, an earlier one
+    call: WireExchange  # the slow call; after a cancellation, an earlier call that was not canceled
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,28 +342,22 @@ class Evidence:
     capabilities: dict[str, Any] = field(default_factory=dict)
     probes: dict[str, WireExchange] = field(default_factory=dict)  # by name of the probe
     lists: dict[str, Listing] = field(default_factory=dict)
-    later_reads: list[WireExchange] = field(
-        default_factory=list
-    )  # prompts and resources after the first, and templates
+    later_reads: list[WireExchange] = field(default_factory=list)  # further prompts and resources, and templates
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
-    further: list[RecordedCall] = field(default_factory=list)  # with more valid arguments; `title` is the changed one
+    further: list[RecordedCall] = field(default_factory=list)  # more valid arguments; `title` is the changed argument
     comparisons: list[CallComparison] = field(default_factory=list)
     busy: list[BusyAnswer] = field(default_factory=list)  # requests while a slow call ran
     wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
-    dialogues: list[tuple[WireExchange, ...]] = field(
-        default_factory=list
-    )  # requests that asked for input, and retries
+    dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)  # results that ask for input, and retries
     modified_states: list[ModifiedState] = field(default_factory=list)
     streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
     older: list[RecordedCall] = field(default_factory=list)  # calls in older revisions; `title` is the revision
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
-    persons: list[ElicitationOutcome] = field(
-        default_factory=list
-    )  # tools that ask; `calls` has the calls with consent
+    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the accepted calls
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace
@@ -410,7 +403,7 @@ class Evidence:
 
     @property
     def read_only_tools(self) -> dict[str, Json]:
-        """Return name → tool of the tools with readOnlyHint; if names are duplicate, it is unknown which tool answers."""
+        """Return name → tool of the tools with readOnlyHint and a unique name; of duplicates, any tool may answer."""
         counts = Counter(name for name, _ in self.named_tools)
         return {
             name: tool for name, tool in self.named_tools if hint(tool, "readOnlyHint") is True and counts[name] == 1
@@ -429,7 +422,7 @@ class Evidence:
 
     @property
     def valid_calls(self) -> tuple[RecordedCall, ...]:
-        """Return all calls with valid arguments: `answers`, and the repeated calls with other arguments."""
+        """Return all calls with valid arguments: `answers`, `others` and `further`."""
         return (*self.answers, *self.others, *self.further)
 
     @property

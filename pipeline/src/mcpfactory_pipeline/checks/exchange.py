@@ -141,7 +141,7 @@ def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
 
-QUICK: Final = 1_000  # milliseconds; calls of slower tools are not compared, and a ping must overtake them
+QUICK: Final = 1_000  # milliseconds; slower calls are not compared, and ping must be answered during them
 BIG_INTEGERS: Final = (2**53, 2**53 + 1)  # arguments; a floating-point number cannot distinguish them
 TRIM: Final = 2_000  # maximum characters of a message in a report; tool lists would make reports unreadable
 MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that code for evidence can recurse
@@ -214,7 +214,7 @@ class WireExchange:
 
     @property
     def outcome(self) -> Any:
-        """Return the parts of the answer that a model or a program uses; equal calls can be compared by them."""
+        """Return the parts of the answer that a model or a program uses, to compare equal calls."""
         if self.result is None:
             return self.error or self.problem
         return [self.failed, *(self.result.get(key) for key in ("content", "structuredContent"))]

@@ -25,7 +25,7 @@ MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema n
 
 _UNKNOWN: Final[Any] = None  # returned by the library for an unknown dialect, despite its stubs
 
-_LONGEST: Final = 1_000  # characters; a pattern of a server may need any time for a longer text
+_LONGEST: Final = 1_000  # characters; longer texts are not matched, because a bad pattern may take exponential time
 
 _TEXTS: Final = frozenset({"description", "title"})  # emptied before caching, because they do not affect validity
 
@@ -86,7 +86,7 @@ def instance_error(instance: Any, schema: Any) -> str:
             return _sentence(_place(error), error.message)
     except Unresolvable as error:
         return f"the schema has an unresolvable reference: {error.ref}"
-    except Exception:  # noqa: BLE001 - an invalid schema behind a reference, or an endless one, may raise anything
+    except Exception:  # noqa: BLE001 - an invalid or endless schema behind a reference may raise anything
         return "the schema cannot be evaluated"
     return ""
 

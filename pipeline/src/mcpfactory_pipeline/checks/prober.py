@@ -19,6 +19,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.call_comparisons import CallComparer
@@ -143,7 +144,7 @@ class ServerProber:
         self._stub = stub
         self._examples = examples
         self._start_patience = max(timeout / 3, 1.0)
-        # The calls of cases show what happens when nobody can be asked.
+        # With cases, a client without features shows what a tool does if it cannot ask a person.
         features = {} if cases is not None else FEATURES
         self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
@@ -167,12 +168,12 @@ class ServerProber:
             if self._target.url is not None:
                 about = (evidence.lifecycles, self._requests.modern, self._requests.seconds_left, _answered(evidence))
                 evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=self._target.headers)
-                if self._requests.seconds_left() <= 0:
+                if self._requests.seconds_left() > 0:
+                    await self._two_clients()
+                else:
                     evidence.missing["http"] = _OVER
         else:
             evidence.missing.setdefault("*", "the server did not answer")
-        if evidence.lifecycles and self._target.url is not None and self._requests.seconds_left() > 0:
-            await self._two_clients()
         if (evidence.needs_credentials or self._target.headers) and self._requests.seconds_left() > 0:
             access = (self._target.headers, evidence.lifecycles, self._requests.modern, self._requests.seconds_left)
             evidence.authorization = await asyncio.to_thread(probe_authorization, self._url, *access)
@@ -221,9 +222,7 @@ class ServerProber:
             if self._requests.seconds_left() <= 0:
                 return
             if self.evidence.probes["unknown-version"].result is None:  # it may refuse
-                hello = await self._requests.ask(
-                    conversation, self._requests.message("initialize", initialize_params())
-                )
+                hello = await self._requests.request(conversation, "initialize", initialize_params())
                 if hello.result is None:
                     return
             await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -249,12 +248,10 @@ class ServerProber:
             if conversation is None:
                 return
             evidence = self.evidence
-            discover = await self._requests.ask(
-                conversation, self._requests.message("server/discover"), self._start_patience
-            )
+            discover = await self._requests.request(conversation, "server/discover", patience=self._start_patience)
             if (common := newest_common(discover)) and common != self._requests.modern:
                 self._requests.modern = common
-                discover = await self._requests.ask(conversation, self._requests.message("server/discover"))
+                discover = await self._requests.request(conversation, "server/discover")
             evidence.discover, result = discover, discover.result
             if result is None or "supportedVersions" not in result:
                 return
@@ -280,10 +277,10 @@ class ServerProber:
         calls = [one for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
         good = [one for one in [*reads, *calls] if one is not None and one.result is not None]
         for method, params in [*((one.method, plain_params(one.sent)) for one in good), *self._asking]:
-            await self._requests.ask(conversation, self._requests.message(method, params))
+            await self._requests.request(conversation, method, params)
 
     async def _ask_again(self, conversation: Conversation) -> None:
-        """Send requests for which the server asked for input without capabilities, then with a modified state."""
+        """Repeat the requests for which the server asked for input: without capabilities, then with a modified state."""
         evidence = self.evidence
         asked = (rounds[0].sent for rounds in evidence.dialogues)
         for method, params in distinct_requests(one for one in asked if self._may_repeat(one)):
@@ -297,14 +294,14 @@ class ServerProber:
             answer = await self._requests.exchange(conversation, self._requests.message(method, changed))
             if answer.failed or asks_for_input(answer):
                 continue
-            await self._requests.ask(conversation, self._requests.message(method, params))
+            await self._requests.request(conversation, method, params)
             ends = (one[-1] for one in evidence.dialogues if one[0].params.get("name") == params.get("name"))
             evidence.modified_states.append(ModifiedState(answer, tuple(ends)))
 
     async def _listen(self, conversation: Conversation, result: Json) -> None:
         """Open notification streams with different filters, then one with an invalid filter.
 
-        While the first ones are open, permitted calls that may change something are repeated.
+        While the valid streams are open, permitted calls that may change something are repeated.
         """
         evidence = self.evidence
         if self._requests.seconds_left() <= 0:
@@ -333,7 +330,7 @@ class ServerProber:
                 await self._probe_all(conversation, "first contact")
             alive = await self._send(conversation, PROBES["malformed"])
             if alive and self._cases is None and self._target.url is None:
-                # These may keep the server busy for ever, so they go to a process that is ended next.
+                # Extreme arguments may keep the server busy forever, but this process ends next.
                 plan = [planned for planned, _ in self._planned]
                 extreme = plan_further_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _CANARY)
@@ -343,7 +340,7 @@ class ServerProber:
         self._requests.lifecycle = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
         one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
         for client in (one, other) if self._requests.lifecycle == "legacy" else ():
-            hello = await self._requests.ask(client, self._requests.message("initialize", initialize_params()))
+            hello = await self._requests.request(client, "initialize", initialize_params())
             if hello.result is None:
                 break
             await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -361,8 +358,8 @@ class ServerProber:
         patience: float = 0.0,
         features: Mapping[str, Any] | None = None,
     ) -> bool:
-        message = self._requests.message("initialize", initialize_params(revision, features or {}))
-        hello = await self._requests.ask(conversation, message, patience or self._start_patience)
+        params = initialize_params(revision, features or {})
+        hello = await self._requests.request(conversation, "initialize", params, patience or self._start_patience)
         self.evidence.handshakes[revision] = hello
         if hello.result is None:
             return False
@@ -387,15 +384,11 @@ class ServerProber:
         for method in LISTS:
             declared = method.split("/", maxsplit=1)[0] in self.evidence.capabilities
             if declared or method == "tools/list":
-                listing = await list_pages(
-                    method, lambda *sent: self._requests.ask(conversation, self._requests.message(*sent))
-                )
+                listing = await list_pages(method, partial(self._requests.request, conversation))
                 if declared or not listing.problem:
                     self.evidence.lists[method] = listing
         await self._probe_all(conversation, "lists")
-        comparer = None
-        if self._cases is None:
-            comparer = CallComparer(self.evidence, conversation, self._requests)
+        comparer = CallComparer(self.evidence, conversation, self._requests) if self._cases is None else None
         await self._call_tools(conversation, comparer)
         await self._read_on(conversation)
         if self._canaries is not None:
@@ -453,7 +446,7 @@ class ServerProber:
     async def _send_canaries(self, canaries: Canaries, conversation: Conversation) -> None:
         """Call tools that have answered already, and read resources, with canaries as values."""
         evidence = self.evidence
-        answered = sorted(evidence.calls, key=lambda call: not call.failed)  # the calls that succeeded last
+        answered = sorted(evidence.calls, key=lambda call: not call.failed)  # the arguments of successful calls win
         made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
         failed = made.keys() - {call.tool for call in answered if not call.failed}
         named = evidence.named_tools
@@ -470,9 +463,7 @@ class ServerProber:
                 return
             if probe.confirms and not self._was_taken(probe):
                 continue
-            exchange = await self._requests.ask(
-                conversation, self._requests.message(probe.method, dict(probe.params)), _CANARY
-            )
+            exchange = await self._requests.request(conversation, probe.method, dict(probe.params), _CANARY)
             taken = canaries.taken(probe.kind, json.dumps(exchange.received, ensure_ascii=False))
             evidence.canaries.append(CanaryResult(probe, exchange, taken))
             if exchange.problem.startswith("the server"):
@@ -489,7 +480,7 @@ class ServerProber:
         for method, params in [] if further else further_reads(self.evidence):
             if self._requests.seconds_left() <= 0:
                 return
-            further.append(await self._requests.ask(conversation, self._requests.message(method, params)))
+            further.append(await self._requests.request(conversation, method, params))
             if further[-1].problem.startswith("the server"):
                 return
         await read_templates(self.evidence, conversation, self._requests)
@@ -547,7 +538,7 @@ class ServerProber:
         return answered and not _last_problem(conversation) and self._requests.seconds_left() > 0
 
     def _may_repeat(self, request: Json | str) -> bool:
-        """Return True if a request may be sent again; a call that a person gave is permitted only once."""
+        """Return True if a request may be sent again; a call from a person's examples may be permitted only once."""
         if not isinstance(request, dict) or request.get("method") != "tools/call":
             return True
         name = str(plain_params(request).get("name"))
@@ -565,7 +556,7 @@ class ServerProber:
         self, conversation: Conversation, planned: PlannedCall, more: Json | None = None, *, patience: float = ANSWER
     ) -> RecordedCall:
         params = {"name": planned.tool, "arguments": dict(planned.arguments), **(more or {})}
-        exchange = self._requests.ask(conversation, self._requests.message("tools/call", params), patience)
+        exchange = self._requests.request(conversation, "tools/call", params, patience)
         return await record_call(planned, self._stub, exchange)
 
     # --- messages and sessions ---

@@ -188,15 +188,11 @@ class Report:
         lines.append(f"{counts}; protocol revisions: {spoken}")
         if self.measured:
             lines.append(f"measured: {format_measurements(self.measured)}")
-        notes = [finding for finding in self.findings if finding.severity == 1]
-        for alike in group_findings(one for one in self.findings if one not in notes):
+        notes = {one.rule: one.message for one in self.findings if one.severity == 1}
+        for alike in group_findings(one for one in self.findings if one.severity > 1):
             lines += ["", *finding_lines(alike)]
         if notes:
-            lines += [
-                "",
-                "notes, severity 1 (--json has the messages):",
-                *_by_reason({n.rule: n.message for n in notes}),
-            ]
+            lines += ["", "notes, severity 1 (--json has the messages):", *_by_reason(notes)]
         if self.not_checked:
             gates = {one.rule: f"[gate]: {one.reason}" for one in self.not_checked if one.gate}
             others = {one.rule: one.reason for one in self.not_checked if not one.gate}

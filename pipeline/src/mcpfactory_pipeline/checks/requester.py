@@ -60,19 +60,19 @@ class Requester:
     ) -> Json:
         """Return a request in the session's lifecycle, modified by `probe`.
 
-        Per-request messages that a server may answer with questions declare `features` (default: all of the client).
+        In the per-request lifecycle, requests that may ask for input declare `features` (default: all of the client).
         """
         params = params or {}
         if self.lifecycle == "modern":
             chosen = self.features if features is None else features
             declared = {CAPABILITIES: chosen} if method in LATEST.input_requests else {}
-            own = {**modern_meta(self.modern), **declared, **(probe.meta if probe else {})}
-            meta = {**params.get("_meta", {}), **own}
+            changes = probe.meta if probe else {}
+            meta = {**params.get("_meta", {}), **modern_meta(self.modern), **declared, **changes}
             params = {**params, "_meta": {key: value for key, value in meta.items() if value is not None}}
         return {"jsonrpc": "2.0", "id": self._next_id(), "method": method, "params": params}
 
     def _next_id(self) -> int | str:
-        """Return a new id: an integer, a text, or a text of digits, because clients send all of them."""
+        """Return a new id: an integer, a text, or a text of digits, because clients use all three."""
         number = next(self.numbers)
         return (str(number), number, f"mcpfactory-{number}", number)[number % 4] if self._text_ids else number
 
@@ -86,6 +86,12 @@ class Requester:
             self._dialogues.append(tuple(rounds))
         return rounds[-1]
 
+    async def request(
+        self, conversation: Conversation, method: str, params: Json | None = None, patience: float = ANSWER
+    ) -> WireExchange:
+        """Build a request, and `ask` it."""
+        return await self.ask(conversation, self.message(method, params), patience)
+
     async def exchange(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
         """Send a message, and wait for the answer up to a limit that grows with the duration of the first answer."""
         patience = max(patience, SLOWER * self.pace)
@@ -94,7 +100,7 @@ class Requester:
         exchange = await conversation.ask(message, max(min(patience, self.seconds_left()), 0.5))
         self._unanswered += exchange.received is None
         if isinstance(message.get("id"), str) and (exchange.received is None or not exchange.id_echoed):
-            self._text_ids = False  # one such fault is enough, and the other answers should be judged
+            self._text_ids = False  # one such fault is enough; the other answers must remain usable
         if self.pace == 0 and exchange.received is not None:
             # The first answer shows the speed of server and machine, so the time limit grows with it.
             self.pace = exchange.milliseconds / 1000

@@ -1,4 +1,4 @@
-"""URIs that a resource template may match, made of values that the server itself gave."""
+"""Reads of resource templates, with variable values that the server itself returned."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
 
-MAX_TEMPLATES: Final = 5  # maximum templates that are read
+_MAX_TEMPLATES: Final = 5  # maximum templates that are read
 _MAX_URIS: Final = 4  # maximum URIs per template; reading stops at the first one that exists
 _MAX_VARIABLES: Final = 8  # templates with more variables are not read
-_READ: Final = 10_000  # characters of a result
-_MAX_LINES: Final = 16  # maximum lines of results that are tried
+_READ: Final = 10_000  # characters of each result that are searched for lines
+_MAX_LINES: Final = 16  # maximum lines of all results that are tried as values
 _LONGEST: Final = 64  # characters; a longer line of a result is not a name
 
 
 async def read_templates(evidence: Evidence, conversation: Conversation, requests: Requester) -> None:
-    """Read one resource of each template, with values that the server itself gave."""
+    """Read one resource of each template, and add the reads to `Evidence.later_reads`."""
     for template in template_texts(evidence):
         completed: dict[str, str] = {}
-        for name in variables(template) if "completions" in evidence.capabilities else ():
+        for name in _variables(template) if "completions" in evidence.capabilities else ():
             if requests.seconds_left() <= 0:
                 return
-            message = requests.message("completion/complete", completion_params(template, name))
-            if (value := completed_value(await requests.ask(conversation, message))) is not None:
+            answer = await requests.request(conversation, "completion/complete", _completion_params(template, name))
+            if (value := _completed_value(answer)) is not None:
                 completed[name] = value
         for uri in candidate_uris(template, completed, evidence):
             if requests.seconds_left() <= 0:
                 return
-            read = await requests.ask(conversation, requests.message("resources/read", {"uri": uri}))
+            read = await requests.request(conversation, "resources/read", {"uri": uri})
             evidence.later_reads.append(read)
             if read.error is None:
                 break
 
 
 def template_texts(evidence: Evidence) -> list[str]:
-    """Return the listed URI templates with a few variables."""
+    """Return the first listed URI templates that have variables, but not too many."""
     listing = evidence.lists.get("resources/templates/list")
     texts = [one.get("uriTemplate") for one in (listing.items if listing else ()) if isinstance(one, dict)]
-    few = (text for text in texts if isinstance(text, str) and 0 < len(variables(text)) <= _MAX_VARIABLES)
-    return list(islice(few, MAX_TEMPLATES))
+    few = (text for text in texts if isinstance(text, str) and 0 < len(_variables(text)) <= _MAX_VARIABLES)
+    return list(islice(few, _MAX_TEMPLATES))
 
 
-def variables(template: str) -> list[str]:
+def _variables(template: str) -> list[str]:
     """Return the names of the variables in a URI template."""
     return [name.split(":")[0].rstrip("*") for found in VARIABLE.findall(template) for name in found.split(",")]
 
 
-def completion_params(template: str, variable: str) -> Json:
-    """Return the params that request all values of a variable."""
+def _completion_params(template: str, variable: str) -> Json:
+    """Return the params of a completion that requests all values of a variable."""
     return {"ref": {"type": "ref/resource", "uri": template}, "argument": {"name": variable, "value": ""}}
 
 
-def completed_value(exchange: WireExchange) -> str | None:
+def _completed_value(exchange: WireExchange) -> str | None:
     """Return the first value of a completion; None if there is none."""
     found: Any = (exchange.result or {}).get("completion")
     values = found.get("values") if isinstance(found, dict) else None
@@ -68,14 +68,14 @@ def completed_value(exchange: WireExchange) -> str | None:
 
 
 def candidate_uris(template: str, completed: Mapping[str, str], evidence: Evidence) -> list[str]:
-    """Return URIs to try: with completed values, with arguments of tool calls, and with lines of their results."""
+    """Return URIs to try: with completed values, or with arguments of tool calls and lines of their results."""
     calls = [call for call in evidence.calls if not call.failed]
     arguments = {key: value for call in calls for key, value in sent_arguments(call).items() if isinstance(value, str)}
     texts = (result_text(call.exchange.result or {})[:_READ] for call in calls)
     lines = (line.strip() for text in texts for line in text.splitlines())
     others = [*arguments.values(), *islice((line for line in lines if 0 < len(line) <= _LONGEST), _MAX_LINES)]
     known = {**arguments, **completed}
-    names = variables(template)
+    names = _variables(template)
     sets = [known] if all(name in known for name in names) else []
     sets += [{**dict.fromkeys(names, value), **known} for value in others] if not completed else []
     return list(dict.fromkeys(_expand(template, values) for values in sets))[:_MAX_URIS]
@@ -87,7 +87,7 @@ def _expand(template: str, values: Mapping[str, str]) -> str:
     def value(found: re.Match[str]) -> str:
         operator = found[0][1] if found[0][1] in "+#./;?&" else ""
         safe = "/" if operator == "+" else ""
-        texts = [quote(values[name], safe, errors="replace") for name in variables(found[0])]
+        texts = [quote(values[name], safe, errors="replace") for name in _variables(found[0])]
         return "" if operator in ("#", ";", "?", "&") else operator.strip("+") + ",".join(texts)
 
     return VARIABLE.sub(value, template)

@@ -52,7 +52,7 @@ class RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RuleSubjects(Generic[T]):
-    """Items that a rule checks one by one. The rule's points are divided by `count` (default: the number of items).
+    """Items that a rule checks one by one. The cost of the rule is divided by `count` (default: the number of items).
 
     With `once`, only the first fault at each place counts: twenty results without resultType are one finding.
     """

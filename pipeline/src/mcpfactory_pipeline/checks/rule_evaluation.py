@@ -229,9 +229,9 @@ class _RuleResult:
 @dataclass(slots=True)
 class _ScoreSums:
     lost: Fraction = Fraction(0)
-    notes: Fraction = Fraction(0)  # the part of `lost` that findings of severity 1 cost
+    notes: Fraction = Fraction(0)  # cost of all findings of severity 1
     applicable: int = 0
-    unknown: int = 0  # the part of `applicable` that could not be checked
+    unknown: int = 0  # part of `applicable` that could not be checked
     unchecked: list[NotChecked] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
     inapplicable: dict[str, str] = field(default_factory=dict)
@@ -252,8 +252,9 @@ def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Coll
             continue
         sums.checked.append(rule.id)
         notes = [fault for fault in kept if (fault.lesser or rule.severity) == 1]
+        others = [fault for fault in kept if (fault.lesser or rule.severity) > 1]
         sums.notes += _cost(rule, notes, one.subjects, tools)
-        sums.lost += _cost(rule, [fault for fault in kept if fault not in notes], one.subjects, tools)
+        sums.lost += _cost(rule, others, one.subjects, tools)
     sums.lost += min(sums.notes, Fraction(_MAX_NOTES))
     return sums
 
@@ -357,7 +358,7 @@ def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
 
 
 def _cost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[str]) -> Fraction:
-    """Return the cost of a rule's faults: that of the worst fault of each subject, divided by the number of subjects."""
+    """Return the cost of a rule: the sum of each subject's worst fault, divided by the number of subjects."""
     worst: dict[str, int] = {}
     for fault in faults:
         subject = subject_of(fault.where, tools)

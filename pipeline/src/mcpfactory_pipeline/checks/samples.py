@@ -21,12 +21,11 @@ _MAX_DEPTH: Final = 60  # maximum schema depth of generated values
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
 _PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
 _MAX_FURTHER: Final = 12  # maximum sets of further arguments of a tool
-_MAX_EXTREME: Final = 4
+_MAX_EXTREME: Final = 4  # maximum sets of extreme arguments of a tool
 _MAX_NAMED: Final = 8  # maximum values of one enum
 _LONG_TEXT: Final = "mcpfactory " * 1_000
-# Nothing, a text beyond the Basic Multilingual Plane with a combining character, and words that nothing is called.
+# An empty text, characters beyond the Basic Multilingual Plane with a combining character, and a name that nothing has.
 _ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-nothing")
-_LARGE: Final = 2**53  # a larger number may have too many digits, or be infinite
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 
 
@@ -57,20 +56,20 @@ def varied_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any
 
 
 def further_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return valid sets of arguments that each change one argument of `made`, with the changed argument.
+    """Return pairs of a changed argument and valid arguments with this change of `made`.
 
-    The values are all values that the author names, both booleans, the minimum of a number, and texts that find nothing.
+    The new values are the values that the schema names, both booleans, and odd texts.
     """
     return _with_each(schema, made, _further_values, _MAX_FURTHER)
 
 
 def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return valid sets of arguments that may keep a server busy: the largest numbers, and a long text."""
+    """Return such pairs whose values may keep a server busy: the largest numbers, and a long text."""
     return _with_each(schema, made, _extreme_values, _MAX_EXTREME)
 
 
 def default_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return sets of arguments that each add one argument to `made`, with the schema's default as value."""
+    """Return such pairs that add one argument to `made`, with the schema's default as value."""
     added = _with_each(schema, made, lambda part: iter([part["default"]] if "default" in part else []), _MAX_FURTHER)
     return [(title, arguments) for title, arguments in added if len(arguments) > len(made)]
 
@@ -110,7 +109,7 @@ def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _is_free_text(schema: Mapping[str, Any]) -> bool:
-    """Return True if a schema accepts any text. A pattern at any depth may need exponential time to refuse a text."""
+    """Return True if a schema accepts any text. A pattern, at any depth, may need exponential time to refuse a text."""
     free = "string" in types_of(schema) and schema.keys().isdisjoint(("enum", "format"))
     return free and '"pattern' not in json.dumps(schema)
 
@@ -151,7 +150,8 @@ def _others(schema: Any, value: Any) -> tuple[Any, ...]:
         return ()
     if schema.get("type") == "string" and isinstance(value, str):
         return _OTHER_TEXTS
-    if schema.get("type") in ("integer", "number") and is_number(value) and abs(value) < _LARGE:
+    # A larger number may be infinite, or have too many digits.
+    if schema.get("type") in ("integer", "number") and is_number(value) and abs(value) < BIG_INTEGERS[0]:
         return value + 1, value + 7
     return ()
 

@@ -91,8 +91,8 @@ async def observe(
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
     for name, value in target.headers.items():
-        both = (value, altered(value))  # the checks of authorization also send the second
-        words = [*both, *(one.rpartition(" ")[2] for one in both)]  # a token may be shown without its scheme
+        both = (value, altered(value))  # the authorization probes also send the second
+        words = [*both, *(one.rpartition(" ")[2] for one in both)]  # a report may show a token without its scheme
         words = list(dict.fromkeys([*words, *(json.dumps(one)[1:-1] for one in words)]))
         secrets |= {f"header {name}" + at * "'": word for at, word in enumerate(words) if len(word) >= _SHORTEST_SECRET}
     evidence = Evidence(

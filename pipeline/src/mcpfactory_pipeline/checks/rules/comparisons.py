@@ -1,4 +1,4 @@
-"""Rules about calls in other situations: repeated, with defaults as arguments, at the same time, canceled."""
+"""Rules about repeated calls: with defaults as arguments, after other calls, at the same time, canceled."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _said(exchange: WireExchange) -> str:
 
 @rule("tool-calls.defaults", 2, over=_compared("default"),
       statement="A call without an argument gives the same result as a call with the default of its schema.",
-      source="JSON Schema Validation §9.2: default supplies a value; models rely on it and leave the argument out",
+      source="JSON Schema Validation §9.2: default supplies a value; models rely on it and omit the argument",
       hint="use one constant for the default in the schema and in the handler")  # fmt: skip
 def _defaults(one: CallComparison) -> Iterator[Fault]:
     key = one.title.partition("=")[0]
@@ -57,17 +57,17 @@ def _defaults(one: CallComparison) -> Iterator[Fault]:
 @rule("tool-calls.side-effects", 3, over=_compared("later"),
       statement="Calls of tools with readOnlyHint do not change what these tools return.",
       source="MCP schema, ToolAnnotations.readOnlyHint: such a tool does not modify its environment",
-      hint="find the tool that writes, and remove its hint or what it writes; repeat the calls of the report")  # fmt: skip
+      hint="repeat the calls in the report to find the tool that writes; remove its readOnlyHint or the write")  # fmt: skip
 def _side_effects(one: CallComparison) -> Iterator[Fault]:
     if _differs(one) and not one.others[0].failed:  # an API may limit the number of calls
         yield Fault(f"after calls of other read-only tools, the result is {_both(one)}", one.tool, one.others[0])
 
 
 @rule("tool-calls.overlapping", 3, gate=True, over=_compared("overlap"),
-      statement=("Of two calls at the same time, each gets its own result. A result that is only different closes no "
-                 "gate."),
+      statement=("Each of two simultaneous calls gets its own result (a result that is neither its own nor the other "
+                 "call's closes no gate)."),
       source="JSON-RPC 2.0 §5: an answer belongs to the request with its id; clients send calls at the same time",
-      hint="keep the state of a call in local variables, and its id with it")  # fmt: skip
+      hint="keep the state and the id of a call in local variables")  # fmt: skip
 def _overlapping(one: CallComparison) -> Iterator[Fault]:
     got = one.others[0]
     if got.received is None and got.status in (0, 200):
@@ -75,7 +75,7 @@ def _overlapping(one: CallComparison) -> Iterator[Fault]:
     elif got.failed and not one.usual[0].failed:
         return  # a server may limit the number of calls
     elif _differs(one) and one.rival is not None and got.outcome == one.rival.outcome:
-        yield Fault(f"of two calls at the same time, one got the result of the other: {_both(one)}", one.tool, got)
+        yield Fault(f"of two simultaneous calls, one got the result of the other: {_both(one)}", one.tool, got)
     elif _differs(one):
         yield Fault(f"while another call ran, the result is {_both(one)}", one.tool, got, lesser=2)
 
@@ -89,8 +89,8 @@ def _busy(kind: Literal["ping", "after cancellation"], none: str) -> Scope[BusyA
 
 
 @rule("tool-calls.ping", 3, until=LATEST_HANDSHAKE, over=_busy("ping", "no call took more than a second"),
-      statement=f"ping is answered while a call runs that takes more than {QUICK // 1000} second.",
-      source="MCP basic/utilities/ping: the receiver must respond promptly; clients close connections without answer",
+      statement=f"ping is answered during a call that takes more than {QUICK // 1000} second.",
+      source="MCP basic/utilities/ping: the receiver must respond promptly; clients close connections that do not answer",
       hint="run slow tools in a thread or as asynchronous tasks")  # fmt: skip
 def _ping(one: BusyAnswer) -> Iterator[Fault]:
     waited = one.exchange.milliseconds
@@ -100,7 +100,7 @@ def _ping(one: BusyAnswer) -> Iterator[Fault]:
         yield Fault(f"ping was answered after {waited} ms, when the call of {one.tool} had ended", "ping", one.exchange)
 
 
-@rule("tool-calls.cancellation", 3, gate=True, over=_busy("after cancellation", "no call took long enough to cancel it"),
+@rule("tool-calls.cancellation", 3, gate=True, over=_busy("after cancellation", "no call was long enough to cancel"),
       statement="After a call is canceled, the next call of the tool is answered.",
       source=("JSON-RPC 2.0 §5: every request gets an answer; MCP basic/utilities/cancellation: a canceled request "
               "frees its resources"),

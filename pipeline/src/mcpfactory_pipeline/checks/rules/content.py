@@ -76,7 +76,7 @@ def _contents(evidence: Evidence) -> list[_Block]:
 
 
 def _reads(evidence: Evidence, probe: str) -> list[WireExchange]:
-    """Return the exchange of a probe that reads the first prompt or resource, and those that read the others."""
+    """Return the exchange of a probe that reads the first prompt or resource, and the reads of all others."""
     first = evidence.probes.get(probe)
     return [] if first is None else [first, *(one for one in evidence.later_reads if one.method == first.method)]
 
@@ -242,9 +242,9 @@ def _mime(block: _Block) -> Iterator[Fault]:
 
 
 def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
-    """Return why the data is not of a format with a fixed grammar, JSON or XML; "" for any other format.
+    """Return the syntax error of JSON or XML data; "" for valid data, and for any other format.
 
-    `encoding` overrides the declaration in XML.
+    `encoding` overrides the encoding that XML declares.
     """
     try:
         if essence == "application/json" or essence.endswith("+json"):
@@ -253,7 +253,7 @@ def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
             expat.ParserCreate(encoding).Parse(data, True)
     except (ValueError, expat.ExpatError) as error:
         return str(error)
-    except RecursionError:  # valid, and nested too deeply to be read here
+    except RecursionError:  # valid, but nested too deeply for this parser
         pass
     return ""
 

@@ -198,13 +198,13 @@ def _dialogues(evidence: Evidence) -> RuleSubjects[_Dialogue] | RuleOutcome:
 
 
 @rule("modern.input-ends", 2, over=_dialogues,
-      statement=f"A request whose questions the client answers is complete after at most {MAX_ROUNDS} answers.",
+      statement=f"A request that asks the client for input is complete after at most {MAX_ROUNDS} answers.",
       source="MCP basic/patterns/mrtr: the client retries with its answers, and the server processes the request",
       hint="read inputResponses by the keys of your inputRequests, and keep earlier answers in requestState")  # fmt: skip
 def _ends(rounds: _Dialogue) -> Iterator[Fault]:
     if len(rounds) > MAX_ROUNDS and input_requests(rounds[-1]):
         where = str(rounds[0].params.get("name", rounds[0].method))
-        yield Fault(f"{MAX_ROUNDS} answers were given, and the server still asks for input", where, rounds[-1])
+        yield Fault(f"after {MAX_ROUNDS} answers, the server still asks for input", where, rounds[-1])
 
 
 def _states(evidence: Evidence) -> RuleSubjects[ModifiedState] | RuleOutcome:
@@ -216,27 +216,23 @@ def _states(evidence: Evidence) -> RuleSubjects[ModifiedState] | RuleOutcome:
 
 
 @rule("modern.request-state", 3, gate=True, over=_states,
-      statement=("A modified requestState is refused (if it leads to the same result, the finding has severity 1 and "
+      statement=("A modified requestState is refused (if it does not change the result, the finding has severity 1 and "
                  "closes no gate)."),
-      source=("MCP basic/patterns/mrtr: requestState is input of an attacker; its integrity must be protected if it "
+      source=("MCP basic/patterns/mrtr: an attacker may control requestState; its integrity must be protected if it "
               "influences the result"),
       hint="sign the state (HMAC), and refuse it with an error if the signature is wrong")  # fmt: skip
 def _state(state: ModifiedState) -> Iterator[Fault]:
     where = str(state.exchange.params.get("name", state.exchange.method))
-    usual = [_content(one) for one in state.unmodified]
-    shown = all(one == usual[0] for one in usual) and _content(state.exchange) != usual[0]
-    words = "a modified requestState was accepted" + (", and led to another result" if shown else "")
+    usual = [one.content for one in state.unmodified]
+    shown = all(one == usual[0] for one in usual) and state.exchange.content != usual[0]
+    words = "a modified requestState was accepted" + (", and changed the result" if shown else "")
     yield Fault(words, where, state.exchange, lesser=None if shown else 1)
 
 
-def _content(exchange: WireExchange) -> Json:
-    return {key: value for key, value in (exchange.result or {}).items() if key != "_meta"}
-
-
 row("modern.stateless", 3, gate=True, over=probed("modern-first"),
-    statement="The first request of a client is served, although nothing was sent before.",
+    statement="The first request of a client gets a result, even without server/discover before it.",
     source="MCP basic/index, Per-request metadata: a server must not rely on earlier requests",
-    hint="read all that you need from the metadata of the request; server/discover is optional")  # fmt: skip
+    hint="read the client's information from the metadata of each request; server/discover is optional")  # fmt: skip
 
 
 @rule("modern.error-codes", 3, gate=True, over=_answers(lambda exchange: exchange.code is not None),

@@ -144,7 +144,7 @@ def _ends(sessions: list[Session]) -> Iterator[Fault]:
       source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
       hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
 def _signals(sessions: list[Session]) -> Iterator[Fault]:
-    # A process that was still busy with a call proves nothing unless it ended.
+    # A process that was busy with a call and did not end proves nothing.
     ended = [session for session in sessions if not session.busy or session.ended_after is not None]
     return _late(ended, "after SIGTERM", "after SIGTERM")
 

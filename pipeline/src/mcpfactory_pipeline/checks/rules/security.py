@@ -112,7 +112,7 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CanaryScope:
-    """Scope of a rule about one kind of canary: the first canary that each argument took, out of all tried arguments.
+    """Scope of one kind of canary: the first canary that each argument took; all tried arguments count.
 
     `what` describes the values of the argument, `how` the evidence that a canary was taken.
     """
@@ -135,7 +135,7 @@ class CanaryScope:
         return RuleSubjects(list(caught.values()), len({one.probe.place for one in tried}))
 
     def faults(self, canary: CanaryResult) -> Iterator[Fault]:
-        """Yield the fault of an argument that took a canary; it closes no gate if the server states that it reads files."""
+        """Yield the fault of an argument that took a canary; lesser if the server states that the value names a file."""
         probe = canary.probe
         lesser: Severity | None = 3 if probe.stated else None
         yield Fault(f"{probe.argument!r} is vulnerable: {self.how}", probe.target, canary.exchange, lesser=lesser)

@@ -51,12 +51,12 @@ _ASKS: Final = re.compile(
     r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
     re.IGNORECASE,
 )
-_TRACE: Final = 5_000  # characters; a longer text has other content, and may quote an exception
+_TRACE: Final = 5_000  # characters; a longer text may only quote an exception
 # A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or with a Python stack trace.
 _EXCEPTION: Final = re.compile(
     r"\A\W*((Error|Exception):\s*)?((\w+\.)*[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
 )
-_BIG: Final = re.compile(rf"\b{str(2**53)[:11]}\d{{5}}\b")  # a number close to 2^53
+_BIG: Final = re.compile(rf"\b{str(BIG_INTEGERS[0])[:11]}\d{{5}}\b")  # a number close to 2^53
 # Traces of `samples.wrong_arguments` in an answer if the tool computes with the arguments.
 _ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
 # Codes of errors that the protocol layer raises: wrong arguments, a missing client capability, a required task.
@@ -117,15 +117,15 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
 
 
 def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    """Return the calls; omit timeouts without a case, because the tool may be slow by design."""
+    """Return the calls; omit timeouts and rate limits without a case, because the tool may be slow by design."""
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
-    calls = [call for call in evidence.valid_calls if not _is_slow(call)]
+    calls = [call for call in evidence.valid_calls if not _is_slow_or_limited(call)]
     return by_tool(calls) if calls else not_checked("no call was answered within the time limit")
 
 
-def _is_slow(call: RecordedCall) -> bool:
-    """Return True if a call without a case timed out or came too often, which proves nothing about the tool."""
+def _is_slow_or_limited(call: RecordedCall) -> bool:
+    """Return True if a call without a case timed out or was rate-limited, which proves nothing about the tool."""
     return call.origin != "case" and (call.exchange.problem.startswith("no answer") or call.exchange.status == _BUSY)
 
 
@@ -272,19 +272,19 @@ def _big_integers(evidence: Evidence) -> RuleSubjects[tuple[RecordedCall, Record
         (one, other)
         for one in calls
         for other in calls
-        if one.tool == other.tool and _steps(sent_arguments(one), sent_arguments(other)) == [BIG_INTEGERS]
+        if one.tool == other.tool and _changed_values(sent_arguments(one), sent_arguments(other)) == [BIG_INTEGERS]
     ]
     return RuleSubjects(pairs, once=True) if pairs else not_applicable("no tool was called with integers beyond 2^53")
 
 
-def _steps(one: Json, other: Json) -> list[tuple[Any, Any]]:
+def _changed_values(one: Json, other: Json) -> list[tuple[Any, Any]]:
     return [(one.get(key), value) for key, value in other.items() if one.get(key) != value]
 
 
 @rule("tool-calls.large-integers", 2, over=_big_integers,
-      statement="A tool whose schema allows any integer does not round large ones.",
-      source="RFC 8259 §6: beyond 2^53, software that reads numbers as floating point changes them without notice",
-      hint='compute with integers, or declare "maximum": 9007199254740991, or take long numbers as texts')  # fmt: skip
+      statement="A tool whose schema allows any integer does not round large integers.",
+      source="RFC 8259 §6: beyond 2^53, software that reads numbers as floating-point values rounds them silently",
+      hint='compute with integers, declare "maximum": 9007199254740991, or accept long numbers as strings')  # fmt: skip
 def _exact(pair: tuple[RecordedCall, RecordedCall]) -> Iterator[Fault]:
     even, odd = pair
     text = answer_text(odd.exchange)
