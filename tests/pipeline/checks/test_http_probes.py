@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcpfactory_pipeline.checks.evidence import Evidence, HttpAnswer
+from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpAnswer, Listing
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.transport import http_probes
 from mcpfactory_pipeline.checks.transport.http import connected
@@ -138,6 +139,65 @@ def test_metadata_is_about_the_server_or_about_another(resource: str, url: str, 
     served = answer("metadata", 200, authorization_servers=["https://login.example"], resource=resource)
     seen = {"no-credentials": answer("no-credentials", 401, url), "metadata": served}
     assert weights("authorization.metadata", Evidence(transport="http", authorization=seen)) == found
+
+
+@parametrize_subtests(
+    "first, other, chosen, found",
+    [
+        ("3f1c07a9be52", "a07d55e1c4f0", "77b29e0d13ca", []),
+        ("3f1c07a9", "a07d55e1", "77b29e0d", [3]),  # short, which is one finding
+        ("session-of-the-zoo-9", "session-of-the-zoo-10", "3f1c07a9be52", [3]),  # counted
+        ("3f1c07a9be52", "3f1c07a9be52", "a07d55e1c4f0", [3]),
+        ("3f1c07a9be52", "a07d55e1c4f0", "mine", [3]),  # the client's choice
+    ],
+)
+def test_session_ids_that_can_be_guessed_or_chosen(first: str, other: str, chosen: str, found: list[int]) -> None:
+    ids = {"begin": first, "begin-other": other, "begin-chosen": chosen}
+    http = {name: replace(answer(name, 200), headers={"mcp-session-id": one}) for name, one in ids.items()}
+    http["begin-chosen"] = replace(http["begin-chosen"], sent_headers={"Mcp-Session-Id": "mine"})
+    assert weights("http.session-guess", Evidence(transport="http", lifecycles={"legacy"}, http=http)) == found
+
+
+def call(shown: str | None, **arguments: str) -> WireExchange:
+    """A call of a tool, answered with a text, or with nothing."""
+    sent = {"method": "tools/call", "params": {"name": "echo", "arguments": arguments}}
+    if shown is None:
+        return WireExchange(sent, problem="no answer within 5 s")
+    return WireExchange(sent, {"result": {"content": [{"type": "text", "text": shown}]}})
+
+
+@parametrize_subtests(
+    "together, again, found",
+    [
+        (("owl", "emu"), (), []),
+        (("emu", "owl"), ("owl", "emu"), [5, 5]),
+        (("emu", "owl"), ("emu", "owl"), []),  # the results change without another client
+        (("owl", None), ("owl", "emu"), [5]),
+        (("owl", None), ("owl", None), []),
+    ],
+)
+def test_each_client_gets_its_own_answer(
+    together: tuple[str | None, ...], again: tuple[str | None, ...], found: list[int]
+) -> None:
+    pair = ConcurrentRequests(*(tuple(map(call, texts)) for texts in (("owl", "emu"), together, again)))
+    assert weights("http.request-ids", Evidence(concurrent=[pair])) == found
+
+
+@parametrize_subtests(
+    "sent, second, tools, found",
+    [
+        ("Ada Lovelace", call("Ada Lovelace was here"), (), [3]),
+        ("Ada", call("Ada was here"), (), []),  # a short text may occur by chance
+        ("Ada Lovelace", call("Ada Lovelace", name="Ada Lovelace"), (), []),
+        ("Ada Lovelace", call("Ada Lovelace was here"), ({"name": "guests", "title": "of Ada Lovelace"},), []),
+    ],
+)
+def test_a_client_does_not_see_what_another_sent(
+    sent: str, second: WireExchange, tools: tuple[dict[str, str], ...], found: list[int]
+) -> None:
+    evidence = Evidence(first_client=[call("", name=sent)], second_client=[second])
+    evidence.lists["tools/list"] = Listing("tools/list", tools)
+    assert weights("http.client-data", evidence) == found
 
 
 @parametrize_subtests(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpAnswer
@@ -191,9 +192,8 @@ def _guessable(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _differing(first: str, second: str) -> int:
-    """Return the number of characters that differ; a shorter text is padded at the start."""
-    width = max(len(first), len(second))
-    return sum(one != other for one, other in zip(first.rjust(width), second.rjust(width), strict=True))
+    """Return the number of characters that differ, including the rest of the longer text."""
+    return sum(one != other for one, other in zip_longest(first, second))
 
 
 @rule("http.session-id", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("begin"),
