@@ -236,7 +236,7 @@ def _lookalike_headers(url: str) -> dict[str, Headers]:
 
 
 def _has_header(asker: HttpAsker) -> bool:
-    return asker.agreed > max(BATCHED)
+    return asker.sessions["begin"]["MCP-Protocol-Version"] > max(BATCHED)
 
 
 def _began(probe: str) -> Callable[[HttpAsker], bool]:
@@ -391,7 +391,6 @@ class HttpAsker:
     Attributes:
         answers: the answers by the name of the probe.
         sessions: the correct headers of each session, by the probe that began it.
-        agreed: the revision of the first session.
         known: the params of a request that the server has answered, by method.
     """
 
@@ -406,7 +405,6 @@ class HttpAsker:
         self.url: str = url
         self.answers: dict[str, HttpAnswer] = {}
         self.sessions: dict[str, dict[str, str]] = {}
-        self.agreed = ""
         self.known = known or {}
         self._credentials = credentials or {}
         self._modern = modern
@@ -442,7 +440,6 @@ class HttpAsker:
         agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
         begun = {"Mcp-Session-Id": session} if session is not None else {}
         self.sessions[answer.probe] = {**begun, "MCP-Protocol-Version": agreed}
-        self.agreed = self.agreed or agreed
 
     def _message(self, probe: HttpProbe) -> Any:
         """Return the body of the request; None without one."""
