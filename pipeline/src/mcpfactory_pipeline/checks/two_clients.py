@@ -1,4 +1,4 @@
-"""Two clients of a server at a URL at the same time: equal request ids, and texts that only one of them sent."""
+"""Checks with two clients of a server at a URL: equal request ids, and texts that only one client sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcpfactory_runtime.types import Json
 
 _PAIRS: Final = 2
 _CALLS: Final = 10  # maximum calls of each client
-_PATIENCE: Final = 5.0  # seconds; a quick request must be answered within this time, also at the same time as another
+_PATIENCE: Final = 5.0  # seconds; timeout of an answer, also if another request runs at the same time
 
 
 async def observe_two_clients(
@@ -27,7 +27,7 @@ async def observe_two_clients(
     *,
     one_user: bool,
 ) -> None:
-    """Send requests with equal ids at the same time; then texts from the first client, and calls from the second.
+    """Send requests with equal ids at the same time. Then send texts from the first client, and calls from the second.
 
     Only lists and calls of tools with readOnlyHint that were answered before are repeated.
 
@@ -40,14 +40,14 @@ async def observe_two_clients(
     """
     first, second = clients
     reading = evidence.read_only_tools
-    calls = [(plan, call.exchange) for plan, call in planned if call.tool in reading and not call.failed]
-    calls = [(plan, exchange) for plan, exchange in calls if exchange.milliseconds < QUICK][:_CALLS]
-    for one, other in _pairs(evidence, [exchange for _, exchange in calls]):
+    repeated = [one for one in planned if one[1].tool in reading and not one[1].failed]
+    repeated = [one for one in repeated if one[1].exchange.milliseconds < QUICK][:_CALLS]
+    for one, other in _pairs(evidence, [call.exchange for _, call in repeated]):
         if requests.seconds_left() > 0:
             evidence.concurrent.append(await _ask_together(first, second, one, other, requests))
-    plans = [plan for plan, _ in calls]
-    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]
-    written = {plan.tool for plan in texts}  # called last, as its call replaces what it keeps
+    plans = [plan for plan, _ in repeated]
+    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # one of the two variants per tool
+    written = {plan.tool for plan in texts}  # called last, because a call may overwrite the text of the first client
     reads = sorted(plans if texts else (), key=lambda plan: plan.tool in written)
     for client, made, answers in ((first, texts, evidence.first_client), (second, reads, evidence.second_client)):
         for plan in made:
@@ -60,7 +60,7 @@ def _call(planned: PlannedCall) -> Json:
 
 
 def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[WireExchange, WireExchange]]:
-    """Return the slowest request with others that have different results."""
+    """Return pairs of the slowest request, preferably a tool call, and a request with a different result."""
     others = [call.exchange for call in evidence.others if not call.failed]
     lists = [listing.exchanges[0] for listing in evidence.lists.values() if listing.exchanges]
     known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < QUICK]

@@ -40,7 +40,7 @@ def _challenge(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, "the answer with status 401 has no WWW-Authenticate header")
     elif not token_challenges(answer):
         schemes = " and ".join(repr(one.scheme) for one in read_challenges(challenge)) or "missing"
-        words = f"the scheme is {schemes}, not Bearer: MCP clients cannot get such credentials"
+        words = f"the scheme is {schemes}, not Bearer: MCP clients cannot obtain such credentials"
         yield http_fault(answer, words, 2)
 
 
@@ -54,11 +54,11 @@ def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     served = next((one for one in found if one.status == 200), None)
     if (answer.headers.get("www-authenticate") and not token_challenges(answer)) or not found:
         return  # other credentials, or a URL of another origin, which is not followed
-    if served is None and (named := named_metadata(answer)):
-        yield http_fault(found[0], f"the metadata is missing: GET {named} got status {found[0].status}")
-    elif served is None:  # tokens may come from elsewhere: servers only should support authorization as MCP defines it
-        yield http_fault(found[0], f"the metadata is missing: no URL is named, the well-known got {found[0].status}", 2)
     if served is None:
+        named, at = named_metadata(answer), f"got status {found[0].status}"
+        words = f"GET {named} {at}" if named else f"WWW-Authenticate names no URL, and GET of the well-known URL {at}"
+        # Without a named URL, tokens may come from elsewhere: authorization as MCP defines it is only a SHOULD.
+        yield http_fault(found[0], f"the metadata is missing: {words}", None if named else 2)
         return
     servers, resource = served.message.get("authorization_servers"), served.message.get("resource")
     if not (isinstance(servers, list) and servers and all(isinstance(one, str) and one for one in servers)):
@@ -66,11 +66,11 @@ def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     about = resource if isinstance(resource, str) else ""
     if not _covers(about, answer.url):
         lesser: Severity | None = 2 if _is_public(about, answer.url) else None
-        yield http_fault(served, f"the metadata is about the resource {resource!r}, not about this server", lesser)
+        yield http_fault(served, f"the metadata names the resource {resource!r}, not this server", lesser)
 
 
 def _covers(resource: str, url: str) -> bool:
-    """Return True if a resource is this URL or an URL above it, on the same origin; loopback names are equal."""
+    """Return True if a resource is this URL or a parent path, on the same origin; all loopback names are equal."""
     one, two = split_web_url(resource), urlsplit(url)
     if one is None:
         return False
@@ -80,7 +80,7 @@ def _covers(resource: str, url: str) -> bool:
 
 
 def _is_public(resource: str, url: str) -> bool:
-    """Return True if a server on loopback may be the one that is deployed at a resource: only the origin differs."""
+    """Return True if a resource may be the public URL of a server on loopback: https, and the same path."""
     one, two = split_web_url(resource), urlsplit(url)
     return one is not None and is_loopback(two.hostname) and (one.scheme, one.path) == ("https", two.path)
 

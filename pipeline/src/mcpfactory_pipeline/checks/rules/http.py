@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpAnswer
@@ -84,20 +85,21 @@ _ORIGINS: Final = probe_answers(
 def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     """Lower the severity if a foreign Host is refused, because this prevents the same attack (DNS rebinding).
 
-    The lookalikes keep theirs: they are sent if a foreign Origin is refused, which the probe of Host also has.
+    Lookalike origins keep their severity: they are sent only if a foreign Origin is refused. Then the request with a
+    foreign Host is also refused because of its Origin, which says nothing about Host.
     """
     rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500
     for fault in _ORIGINS.faults(answer):
         if guarded and fault.lesser is None:
-            words = f"{fault.message}, though it is also refused with a foreign Host"
+            words = f"{fault.message}, but is refused if Host is also foreign"
             yield replace(fault, message=words, lesser=3)
         else:
             yield fault
 
 
 def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOutcome:
-    return RuleSubjects(evidence.concurrent) if evidence.concurrent else not_applicable("there were not two clients")
+    return RuleSubjects(evidence.concurrent) if evidence.concurrent else not_applicable("there was one client")
 
 
 @rule("http.request-ids", 5, gate=True, over=_concurrent,
@@ -106,18 +108,18 @@ def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOu
       hint="keep pending requests per connection or session, not by the id of the request alone")  # fmt: skip
 def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
     if [one.content for one in pair.alone] != [one.content for one in pair.again]:
-        return  # equal, or the results change on their own
+        return  # the answers were right, or the results change without another client
     for at, answer in enumerate(pair.together):
         about = answer.params.get("name") or answer.method
         if answer.content == pair.alone[1 - at].content:
-            yield Fault("a client got the answer to another client's request with the same id", about, answer)
+            yield Fault("a client got the answer to the request of another client with the same id", about, answer)
         elif answer.problem.startswith("no answer"):
-            yield Fault("a request got no answer while another client used its id", about, answer)
+            yield Fault("a request got no answer while another client used the same id", about, answer)
 
 
 def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
     if not evidence.second_client:
-        return not_applicable("there were not two users of read-only tools that take texts")
+        return not_applicable("two users could not call a read-only tool that takes text")
     return RuleSubjects(evidence.second_client)
 
 
@@ -128,12 +130,12 @@ def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutco
       hint="keep the data of a client in its session, not in a variable of the process")  # fmt: skip
 def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
     shown = json.dumps(exchange.content, ensure_ascii=False)
-    # Values of the schemas may be data of the server, and a result may repeat the arguments of the call.
+    # The server may know values that are in its schemas, and a result may repeat the arguments of the call.
     own = json.dumps([evidence.tools, exchange.params], ensure_ascii=False)
     for sent in evidence.first_client:
         for text in sent.params.get("arguments", {}).values():
             quoted = json.dumps(text, ensure_ascii=False)[1:-1] if isinstance(text, str) else ""
-            if len(quoted) >= _LONG and quoted in shown and quoted not in own:
+            if len(quoted) >= _MIN_LEAK and quoted in shown and quoted not in own:
                 words = f"the result contains {text!r}, which only another client sent, to {sent.params.get('name')}"
                 yield Fault(words, str(exchange.params.get("name")), exchange)
                 return
@@ -160,14 +162,14 @@ row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=pro
     hint="return status 405 if you have no such stream")  # fmt: skip
 
 
-_LONG: Final = 12  # characters; a shorter text may occur anywhere
-_GUESSED: Final = 10  # characters; with letters, digits and two signs, a shorter id has fewer than 60 random bits
-_ALIKE: Final = 6  # characters; ids that differ in fewer are counted or are the time, as 10 random digits hardly are
+_MIN_LEAK: Final = 12  # characters; a shorter text may occur by chance
+_MIN_ID: Final = 10  # characters of 6 bits; a shorter id has fewer than 60 random bits
+_MIN_DIFFERING: Final = 6  # characters; ids with fewer differences are counters or times (10 random digits differ in 9)
 
 
 @rule("http.session-guess", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE,
       over=probe_answers("begin-other", "begin-chosen"),
-      statement="Each session has its own id, which neither the client chooses nor another client can guess.",
+      statement="Each session has its own id. The client does not choose it, and other clients cannot guess it.",
       source=("MCP basic/transports, Session Management (unique and cryptographically secure); "
               "basic/security_best_practices, Session Hijacking: servers must use secure, non-deterministic ids"),
       hint="use a random UUID (version 4), or 128 bits of your system's secure random numbers")  # fmt: skip
@@ -180,17 +182,18 @@ def _guessable(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
         yield http_fault(answer, "the session has the id that the client sent")
     elif differing == 0:
         yield http_fault(answer, f"two sessions have the same id {session[:60]!r}")
-    elif len(session) < _GUESSED and answer.probe == "begin-other":
+    elif answer.probe == "begin-chosen":
+        return
+    elif len(session) < _MIN_ID:
         yield http_fault(answer, f"the session id {session!r} has only {len(session)} characters")
-    elif differing < _ALIKE and answer.probe == "begin-other":
+    elif differing < _MIN_DIFFERING:
         words = f"the ids of two sessions differ in {differing} of {len(session)} characters"
         yield http_fault(answer, f"{words}: {first[:60]!r} and {session[:60]!r}")
 
 
 def _differing(first: str, second: str) -> int:
-    """Return the number of characters that differ; a shorter text is padded at its begin."""
-    width = max(len(first), len(second))
-    return sum(one != other for one, other in zip(first.rjust(width), second.rjust(width), strict=True))
+    """Return the number of characters that differ, including the rest of the longer text."""
+    return sum(one != other for one, other in zip_longest(first, second))
 
 
 @rule("http.session-id", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("begin"),
@@ -219,9 +222,9 @@ row("http.deleted-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHA
     hint="forget the session when DELETE succeeds")  # fmt: skip
 
 row("http.other-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("other-session-later"),
-    statement="DELETE ends only the session whose id it has.",
+    statement="DELETE ends only the session that its Mcp-Session-Id names.",
     source="MCP basic/transports, Session Management: DELETE terminates the session of its Mcp-Session-Id",
-    hint="keep sessions by their ids, and forget only the one that DELETE names")  # fmt: skip
+    hint="end only the session with the id in Mcp-Session-Id")  # fmt: skip
 
 row("http.version-header", 3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAKE, over=probe_answers("version"),
     statement="A request with an unknown MCP-Protocol-Version is answered with status 400.",
@@ -282,7 +285,7 @@ MODERN.row("http.modern-method", 3, gate=True, over=probe_answers("modern-no-met
     hint="compare the header with the body")  # fmt: skip
 
 MODERN.row("http.modern-name", 3, gate=True, over=_NAMES,
-    statement=(f"A request that names a tool, prompt or resource is answered with status 400 and error "
+    statement=("A request that names a tool, prompt or resource is answered with status 400 and error "
                f"{HEADER_MISMATCH} if its Mcp-Name is missing or differs from that name or URI."),
     source="MCP basic/transports/streamable-http, Request Headers",
     hint="compare the header with params.name, or params.uri")  # fmt: skip

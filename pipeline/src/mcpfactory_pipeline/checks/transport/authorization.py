@@ -1,4 +1,4 @@
-"""HTTP probes of a protected server: requests without credentials, with invalid ones, and for its metadata."""
+"""HTTP probes of a protected server: without credentials, with invalid credentials, and for its metadata."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import HttpAnswer, Lifecycle
-from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE
+from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, NEEDS_CREDENTIALS
 from mcpfactory_pipeline.checks.transport.http_probes import HttpAsker, HttpProbe, hello
 from mcpfactory_runtime.auth.authorization import metadata_url
 from mcpfactory_runtime.oauth.model import Challenge, origin, read_challenges
@@ -46,7 +46,6 @@ def probe_authorization(
         seconds_left: returns the seconds until the time limit.
     """
     asker = HttpAsker(url, modern, seconds_left)
-    asker.sessions["modern"] = {"MCP-Protocol-Version": modern}
     asker.run(_DISCOVERY)
     if _is_protected(asker):
         asker.run(row for row in _token_rows(credentials) if not spoken or row.lifecycle in spoken)
@@ -55,11 +54,11 @@ def probe_authorization(
 
 def _is_protected(asker: HttpAsker) -> bool:
     first = asker.answers.get("no-credentials")
-    return first is not None and first.status == 401
+    return first is not None and first.status == NEEDS_CREDENTIALS
 
 
 def _metadata(asker: HttpAsker) -> str:
-    """Return the URL of the metadata: from the challenge, or else the well-known URL with the path of the endpoint."""
+    """Return the URL of the metadata: from the challenge, or else the well-known URL for the path of the endpoint."""
     return named_metadata(asker.answers["no-credentials"]) or metadata_url(asker.url.rstrip("/"))
 
 
@@ -89,18 +88,15 @@ def _token_rows(credentials: Mapping[str, str]) -> list[HttpProbe]:
     tokens = {
         "an invalid token": {"Authorization": "Bearer mcpfactory-invalid-token"},
         "a token without signature": {"Authorization": f"Bearer {unsigned}"},
-        "the given credentials with other characters at their end": {
-            name: altered(value) for name, value in credentials.items()
-        },
     }
+    if credentials:
+        tokens["the given credentials, changed at the end,"] = {name: altered(one) for name, one in credentials.items()}
     rows: list[HttpProbe] = []
-    for number, (what, headers) in enumerate(tokens.items() if credentials else [*tokens.items()][:-1], 1):
+    for number, (what, headers) in enumerate(tokens.items(), 1):
         about = f"a request with {what}"
         rows += [
             HttpProbe(f"token-{number}", "legacy", about, headers=headers, body=hello(LATEST_HANDSHAKE)),
-            HttpProbe(
-                f"modern-token-{number}", "modern", about, headers=headers, method="server/discover", session="modern"
-            ),
+            HttpProbe(f"modern-token-{number}", "modern", about, headers=headers, method="server/discover"),
         ]
     return rows
 

@@ -80,11 +80,10 @@ class HttpConversation:
 
     async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
         """See `Conversation.overlap`. In the per-request lifecycle, a request is canceled by closing its connection."""
-        canceled = canceled_ids(messages)
+        canceled, modern = canceled_ids(messages), bool(_routing(messages[0])[0])
         running: list[tuple[Json, asyncio.Task[WireExchange]]] = []
         for number, message in enumerate(messages):
             await asyncio.sleep(pause if number else 0)
-            modern = bool(_routing(messages[0])[0])
             if "id" in message:
                 limit = patience if message["id"] not in canceled else pause if modern else 2 * pause
                 running.append((message, asyncio.create_task(asyncio.to_thread(self._post, message, limit))))

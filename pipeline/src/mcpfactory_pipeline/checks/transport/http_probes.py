@@ -33,10 +33,6 @@ FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
 # DNS rebinding: headers that a browser sends after the attacker's name was pointed to the server's address.
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
-# Replaced in the headers of a row by parts of the server's URL; the port is ":8000", or "" if the URL has none.
-_SCHEME: Final = "<scheme>"
-_HERE: Final = "<host>"
-_PORT: Final = "<port>"
 _MOST: Final = 1_000_000  # bytes; maximum read of a body
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
 _MOST_UNANSWERED: Final = 3  # unanswered probes after which probing stops
@@ -53,18 +49,18 @@ HttpExpectation = Callable[[HttpAnswer], Iterator[Fault]]
 class HttpProbe:
     """One HTTP request that is correct except for one thing, and the expected answer.
 
-    `headers` has the headers that differ from a correct request (None removes a header), or is a function of the
-    correct headers. The request body is a per-request message with `method` and `params`, or `body`. With both `method`
-    and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces members
-    of the per-request metadata; None removes a member. `session` is the probe that began the session of the request,
-    `place` returns its URL. `when` selects the servers to probe.
+    `headers` has the headers that differ from a correct request (None removes a header), or is a function of the asker
+    and the correct headers. The request body is a per-request message with `method` and `params`, or `body`. With both
+    `method` and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces
+    members of the per-request metadata; None removes a member. `session` is the probe that began the session of the
+    request (handshake lifecycle only). `place` returns the URL. `when` selects the servers to probe.
     """
 
     name: str
     lifecycle: Lifecycle
     what: str = ""
     expects: HttpExpectation | None = None
-    headers: Headers | Callable[[dict[str, str]], dict[str, str]] = field(default_factory=dict)
+    headers: Headers | Callable[[HttpAsker, Headers], Headers] = field(default_factory=dict)
     method: str = ""
     params: Json | Callable[[HttpAsker], Json] = field(default_factory=dict)
     body: Any = None
@@ -208,24 +204,39 @@ def _on_loopback(probe: str) -> Callable[[HttpAsker], bool]:
 def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpProbe, ...]:
     """Return requests with origins that a careless comparison accepts, for servers that refuse any other origin."""
     begins, ends = (f"an Origin that only {word} like the server's," for word in ("begins", "ends"))
-    name = f"{_LOOKALIKE}{_PORT}"  # pointed to the loopback address; the browser sends it as Origin and as Host
-    rows: dict[str, tuple[str, Headers, Callable[[str], Callable[[HttpAsker], bool]]]] = {
-        "begins": (begins, {"Origin": f"{_SCHEME}://{_HERE}.{name}"}, _is_refused),
-        "begins-localhost": (begins, {"Origin": f"http://localhost.{name}"}, _on_loopback),
-        "ends": (ends, {"Origin": f"{_SCHEME}://mcpfactory-foreign{_HERE}{_PORT}"}, _is_refused),
-        "null": ("the Origin null, which every sandboxed page has,", {"Origin": "null"}, _is_refused),
-        "rebound": ("a foreign Origin that equals Host", {"Origin": f"http://{name}", "Host": name}, _on_loopback),
+    rows = {
+        "begins": (begins, _is_refused),
+        "begins-localhost": (begins, _on_loopback),
+        "ends": (ends, _is_refused),
+        "null": ("the Origin null, which every sandboxed page has,", _is_refused),
+        "rebound": ("a foreign Origin that equals Host", _on_loopback),
     }
-    return tuple(
-        HttpProbe(
-            f"{origin}-{row}", lifecycle, f"a request with {what}", _refused, headers, when=when(origin), **request
-        )
-        for row, (what, headers, when) in rows.items()
-    )
+
+    def probe(row: str, what: str, when: Callable[[str], Callable[[HttpAsker], bool]]) -> HttpProbe:
+        def headers(asker: HttpAsker, correct: Headers) -> Headers:
+            return {**correct, **_lookalike_headers(asker.url)[row]}
+
+        name, words = f"{origin}-{row}", f"a request with {what}"
+        return HttpProbe(name, lifecycle, words, _refused, headers, when=when(origin), **request)
+
+    return tuple(probe(row, *rest) for row, rest in rows.items())
+
+
+def _lookalike_headers(url: str) -> dict[str, Headers]:
+    here = urlsplit(url)
+    port = f":{here.port}" if here.port else ""
+    name = _LOOKALIKE + port  # resolves to the loopback address; the browser sends it as Origin and as Host
+    return {
+        "begins": {"Origin": f"{here.scheme}://{here.hostname}.{name}"},
+        "begins-localhost": {"Origin": f"http://localhost.{name}"},
+        "ends": {"Origin": f"{here.scheme}://mcpfactory-foreign{here.hostname}{port}"},
+        "null": {"Origin": "null"},
+        "rebound": {"Origin": f"http://{name}", "Host": name},
+    }
 
 
 def _has_header(asker: HttpAsker) -> bool:
-    return asker.agreed > max(BATCHED)
+    return asker.sessions["begin"]["MCP-Protocol-Version"] > max(BATCHED)
 
 
 def _began(probe: str) -> Callable[[HttpAsker], bool]:
@@ -256,7 +267,7 @@ def _known(method: str) -> Callable[[HttpAsker], bool]:
 
 
 def _params(method: str) -> Callable[[HttpAsker], Json]:
-    """Return the params of a request that the server has answered, as the wrong header is then the only mistake."""
+    """Return the params of an answered request, or a call of an unknown tool: only the header must be wrong."""
     return lambda asker: asker.known.get(method, _call(NOTHING))
 
 
@@ -331,11 +342,11 @@ _ROWS: Final = (
     HttpProbe("modern-last-event", "modern", "a request with Last-Event-ID, which is to be ignored,", _ok,
               {"Last-Event-ID": "mcpfactory-1"}, "tools/list"),
     HttpProbe("modern-header-names-uppercase", "modern", "a request whose header names are in capitals", _no_mismatch,
-              lambda plain: {name.upper(): value for name, value in plain.items()}, "tools/list"),
+              lambda _asker, plain: {name.upper(): value for name, value in plain.items()}, "tools/list"),
     HttpProbe("modern-header-value-uppercase", "modern", "a request whose Mcp-Method has other capitals than its method", _mismatch,
               {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
     HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", _no_mismatch,
-              lambda plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
+              lambda _asker, plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
     # Header and name match in all except the first, whose header is invalid base64.
     HttpProbe("modern-invalid-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", _mismatch,
               {"Mcp-Name": "=?base64?mcpfactory!?="}, "tools/call", _call(NOTHING)),
@@ -358,7 +369,7 @@ def probe_http(
 ) -> dict[str, HttpAnswer]:
     """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
 
-    Blocks until the time limit, or for the rest of the last answer.
+    Blocks at most until the last answer before the time limit is complete.
 
     Args:
         url: the URL of the endpoint, after redirects.
@@ -369,11 +380,8 @@ def probe_http(
         credentials: headers of every request.
     """
     asker = HttpAsker(url, modern, seconds_left, known, credentials)
-    if "legacy" in spoken:
-        asker.run(row for row in HTTP_PROBES.values() if row.lifecycle == "legacy")
-    if "modern" in spoken:
-        asker.sessions["begin"] = {"MCP-Protocol-Version": modern}
-        asker.run(row for row in HTTP_PROBES.values() if row.lifecycle == "modern")
+    for lifecycle in sorted(spoken):
+        asker.run(row for row in HTTP_PROBES.values() if row.lifecycle == lifecycle)
     return asker.answers
 
 
@@ -382,8 +390,7 @@ class HttpAsker:
 
     Attributes:
         answers: the answers by the name of the probe.
-        sessions: the headers of a correct request in each session, by the probe that began it.
-        agreed: the revision of the first session.
+        sessions: the correct headers of each session, by the probe that began it.
         known: the params of a request that the server has answered, by method.
     """
 
@@ -398,21 +405,19 @@ class HttpAsker:
         self.url: str = url
         self.answers: dict[str, HttpAnswer] = {}
         self.sessions: dict[str, dict[str, str]] = {}
-        self.agreed = ""
         self.known = known or {}
         self._credentials = credentials or {}
         self._modern = modern
         self._seconds_left = seconds_left
         self._unanswered = 0
-        self._url = urlsplit(url)
 
     @property
     def loopback(self) -> bool:
         """Return True if the server is at a loopback address."""
-        return is_loopback(self._url.hostname)
+        return is_loopback(urlsplit(self.url).hostname)
 
     def run(self, rows: Iterable[HttpProbe]) -> None:
-        """Send the requests of the rows that suit the server; stop at the time limit, or if it does not answer."""
+        """Send the probes that suit the server; stop at the time limit, or after several without an answer."""
         for probe in rows:
             if self._unanswered == _MOST_UNANSWERED or self._seconds_left() <= 0:
                 return
@@ -435,14 +440,6 @@ class HttpAsker:
         agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
         begun = {"Mcp-Session-Id": session} if session is not None else {}
         self.sessions[answer.probe] = {**begun, "MCP-Protocol-Version": agreed}
-        self.agreed = self.agreed or agreed
-
-    def _located(self, value: str) -> str:
-        """Return a header value with the parts of the server's URL in place of their marks."""
-        port = f":{self._url.port}" if self._url.port else ""
-        for mark, part in ((_SCHEME, self._url.scheme), (_HERE, self._url.hostname or ""), (_PORT, port)):
-            value = value.replace(mark, part)
-        return value
 
     def _message(self, probe: HttpProbe) -> Any:
         """Return the body of the request; None without one."""
@@ -464,17 +461,17 @@ class HttpAsker:
         path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         body = self._message(probe)
         data = None if body is None else json.dumps(body).encode()
-        plain = self.sessions.get(probe.session, {})
+        plain: Headers = self.sessions.get(probe.session, {})
         if probe.lifecycle == "modern":
-            plain = {**plain, "Mcp-Method": probe.method or "tools/list"}
-        headers = probe.headers(plain) if callable(probe.headers) else {**plain, **probe.headers}
+            plain = {"MCP-Protocol-Version": self._modern, "Mcp-Method": probe.method or "tools/list"}
+        headers = probe.headers(self, plain) if callable(probe.headers) else {**plain, **probe.headers}
         headers = {
             **_ACCEPT,
             **self._credentials,
             **headers,
             **({"Content-Type": "application/json"} if data is not None else {}),
         }
-        sent = {name: self._located(value) for name, value in headers.items() if value is not None}
+        sent = {name: value for name, value in headers.items() if value is not None}
         with connected(url, _EACH) as connection:
             sock = connection.sock  # `connection` drops the socket if the server announces that it will close
             connection.request(probe.verb, path, data, sent)

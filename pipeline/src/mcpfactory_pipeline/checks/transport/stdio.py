@@ -35,8 +35,6 @@ from mcpfactory_runtime.types import Json
 OVERSIZE_LINE: Final = "a line of more than 16 MB"
 # Control characters except those in ordinary output: tabs, line ends, ANSI escapes.
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-
-
 _TOO_DEEP: Final = "JSON that is nested too deeply to be read"
 _CONSTANT: Final = "a message with NaN or Infinity, which JSON does not have"
 _UTF8: Final = "write UTF-8 in every locale (Python: sys.stdout.reconfigure(encoding='utf-8'))"
@@ -81,8 +79,7 @@ def pollution_cause(line: bytes) -> str:
     if end and not rest:
         if is_nested_deeper(value, MAX_DEPTH):
             return _TOO_DEEP
-        strict = decode(text.encode()) == value
-        return "JSON that is not a JSON-RPC 2.0 message" if strict else _CONSTANT
+        return "JSON that is not a JSON-RPC 2.0 message" if decode(text.encode()) == value else _CONSTANT
     if isinstance(value, dict | list) and rest[:1] in ("{", "["):
         return "two messages on a line"
     return "a message over several lines" if text.startswith(("{", "}", '"jsonrpc"')) else "text"
@@ -238,7 +235,8 @@ class StdioConversation:
         for key, (message, _) in sent.items():
             if key not in done:
                 self._given_up.append(message["id"])
-        exchanges = [done.get(key, WireExchange(message, None, problem)) for key, (message, _) in sent.items()]
+                done[key] = WireExchange(message, None, problem)
+        exchanges = [done[key] for key in sent]
         self.session.exchanges += exchanges
         return exchanges
 
@@ -327,7 +325,7 @@ class StdioConversation:
         """Wait at most `patience` seconds for the end of the process; return True if it ended.
 
         `Process.wait` alone is not enough: in some Python versions it also waits until the pipes close. A process in a
-        separate session may keep the pipes open.
+        separate session may keep them open.
         """
         deadline = time.monotonic() + patience
         waiting = asyncio.ensure_future(self._process.wait())
