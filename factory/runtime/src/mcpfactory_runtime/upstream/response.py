@@ -397,7 +397,7 @@ def _page_message(status: int, headers: Mapping[str, str], content: bytes, opera
     said = _api_messages(content, {**headers, "content-type": "text/html"})
     return (
         f"{_headline('returned a page instead of JSON', status, said, operation)}\n"
-        "hint: the page may come from a login, a proxy or maintenance; the person who runs the server checks its address."
+        "hint: the page may come from a login, a proxy or maintenance; ask the person who runs this server to check the URL."
     )
 
 
