@@ -113,7 +113,7 @@ def test_state_holds_no_clock_run_or_process_and_names_people_only_for_what_they
     marked = [{**item, "at": "CLOCK", "actor": "ACTOR", "run": "RUN", "pid": "PID"} for item in events]
     state = fold("s", marked)
     assert [word for word in ("CLOCK", "RUN", "PID") if word in to_text(state)] == []
-    cancel_attempt = replace(
+    undecided = replace(
         state,
         holds={},
         retired=None,
@@ -121,7 +121,7 @@ def test_state_holds_no_clock_run_or_process_and_names_people_only_for_what_they
             name: replace(candidate, approvals={}, rejections={}) for name, candidate in state.candidates.items()
         },
     )
-    assert "ACTOR" not in to_text(cancel_attempt)
+    assert "ACTOR" not in to_text(undecided)
 
 
 @given(HISTORIES)

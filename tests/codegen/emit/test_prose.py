@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_codegen.text import markup_to_plain_text, one_line, shorten_text, strip_control_characters
+from mcpfactory_codegen.text import markup_to_plain_text, one_line, shorten_text, strip_controls
 from tests.subtest_table import parametrize_subtests
 
 
@@ -30,4 +30,4 @@ def test_markdown_and_html_become_plain_text(text: str, expected: str) -> None:
 def test_what_is_fitted_is_never_longer_and_hides_nothing(text: str, limit: int) -> None:
     assert len(shorten_text(text, limit)) <= limit
     assert "\n" not in one_line(text, limit)
-    assert strip_control_characters(shorten_text(text, limit)) == shorten_text(text, limit)
+    assert strip_controls(shorten_text(text, limit)) == shorten_text(text, limit)

@@ -10,7 +10,7 @@ from mcpfactory_codegen.describe.schemas import BUDGET
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Encoding
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.text import dump_compact_json
+from mcpfactory_codegen.text import dump_json
 from tests.codegen.emit.apis import BOOKSHOP, one, with_body
 from tests.subtest_table import parametrize_subtests
 
@@ -116,7 +116,7 @@ def test_definitions_beyond_the_budget_are_left_open_and_reported() -> None:
     )
     api = Api("Shop", operations=(operation,), schemas=schemas)
     described = describe_all(api, name_api(api))
-    assert len(dump_compact_json(described.tools[0].input_schema)) < BUDGET * 1.5
+    assert len(dump_json(described.tools[0].input_schema)) < BUDGET * 1.5
     assert [(one.code, one.pointer) for one in described.problems] == [("schema-cut", "/paths/~1a/get")]
     Draft202012Validator.check_schema(described.tools[0].input_schema)
 

@@ -14,7 +14,7 @@ from mcpfactory_codegen.servers.template_answers import (
     TemplateQuestion,
     checked_answers,
     parse_answer_options,
-    read_template_questions,
+    read_questions,
     render_answers,
     replace_answers_table,
     replace_template_setting,
@@ -110,7 +110,7 @@ def test_questions_are_read_as_data(tmp_path: Path) -> None:
             "loud:\n  default: true\n  help: |\n    Whether it\n    is loud\nq:\n  default: '{{ name }}'\n  when: false\n",
         )
     )
-    name, kind, loud, hidden = read_template_questions(template)
+    name, kind, loud, hidden = read_questions(template)
     assert (name.default, kind.choices, loud.type, loud.help) == ("x", ("a", "b"), "yaml", "Whether it is loud")
     assert hidden.hidden
     assert unsafe_settings(template) == ("_tasks",)
@@ -123,7 +123,7 @@ def test_questions_are_read_as_data(tmp_path: Path) -> None:
 def test_settings_that_are_no_table_are_refused(tmp_path: Path, settings: str, says: str) -> None:
     template = find_template(own(tmp_path / "own", settings))
     with pytest.raises(TemplateSourceError, match=says) as raised:
-        read_template_questions(template)
+        read_questions(template)
     assert raised.value.hint
 
 

@@ -12,12 +12,7 @@ import httpx
 import pytest
 
 from mcpfactory_runtime.auth import Authorization, AuthorizationError
-from mcpfactory_runtime.auth.authorization import (
-    authorization_server_metadata_url,
-    canonical,
-    metadata_paths,
-    metadata_url,
-)
+from mcpfactory_runtime.auth.authorization import canonical, issuer_metadata_url, metadata_paths, metadata_url
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.revisions import R2025_03_26, REVISIONS
@@ -226,4 +221,4 @@ async def test_clients_that_look_for_the_authorization_server_here_are_led_to_it
     ],
 )
 def test_the_well_known_path_goes_between_host_and_path_of_an_issuer(issuer: str, place: str) -> None:
-    assert authorization_server_metadata_url(issuer) == place
+    assert issuer_metadata_url(issuer) == place

@@ -10,7 +10,6 @@ from mcpfactory_runtime.schemas.walk import (
     APPLICATORS,
     children,
     items_of,
-    keyword_subschemas,
     map_schema,
     pointer,
     properties_of,
@@ -18,6 +17,7 @@ from mcpfactory_runtime.schemas.walk import (
     references,
     required_of,
     resolve,
+    subschemas_of,
     types_of,
     walk,
 )
@@ -63,7 +63,7 @@ def test_each_keyword_of_the_table_is_walked_and_mapped():
 @parametrize_subtests("schema", [None, 5, "text", [], {"type": 5, "properties": [], "required": "a", "allOf": {}}])
 def test_readers_accept_anything(schema: Any):
     assert (types_of(schema), properties_of(schema), required_of(schema)) == ([], {}, [])
-    assert (items_of(schema), keyword_subschemas(schema, "allOf", "anyOf")) == (True, [])
+    assert (items_of(schema), subschemas_of(schema, "allOf", "anyOf")) == (True, [])
     assert list(children(schema)) == []
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcpfactory_runtime.upstream import Operation, Paging, Parameter
 from mcpfactory_runtime.upstream.response import read_response
-from mcpfactory_runtime.upstream.truncate import shorten, to_compact_json
+from mcpfactory_runtime.upstream.truncate import dump_json, shorten
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(max_size=60),
@@ -37,8 +37,8 @@ def test_what_is_shortened_is_part_of_what_was_there_and_fits(value: Any, room: 
     assert _part_of(shown, value)
     assert bool(cuts) or shown == value
     if room >= 100 and isinstance(value, list | dict):
-        assert len(to_compact_json(shown)) <= room + 24
-    if len(to_compact_json(value)) <= room:
+        assert len(dump_json(shown)) <= room + 24
+    if len(dump_json(value)) <= room:
         assert (shown, cuts) == (value, [])
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiSecurityScheme, JsonSchema
 from mcpfactory_codegen.naming.variables import matches_root_url
-from mcpfactory_codegen.text import digest, dump_compact_json, one_line, words
+from mcpfactory_codegen.text import digest, dump_json, one_line, words
 from mcpfactory_runtime.schemas.walk import definition, map_schema, reference_to, references
 from mcpfactory_runtime.upstream.operation import OAuthFlow, ServerAddress
 from mcpfactory_runtime.urls import host_port_of
@@ -160,7 +160,7 @@ def _different(apis: Mapping[str, Api]) -> set[str]:
     users: dict[str, set[str]] = defaultdict(set)
     for api in apis.values():
         for name, schema in api.schemas.items():
-            written[name].add(dump_compact_json(schema))
+            written[name].add(dump_json(schema))
             for used in references(schema):
                 users[used].add(name)
     found: set[str] = set()

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema
 from mcpfactory_codegen.text import digest, identifier, is_identifier, join_and_shorten, words
 from mcpfactory_runtime.schemas.merge import merge_properties
-from mcpfactory_runtime.schemas.walk import keyword_subschemas, properties_of, required_of, resolve_definition, types_of
+from mcpfactory_runtime.schemas.walk import properties_of, required_of, resolve_definition, subschemas_of, types_of
 from mcpfactory_runtime.upstream.encoding import is_json, media_type
 
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
@@ -144,7 +144,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
     if "object" not in kinds and (kinds or not {"properties", "allOf"} & schema.keys()):
         return None
     flat = _FlatSchema()
-    for part in keyword_subschemas(schema, "allOf"):
+    for part in subschemas_of(schema, "allOf"):
         merged = resolve_definition(part, schemas)
         if isinstance(merged, dict) and set(merged) <= _ANNOTATIONS | {"required"}:
             flat.required += required_of(merged)
@@ -156,7 +156,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
         flat.required += inner.required
         flat.choices = flat.choices or inner.choices
         flat.others = inner.others or flat.others
-    choices = _choices(keyword_subschemas(schema, "anyOf"))
+    choices = _choices(subschemas_of(schema, "anyOf"))
     if choices is None:
         return None
     flat.choices = choices or flat.choices

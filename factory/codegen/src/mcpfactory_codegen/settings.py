@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
-from mcpfactory_codegen.text import did_you_mean, strip_control_characters
+from mcpfactory_codegen.text import did_you_mean, strip_controls
 from mcpfactory_runtime.errors import Exit, McpfactoryError
-from mcpfactory_runtime.schemas.walk import children, items_of, keyword_subschemas, properties_of, resolve, types_of
+from mcpfactory_runtime.schemas.walk import children, items_of, properties_of, resolve, subschemas_of, types_of
 
 CONFIG: Final = "mcpfactory.toml"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -287,7 +287,7 @@ def schema_alternatives(
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the alternatives of a schema, resolved; skip alternatives whose constants differ from the data."""
     schema = resolve(schema, root)
-    if options := keyword_subschemas(schema, "anyOf", "oneOf"):
+    if options := subschemas_of(schema, "anyOf", "oneOf"):
         about = {key: value for key, value in schema.items() if key in {"examples", "description"}}
         for one in options:
             yield from schema_alternatives({**about, **one}, root, data)
@@ -312,7 +312,7 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
 
 def quoted(text: str) -> str:
     """Return a string literal for TOML and Python: JSON, without control characters that JSON does not escape."""
-    return json.dumps(strip_control_characters(text), ensure_ascii=False)
+    return json.dumps(strip_controls(text), ensure_ascii=False)
 
 
 def to_toml(value: str | Sequence[str]) -> str:

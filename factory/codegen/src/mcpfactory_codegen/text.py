@@ -198,7 +198,7 @@ _ELSEWHERE: Final = re.compile(
 _ENTITIES: Final = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
 
 
-def strip_control_characters(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Return the text without control, format (bidirectional, zero-width) and surrogate characters.
 
     Newlines and tabs are kept.
@@ -214,7 +214,7 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 def markup_to_plain_text(text: str) -> str:
     """Return Markdown and HTML as plain text, with one newline between paragraphs."""
-    text = strip_control_characters(text[:_READ])
+    text = strip_controls(text[:_READ])
     if "<" in text or "[" in text or "`" in text or "*" in text or "_" in text or "&" in text:
         for pattern, by in _PLAIN:
             text = pattern.sub(by, text)
@@ -260,24 +260,22 @@ def one_line(text: str, limit: int) -> str:
 _BYTES_A_TOKEN: Final = 4  # bytes of compact JSON in UTF-8; within about 15 % of real tokenizers
 
 
-def dump_compact_json(data: Any) -> str:
+def dump_json(data: Any) -> str:
     """Return JSON without spaces."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def dump_json_rows(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None) -> str:
     """Return a JSON object whose list has one element per line, for readable diffs."""
-    opening = "".join(
-        f"{dump_compact_json(name)}: {dump_compact_json(value)},\n" for name, value in (head or {}).items()
-    )
-    body = ",\n".join(dump_compact_json(row) for row in rows)
-    text = "{\n" + opening + f"{dump_compact_json(key)}: [\n{body}\n]\n}}\n"
+    opening = "".join(f"{dump_json(name)}: {dump_json(value)},\n" for name, value in (head or {}).items())
+    body = ",\n".join(dump_json(row) for row in rows)
+    text = "{\n" + opening + f"{dump_json(key)}: [\n{body}\n]\n}}\n"
     return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate becomes its JSON escape
 
 
 def count_tokens(tool: Any) -> int:
     """Return the estimated tokens of JSON data, such as a Tool object of tools/list."""
-    return -(-len(dump_compact_json(tool).encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
+    return -(-len(dump_json(tool).encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
 
 
 def escape_markdown(text: str) -> str:

@@ -151,7 +151,7 @@ def _from_pypi(workspace: Workspace, text: str, request: AdoptionRequest, work: 
 
 
 def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
-    """Yield a note for each framework whose locked major version is newer than the package was written for."""
+    """Yield a note for each framework that is locked to a newer major version than the package declares."""
     for need in needs:
         locked = re.search(rf"^{re.escape(canonicalize_name(need.name))}==([\w.!+-]+)", lock, re.M)
         known = [Version(one.version) for one in need.specifier if one.operator in {">=", ">"}]

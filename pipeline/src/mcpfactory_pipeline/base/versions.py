@@ -124,3 +124,8 @@ def next_version(version: str, needed: Step) -> str:
         return version
     steps = (f"{major + 1}.0.0", f"{major}.{minor + 1}.0", f"{major}.{minor}.{patch + 1}")
     return next(one for one in reversed(steps) if is_sufficient_step(version, one, needed))
+
+
+def sufficient_version(before: str, after: str, needed: Step) -> str:
+    """Return `after` if the step from `before` is sufficient, else the next sufficient version."""
+    return after if is_sufficient_step(before, after, needed) else next_version(before, needed)

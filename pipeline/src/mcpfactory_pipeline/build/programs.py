@@ -139,7 +139,7 @@ def run_uv(
         return
     if code < 0 or _MACHINERY_BROKE.search(said):
         raise StageError(
-            f"uv {arguments[0]} broke: {last_lines(said)}", hint="see the log; fix the cause, then run again"
+            f"uv {arguments[0]} failed: {last_lines(said)}", hint="see the log; fix the cause, then run again"
         )
     raise ProgramRefusedError(last_lines(said))
 

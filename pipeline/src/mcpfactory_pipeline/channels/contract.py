@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
-from mcpfactory_pipeline.base.versions import Step, is_sufficient_step, next_version, step_between
+from mcpfactory_pipeline.base.versions import Step, is_sufficient_step, step_between, sufficient_version
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -61,9 +61,7 @@ class ContractComparison:
     @property
     def proposed(self) -> str:
         """Return the version of `after` if its step is large enough, else the next sufficient version."""
-        if is_sufficient_step(self.before.version, self.after.version, self.needed):
-            return self.after.version
-        return next_version(self.before.version, self.needed)
+        return sufficient_version(self.before.version, self.after.version, self.needed)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""

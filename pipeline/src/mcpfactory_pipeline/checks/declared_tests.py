@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.read.overlay import JsonPathError, find_by_json_path
 from mcpfactory_codegen.read.parse import ParseError, parse
-from mcpfactory_codegen.text import dump_compact_json, unknown_key
+from mcpfactory_codegen.text import dump_json, unknown_key
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.call_plan import ApiVariables
@@ -201,9 +201,9 @@ def _faults(expected: Mapping[str, Any], data: Any) -> Iterator[str]:
 
 
 def _value_faults(expected: Mapping[str, Any], value: Any) -> Iterator[str]:
-    shown = dump_compact_json(value)[:_SHOWN]
-    if "equals" in expected and dump_compact_json(value) != dump_compact_json(expected["equals"]):
-        yield f"is {shown}, not {dump_compact_json(expected['equals'])[:_SHOWN]}"
+    shown = dump_json(value)[:_SHOWN]
+    if "equals" in expected and dump_json(value) != dump_json(expected["equals"]):
+        yield f"is {shown}, not {dump_json(expected['equals'])[:_SHOWN]}"
     if "matches" in expected:
         try:
             if not isinstance(value, str) or not re.search(expected["matches"], value):

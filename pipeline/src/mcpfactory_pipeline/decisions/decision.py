@@ -16,12 +16,7 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.decisions.channel_review import ChannelReview
-from mcpfactory_pipeline.decisions.drift import (
-    drift_blockers,
-    is_of_other_offer,
-    offer_promotion_commands,
-    refresh_offer,
-)
+from mcpfactory_pipeline.decisions.drift import drift_blockers, is_of_other_offer, promotion_commands, refresh_offer
 from mcpfactory_pipeline.decisions.precondition import (
     breaking_changes_line,
     channel_facts,
@@ -83,7 +78,7 @@ class Decision:
         found = drift_blockers(server, self.state, candidate)
         if not is_of_other_offer(server, self.state, candidate):
             return found
-        way = ", then ".join(offer_promotion_commands(self.workspace, server, self.state, self.policy.name))
+        way = ", then ".join(promotion_commands(self.workspace, server, self.state, self.policy.name))
         return [replace(blocker, command=way) for blocker in found]
 
     def callers(self, candidate: str) -> str:

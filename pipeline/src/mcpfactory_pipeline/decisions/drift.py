@@ -108,9 +108,7 @@ def channel_drift(workspace: Workspace, server: WorkspaceServer, state: ServerSt
     words = f"{channel} offers candidate {candidate} of {server.name}, which was made from an earlier offer"
     then = f"and {own[0].message}" if own else "the current offer of its URL was adopted later"
     return [
-        Blocker(
-            _EARLIER, f"{words}; {then}", ", then ".join(offer_promotion_commands(workspace, server, state, channel))
-        )
+        Blocker(_EARLIER, f"{words}; {then}", ", then ".join(promotion_commands(workspace, server, state, channel)))
     ]
 
 
@@ -129,7 +127,7 @@ def drift_sentence(server: WorkspaceServer, drift: Blocker) -> str:
     return drift.message if drift.kind == _EARLIER else f"{server.name} is not what was adopted: {drift.message}"
 
 
-def offer_promotion_commands(
+def promotion_commands(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
 ) -> tuple[str, ...]:
     """Return the commands, in order, that bring the last adopted offer of a URL into a channel with an earlier offer.

@@ -37,7 +37,7 @@ from mcpfactory_pipeline.channels.candidate import (
 from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, withdraw
 from mcpfactory_pipeline.decisions.decision import choose_candidate
 from mcpfactory_pipeline.decisions.integrity import require_integrity, unreferenced_pages
-from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, hash_all_sources, hash_external_files
+from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, combine_source_hashes, hash_external_files
 from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, isolation_settings
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -222,4 +222,4 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
 
 
 def _hash(folder: Path, own: str) -> str:
-    return hash_all_sources(hash_files(folder, source_files(folder, without=NOT_BUILT)), own)
+    return combine_source_hashes(hash_files(folder, source_files(folder, without=NOT_BUILT)), own)

@@ -46,18 +46,8 @@ async def connect_server(
         return
     command = await asyncio.to_thread(server_command, server)
     try:
-        own = (
-            server_environ(server)
-            if home is None
-            else {
-                **clean_environ(home),
-                **(
-                    {"PATH": path_without_mcpfactory()}
-                    if server.adopted
-                    else {"PYTHONPATH": str(server.folder / "src")}
-                ),
-            }
-        )
+        path = {"PATH": path_without_mcpfactory()} if server.adopted else {"PYTHONPATH": str(server.folder / "src")}
+        own = server_environ(server) if home is None else {**clean_environ(home), **path}
         async with connect_stdio(
             command,
             env=own | dict(environ or {}),

@@ -147,7 +147,7 @@ def _declared(needs: Requirements, wanted: Sequence[str]) -> list[str]:
 
 
 def _reason(said: str) -> str:
-    parts = [part.strip() for part in re.sub(r"^uv \w+ broke: ", "", said).split("; ")]
+    parts = [part.strip() for part in re.sub(r"^uv \w+ failed: ", "", said).split("; ")]
     parts = [re.sub(r"^(?:error:|×|cause:|╰─▶|├─▶|│)\s*", "", part) for part in parts]
     return "; ".join(part for part in parts if part and not part.startswith(_KNOWN))
 

@@ -132,8 +132,8 @@ class New(Selection, Operation):
                 "a server is made from an API document or from a template: give exactly one of the two",
                 hint="mcpfactory new --from-openapi FILE, or mcpfactory new NAME --template minimal",
             )
-        requires_api_document = (*Selection.model_fields, "overlays", "shared_credentials", "mode", "strict")
-        if self.template and (given := [name for name in requires_api_document if getattr(self, name)]):
+        document_options = (*Selection.model_fields, "overlays", "shared_credentials", "mode", "strict")
+        if self.template and (given := [name for name in document_options if getattr(self, name)]):
             raise OperationError(
                 f"{', '.join(given)}: only for servers of an API document",
                 hint="leave it out, or mcpfactory new --from-openapi FILE",

@@ -87,10 +87,10 @@ def _generated(subject: InputReader) -> str:
 def _source(subject: InputReader) -> str:
     """Return the hash of the candidate's sources; a wheel is built from a copy of exactly these files."""
     files = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
-    return hash_all_sources(files, hash_external_files(subject.server))
+    return combine_source_hashes(files, hash_external_files(subject.server))
 
 
-def hash_all_sources(files: str, own: str) -> str:
+def combine_source_hashes(files: str, own: str) -> str:
     """Return one hash for the files in a server's folder and its files elsewhere (`hash_external_files`)."""
     return files if own == ABSENT else hash_record({"beside": files, "own": own})
 
@@ -106,7 +106,7 @@ def hash_external_files(server: WorkspaceServer) -> str:
 
 def _tests(subject: InputReader) -> str:
     tests = subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
-    return hash_all_sources(tests, hash_external_files(subject.server))
+    return combine_source_hashes(tests, hash_external_files(subject.server))
 
 
 def _evals(subject: InputReader) -> str:

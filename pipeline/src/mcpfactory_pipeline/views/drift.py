@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.files import read_json
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
-from mcpfactory_pipeline.decisions.drift import is_of_other_offer, offer_promotion_commands
+from mcpfactory_pipeline.decisions.drift import is_of_other_offer, promotion_commands
 from mcpfactory_pipeline.decisions.integrity import state_faults
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.workspace.adopted import Drift, read_known_drift
@@ -185,7 +185,7 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
                 f"{name} has {release.version} ({release.candidate}), and another offer of its URL was adopted since"
             )
             means = f"callers get an offer that {name} has not accepted; install refuses it from there"
-            yield Drift("offers", message, means, offer_promotion_commands(case.workspace, case.server, state, name)[0])
+            yield Drift("offers", message, means, promotion_commands(case.workspace, case.server, state, name)[0])
             continue
         count = newest.number - known.number
         how = f"{count} behind" if count > 0 else "not"

@@ -209,7 +209,7 @@ def refuse_shared_address(servers: Sequence[WorkspaceServer], environ: Mapping[s
 
 
 def refuse_shared_in_workspace(workspace: Workspace, server: WorkspaceServer, environ: Mapping[str, str]) -> None:
-    """Raise the `ConfigError` of `refuse_shared_address` if `server` and other servers of the workspace share an address."""
+    """Raise `ConfigError` if `server` would share one address with other servers of the workspace."""
     if environ.get(SHARED_ADDRESS) and sum(one.document is not None for one in workspace.servers()) > 1:
         refuse_shared_address([server], environ)
 

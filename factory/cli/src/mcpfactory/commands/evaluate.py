@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-_COUNTED: Final = 5  # a question must find its tool among this number of search results
+_COUNTED: Final = 5  # search results; a question must find its tool among the first ones
 _PAGE: Final = Path("evals", "report.md")
 _REPORTS: Final = Path("evals", "reports")
 
@@ -200,7 +200,7 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
 def check_case_quality(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
 ) -> None:
-    """Print the worth of each case by a model or the search index; exit with 1 if a case is worthless."""
+    """Print the worth of each case, judged by a model or the search index; exit with 1 if a case is worthless."""
     from mcpfactory_pipeline.checks.evaluation.cases import LISTS, rate_cases_by_search, rate_cases_from_report
     from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
 

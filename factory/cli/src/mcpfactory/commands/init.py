@@ -120,7 +120,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of mcpfactory.toml, for editors.
 
-    Editors complete keys from the schema if the first line of a file names the schema: `#:schema ./mcpfactory.schema.json`.
+    Editors complete keys if the first line of a file names the schema: `#:schema ./mcpfactory.schema.json`.
     """
     output.data(settings_schema(kind.value if kind else ""))
 

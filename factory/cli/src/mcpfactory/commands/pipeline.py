@@ -233,9 +233,9 @@ def verify(
 ) -> None:
     """Compare state files with their histories.
 
-    The command derives every state file from its history again. Every event of the last commit must still exist. Approvals
-    must have the required signatures. The channel folders on this machine must have the recorded pages and bytes, and
-    no other files.
+    The command derives every state file from its history again. Every event of the last commit must still exist.
+    Approvals must have the required signatures. The channel folders on this machine must have the recorded pages and
+    bytes, and no other files.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.decisions.integrity import channel_folder_faults, signature_faults

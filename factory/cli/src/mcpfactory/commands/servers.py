@@ -130,15 +130,15 @@ def _show_update(done: ServerResult) -> None:
     if not files and not updated.changes:
         output.line(f"{updated.server} is up to date")
         return
-    requires_api_document = bool(updated.operations or updated.tools or updated.changes)
+    has_document = bool(updated.operations or updated.tools or updated.changes)
     # Without a document, only the running server knows its tools
-    tools = f": {updated.tools} tools" if requires_api_document else ""
+    tools = f": {updated.tools} tools" if has_document else ""
     output.line(f"{done.message}{tools}")
     for file in files:
         bad = file.action in {"conflict", "collision"}
         action = output.styled(file.action.ljust(9), "bad" if bad else "dim")
         output.line(f"  {action} {file.path}" + (f"  ({file.note})" if file.note else ""))
-    if requires_api_document:
+    if has_document:
         output.print_changes(updated.changes)
     else:
         output.line(f"{done.next} shows the changes for callers of a channel")

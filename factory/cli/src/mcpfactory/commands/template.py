@@ -149,12 +149,12 @@ def check(source: Source, as_json: AsJson = False) -> None:
     Make a server with the default answers, and one with each choice. Lint, type-check, test and validate each server.
     """
     from mcpfactory_codegen.servers.scaffold import find_template
-    from mcpfactory_codegen.servers.template_answers import read_template_questions, variants
+    from mcpfactory_codegen.servers.template_answers import read_questions, variants
 
     template = find_template(source)
     if template.origin:
         output.note(f"{source} is third-party: its files are rendered, and its tests run in the sandbox")
-    tried = list(variants(read_template_questions(template), _TOLD, {}))
+    tried = list(variants(read_questions(template), _TOLD, {}))
     steps: list[_Step] = []
     with TemporaryDirectory(prefix="mcpfactory-check-") as folder, progress(quiet=as_json) as tell:
         root = Path(folder, "workspace")
@@ -178,9 +178,9 @@ def check(source: Source, as_json: AsJson = False) -> None:
 
 def _described(template: ServerTemplate) -> dict[str, Any]:
     """Return the properties of a template as plain data, with the files that the default answers create."""
-    from mcpfactory_codegen.servers.template_answers import read_template_questions, unsafe_settings
+    from mcpfactory_codegen.servers.template_answers import read_questions, unsafe_settings
 
-    asked = [one for one in read_template_questions(template) if not one.hidden and one.name not in _TOLD]
+    asked = [one for one in read_questions(template) if not one.hidden and one.name not in _TOLD]
     files: list[str] = []
     refused = list(unsafe_settings(template))
     if not refused:

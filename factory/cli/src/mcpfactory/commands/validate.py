@@ -160,9 +160,10 @@ def _variables(words: Sequence[str], url: str) -> dict[str, str]:
 def _headers(words: Sequence[str], url: str) -> dict[str, str]:
     if words and not url:
         output.usage_error("--header needs --url", "use --env for the credentials of a command")
-    if lost := [word for word in words if not all(word.partition("="))]:
+    pairs = [word.partition("=") for word in words]
+    if lost := ["".join(pair) for pair in pairs if not all(pair)]:
         output.usage_error(f"--header takes NAME=VALUE, not {lost[0]!r}", "--header 'Authorization=Bearer TOKEN'")
-    return {name: value for name, _, value in (word.partition("=") for word in words)}
+    return {name: value for name, _, value in pairs}
 
 
 def _explain(name: str, *, as_json: bool) -> None:

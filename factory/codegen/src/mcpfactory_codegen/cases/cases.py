@@ -28,7 +28,7 @@ from mcpfactory_codegen.effects import effect_of, is_certainly_read_only, is_ide
 from mcpfactory_codegen.inputs import Input, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json
 from mcpfactory_codegen.naming import Names
-from mcpfactory_codegen.text import dump_compact_json, dump_json_rows
+from mcpfactory_codegen.text import dump_json, dump_json_rows
 from mcpfactory_runtime.schemas.sample import NOTHING, alternative_values, invalid_values, sample, two_item_arrays
 from mcpfactory_runtime.schemas.validation import ArgumentValidator, compile_schema
 from mcpfactory_runtime.schemas.values import ArgumentError
@@ -278,11 +278,11 @@ def _distinct(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
             root = one.api.root
             if isinstance(value, list):
                 values = _first_taken(one, values, item.slot, two_item_arrays(value, item.schema, root))
-            elif dump_compact_json(value) in seen:
+            elif dump_json(value) in seen:
                 steps = (new for step in range(1, _STEPS) for new in alternative_values(value, item.schema, root, step))
-                fresh = (new for new in steps if dump_compact_json(new) not in seen and _fits_place(item, new))
+                fresh = (new for new in steps if dump_json(new) not in seen and _fits_place(item, new))
                 values = _first_taken(one, values, item.slot, fresh)
-        seen.add(dump_compact_json(values[item.slot]))
+        seen.add(dump_json(values[item.slot]))
     return values
 
 

@@ -20,7 +20,7 @@ from mcpfactory_codegen.inputs import may_be_argument
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.naming.tools import may_be_tool
-from mcpfactory_codegen.text import VERSION, count_tokens, dump_compact_json, strip_control_characters
+from mcpfactory_codegen.text import VERSION, count_tokens, dump_json, strip_controls
 from mcpfactory_runtime.schemas.validation import compile_schema
 from mcpfactory_runtime.schemas.values import ArgumentError
 from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reachable_definitions, required_of
@@ -131,14 +131,12 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
     for name, written in decision.arguments.items():
         if name in tool.fixed:
             if any(value not in (None, tool.fixed[name]) for value in (written.fix, written.default)):
-                problems.append(
-                    _default(f"{where}.{name}", f"the API accepts only {dump_compact_json(tool.fixed[name])}")
-                )
+                problems.append(_default(f"{where}.{name}", f"the API accepts only {dump_json(tool.fixed[name])}"))
             continue
         one = written if written.fix is None else written.model_copy(update={"hide": True, "default": written.fix})
         usable = one.default is not None and _fits(one.default, properties[name], tool.input_schema)
         if one.default is not None and not usable:
-            problems.append(_default(f"{where}.{name}", f"{dump_compact_json(one.default)} is not a value of {name}"))
+            problems.append(_default(f"{where}.{name}", f"{dump_json(one.default)} is not a value of {name}"))
         if one.hide and name in required and not usable:
             problems.append(
                 _default(f"{where}.{name}", f"{name} is required and was not hidden: it has no valid default")
@@ -150,13 +148,13 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
             defaults[name] = one.default
             properties[name] = {**properties[name], "default": one.default}
         if one.description and name in properties:
-            properties[name] = {**properties[name], "description": strip_control_characters(one.description)}
+            properties[name] = {**properties[name], "description": strip_controls(one.description)}
     required = [name for name in required if name in properties and name not in defaults]
     merged, bindings = _merged(tool, decision.merge, properties, required, _MergeContext(where, defaults, problems))
     done = replace(
         tool,
-        title=strip_control_characters(decision.title) or tool.title,
-        description=strip_control_characters(decision.description) or tool.description,
+        title=strip_controls(decision.title) or tool.title,
+        description=strip_controls(decision.description) or tool.description,
         input_schema=_schema(tool.input_schema, properties, required),
         bindings={name: binding for name, binding in bindings.items() if name in properties},
         merged=merged,
@@ -202,7 +200,7 @@ def _merged(
         else:
             properties[name] = dict(schemas[0])
         if one.description:
-            properties[name]["description"] = strip_control_characters(one.description)
+            properties[name]["description"] = strip_controls(one.description)
         kinds = tuple(str(schema.get("type", "string")) if isinstance(schema, dict) else "string" for schema in schemas)
         merged[name] = MergedArgument(tuple(one.arguments), kinds, one.separator)
         bindings[name] = bindings[one.arguments[0]]

@@ -15,20 +15,20 @@ from typing import Any, Final
 from mcpfactory_codegen.curation import OUTPUT_TOKENS, OutputMode
 from mcpfactory_codegen.describe.values import EXAMPLE_DEPTH, constant_title, enum_meanings, example_of
 from mcpfactory_codegen.ir import ApiOperation, JsonSchema, Response, carries_json, is_structured
-from mcpfactory_codegen.text import dump_compact_json, one_line
+from mcpfactory_codegen.text import dump_json, one_line
 from mcpfactory_runtime.schemas.merge import common_types, enum_values, intersect_schemas, unite_schemas
 from mcpfactory_runtime.schemas.walk import (
     APPLICATORS,
     TYPES,
     definition,
     items_of,
-    keyword_subschemas,
     map_schema,
     properties_of,
     reference_to,
     references,
     required_of,
     resolve_definition,
+    subschemas_of,
     types_of,
 )
 from mcpfactory_runtime.upstream.encoding import media_type
@@ -82,7 +82,7 @@ class SharedDefinitions:
         if key == "pattern":
             return value if isinstance(value, str) and _compiles(value) else None
         if key == "default":
-            return value if value is None or len(dump_compact_json(value)) <= _MOST_DEFAULT else None
+            return value if value is None or len(dump_json(value)) <= _MOST_DEFAULT else None
         if (key == "additionalProperties" and value is True) or (key == "required" and not value):
             return None
         return None if value is False and key in {"deprecated", "uniqueItems"} else value
@@ -93,11 +93,11 @@ class SharedDefinitions:
             cleaned = self.clean(self._schemas.get(name, {}), 1)
             self._cleaned[name] = {} if cleaned is True else cleaned
             self._refs[name] = Counter(references(cleaned))
-            self._sizes[name] = len(dump_compact_json(cleaned))
+            self._sizes[name] = len(dump_json(cleaned))
         return self._cleaned[name]
 
     def close(self, schema: dict[str, Any], budget: int = BUDGET) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return a cleaned schema with its definitions, and the names of definitions that are left open as too large."""
+        """Return a cleaned schema with its definitions, and the names of definitions left open because of the budget."""
         uses = Counter(references(schema))
         kept: set[str] = set()
         cut: list[str] = []
@@ -168,10 +168,10 @@ def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with `anyOf` instead of `oneOf`: values often match several branches, and the API decides."""
     if "oneOf" not in schema:
         return schema
-    choice = {"anyOf": keyword_subschemas(schema, "oneOf")}
+    choice = {"anyOf": subschemas_of(schema, "oneOf")}
     if "anyOf" in schema:
         rest = {key: value for key, value in schema.items() if key != "oneOf"}
-        return {**rest, "allOf": [*keyword_subschemas(rest, "allOf"), choice]}
+        return {**rest, "allOf": [*subschemas_of(rest, "allOf"), choice]}
     return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
 
@@ -196,7 +196,7 @@ def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:
     """Merge an `allOf` of one schema into its parent if no keyword conflicts (the way to describe a `$ref` in 3.0)."""
-    parts = keyword_subschemas(schema, "allOf")
+    parts = subschemas_of(schema, "allOf")
     if len(parts) != 1 or not isinstance(parts[0], dict):
         return schema
     others = {key: value for key, value in schema.items() if key != "allOf"}
@@ -344,10 +344,10 @@ class OutputSchemas:
         shape = self._own(schema, depth)
         if isinstance(schema.get("$ref"), str):
             shape = _both(shape, self._shared(definition(schema["$ref"]), depth))
-        for part in keyword_subschemas(schema, "allOf"):
+        for part in subschemas_of(schema, "allOf"):
             shape = _both(shape, self._shape(part, depth))
         for key in ("anyOf", "oneOf"):
-            if branches := [self._shape(part, depth) for part in keyword_subschemas(schema, key)]:
+            if branches := [self._shape(part, depth) for part in subschemas_of(schema, key)]:
                 shape = _both(shape, reduce(_either, branches))
         return shape
 
@@ -381,7 +381,7 @@ class OutputSchemas:
     def _values(self, shape: Shape, values: list[Any]) -> None:
         if self._strict:
             shape["enum"] = values
-        elif len(values) <= _MOST_EXAMPLES and len(dump_compact_json(values)) <= _LONGEST_EXAMPLES:
+        elif len(values) <= _MOST_EXAMPLES and len(dump_json(values)) <= _LONGEST_EXAMPLES:
             shown = [one for one in values if isinstance(one, str)]
             if len(shown) > 1:
                 shape["examples"] = shown
@@ -411,7 +411,7 @@ def _size(value: Any, most: int) -> int:
         return size
     if isinstance(value, list):
         return 1 + sum(_size(one, most) + 1 for one in value)
-    return len(dump_compact_json(value)) if not isinstance(value, str) else len(value) + 2
+    return len(dump_json(value)) if not isinstance(value, str) else len(value) + 2
 
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:

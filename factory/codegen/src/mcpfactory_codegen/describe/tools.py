@@ -20,9 +20,9 @@ from mcpfactory_runtime.schemas.walk import (
     definition,
     definitions_of,
     items_of,
-    keyword_subschemas,
     properties_of,
     required_of,
+    subschemas_of,
     types_of,
 )
 from mcpfactory_runtime.upstream.operation import Paging
@@ -338,4 +338,4 @@ def _needed(schema: Mapping[str, Any]) -> Iterator[Any]:
     properties = properties_of(schema)
     yield from (properties[name] for name in required_of(schema) if name in properties)
     yield items_of(schema)
-    yield from keyword_subschemas(schema, "allOf")
+    yield from subschemas_of(schema, "allOf")

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import JsonSchema
-from mcpfactory_codegen.text import dump_compact_json, one_line
+from mcpfactory_codegen.text import dump_json, one_line
 from mcpfactory_runtime.schemas.merge import enum_values
-from mcpfactory_runtime.schemas.walk import keyword_subschemas, resolve_definition, types_of
+from mcpfactory_runtime.schemas.walk import resolve_definition, subschemas_of, types_of
 
 EXAMPLE_DEPTH: Final = 1
 """Maximum depth of schemas with examples: arguments and their direct members."""
@@ -65,7 +65,7 @@ def _texts(found: Any, values: list[Any]) -> dict[int, str]:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else dump_compact_json(value)
+    return value if isinstance(value, str) else dump_json(value)
 
 
 def constant_title(schema: dict[str, Any]) -> str:
@@ -82,7 +82,7 @@ def constant_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | 
     Booleans are excluded, because a required true is often a consent of the caller (`accept_terms: true`).
     """
     found = resolve_definition(schema, schemas)
-    if isinstance(found, dict) and len(parts := keyword_subschemas(found, "allOf")) == 1:
+    if isinstance(found, dict) and len(parts := subschemas_of(found, "allOf")) == 1:
         found = resolve_definition(parts[0], schemas) if found.keys() <= _BESIDE_A_PART else found
     if not isinstance(found, dict):
         return None

@@ -17,7 +17,7 @@ from mcpfactory_codegen.curation import WorkflowConfig
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.inputs import may_be_argument
 from mcpfactory_codegen.ir import Problem
-from mcpfactory_codegen.text import strip_control_characters
+from mcpfactory_codegen.text import strip_controls
 from mcpfactory_runtime.schemas.references import UnusableSchemaError
 from mcpfactory_runtime.schemas.validation import compile_schema
 
@@ -135,8 +135,8 @@ def _listed(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> 
         )
     return {
         "name": name,
-        "title": strip_control_characters(config.title) or name.replace("_", " ").capitalize(),
-        "description": strip_control_characters(config.description),
+        "title": strip_controls(config.title) or name.replace("_", " ").capitalize(),
+        "description": strip_controls(config.description),
         "inputSchema": schema | ({"required": required} if required else {}),
         "annotations": annotations,
     }

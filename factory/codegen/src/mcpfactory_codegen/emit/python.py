@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mcpfactory_codegen.read.parse import TextPreservingFloat, TextPreservingInt
-from mcpfactory_codegen.text import strip_control_characters
+from mcpfactory_codegen.text import strip_controls
 from mcpfactory_runtime.schemas.merge import enum_values
-from mcpfactory_runtime.schemas.walk import definition, items_of, keyword_subschemas, types_of
+from mcpfactory_runtime.schemas.walk import definition, items_of, subschemas_of, types_of
 
 _WIDTH: Final = 110
 
@@ -60,7 +60,7 @@ def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
 def _wrapped(paragraph: str, indent: str) -> list[str]:
     """Return lines of at most `_WIDTH` characters. Continuations of an indented line are indented further."""
     lines = []
-    for line in strip_control_characters(paragraph).split("\n"):
+    for line in strip_controls(paragraph).split("\n"):
         hanging = line[: len(line) - len(line.lstrip())]
         lines += textwrap.wrap(
             line.strip(),
@@ -105,9 +105,9 @@ class _Annotations:
             return _literals(values, schema)
         if kinds := types_of(schema):
             return _union([self._of_kind(kind, schema, depth) for kind in kinds])
-        if branches := keyword_subschemas(schema, "anyOf") or keyword_subschemas(schema, "oneOf"):
+        if branches := subschemas_of(schema, "anyOf") or subschemas_of(schema, "oneOf"):
             return _union([self.of(branch, depth + 1) for branch in branches])
-        if parts := keyword_subschemas(schema, "allOf"):
+        if parts := subschemas_of(schema, "allOf"):
             return next((text for part in parts if (text := self.of(part, depth + 1)) != "Any"), "Any")
         return "dict[str, Any]" if "properties" in schema else "Any"
 

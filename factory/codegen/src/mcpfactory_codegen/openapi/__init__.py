@@ -1,6 +1,6 @@
 """Conversion of API documents to the intermediate form: OpenAPI 3.0 to 3.2, Swagger 2.0, and the formats of `sources`.
 
-`context` handles differences between versions, `references` resolves `$ref`s, and `schema_translation` converts schemas.
+`context` handles differences between versions, `references` resolves `$ref`s, `schema_translation` converts schemas.
 `parameters`, `content`, `security` and `servers` read the parts of operations. All pure.
 """
 

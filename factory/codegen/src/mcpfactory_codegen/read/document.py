@@ -133,7 +133,7 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
 def _dialled(url: str) -> tuple[str, dict[str, Any]]:
     """Return the URL to connect to, with headers and options.
 
-    In `restrict_to_public_hosts`, the host is replaced by its checked address, because the name could resolve differently later.
+    In `restrict_to_public_hosts`, the host is replaced by its checked address: the name could resolve differently later.
     """
     headers = {"Accept": "application/json, application/yaml, */*"}
     parts, besides = urlsplit(url), _BESIDES.get()

@@ -26,7 +26,7 @@ from mcpfactory_codegen.select import select
 from mcpfactory_codegen.servers import server_files
 from mcpfactory_codegen.servers.config import LABEL, SHARED_CREDENTIALS, ApiConfig, ServerConfig, render_apis
 from mcpfactory_codegen.settings import CONFIG, SettingsError, to_toml
-from mcpfactory_codegen.text import VERSION, strip_control_characters, words
+from mcpfactory_codegen.text import VERSION, strip_controls, words
 from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
 
 _HEADER: Final = re.compile(r"^\[(\[)?[ \t]*api[ \t]*\](?(1)\])[^\n]*\n?", re.M)
@@ -176,14 +176,9 @@ def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]
 def _telling(place: str, title: str) -> tuple[str, ...]:
     """Return the words of the file name; if these are generic, of the title, the host or the folder."""
     path = PurePosixPath(unquote(urlsplit(place).path) if "://" in place else place.replace("\\", "/"))
-    stem = words(strip_control_characters(path.name).partition(".")[0])
-    host = words(strip_control_characters(urlsplit(place).hostname or "")) if "://" in place else ()
-    for found in (
-        stem,
-        words(strip_control_characters(title)),
-        host,
-        words(strip_control_characters(path.parent.name)),
-    ):
+    stem = words(strip_controls(path.name).partition(".")[0])
+    host = words(strip_controls(urlsplit(place).hostname or "")) if "://" in place else ()
+    for found in (stem, words(strip_controls(title)), host, words(strip_controls(path.parent.name))):
         if set(found) - _SAYING_NOTHING and not all(VERSION.match(word) for word in found):
             return tuple(word for word in found if word not in _SAYING_NOTHING)
     return ("api",)

@@ -35,10 +35,10 @@ from mcpfactory_codegen.servers.server_files import (
     UnsafePathError,
     format_python_files,
 )
-from mcpfactory_codegen.servers.template_answers import checked_answers, read_template_questions, render_answers
+from mcpfactory_codegen.servers.template_answers import checked_answers, read_questions, render_answers
 from mcpfactory_codegen.servers.templates import TemplateSourceError, UnknownTemplateError
 from mcpfactory_codegen.settings import CONFIG, SettingsError, quoted
-from mcpfactory_codegen.text import escape_markdown, one_line, snake_case, strip_control_characters, words
+from mcpfactory_codegen.text import escape_markdown, one_line, snake_case, strip_controls, words
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 FIRST_VERSION: Final = "0.1.0"
@@ -134,14 +134,9 @@ def generate(
     workflows, unmade = check_workflows(config.workflows, curated.tools)
     hidden = (one.skipped(HIDDEN) for one in api.operations if one.key in curated.hidden)
     skipped = (*api.skipped, *described.skipped, *hidden)
-    of_choice = (
-        *check_pinned_names(named, config.names),
-        *renamed.problems,
-        *curated.problems,
-        *profiles.problems,
-        *unmade,
-    )
-    problems = locate_problems(documents, (*api.problems, *described.problems, *of_choice))
+    pinned = check_pinned_names(named, config.names)
+    chosen = (*pinned, *renamed.problems, *curated.problems, *profiles.problems, *unmade)
+    problems = locate_problems(documents, (*api.problems, *described.problems, *chosen))
     notify(f"writing the code of {len(curated.tools)} tools")
     tests = test_files(api, renamed.names, curated.tools, config.package, dialect="dialect" in profiles.offer)
     options = Options(
@@ -157,9 +152,7 @@ def generate(
     person: dict[str, str] = {}
     if scaffold:
         preset = template_data(config, api, renamed.names, curated.tools)
-        person = render(
-            scaffold, {**checked_answers(config.answers, read_template_questions(scaffold), preset), **preset}
-        )
+        person = render(scaffold, {**checked_answers(config.answers, read_questions(scaffold), preset), **preset})
         person[CONFIG] = render_config(config) + render_answers(config.answers)
     notify(f"formatting {len(machine) + len(person)} files")
     done, groups = format_python_files({**machine, **person}), suggest_tool_groups(api, curated.tools)
@@ -238,7 +231,7 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> CreatedServ
         message = f"template {template.name} is for servers that are generated from an API document"
         raise CreateError(message, hint, "template")
     preset = {"name": config.name, "package": config.package, "distribution": distribution_of(config.name)}
-    given = checked_answers(config.answers, read_template_questions(template), preset)
+    given = checked_answers(config.answers, read_questions(template), preset)
     files = render(template, {**preset, "title": config.name.replace("-", " ").capitalize(), **given})
     # The template's file continues the table [server].
     files[CONFIG] = render_config(config) + files.get(CONFIG, "") + render_answers(config.answers)
@@ -259,12 +252,7 @@ def server_name(name: str | None, text: str) -> str:
         CreateError: the name is invalid.
     """
     if name is None:
-        built = (
-            snake_case(strip_control_characters(text))
-            .replace("_", "-")
-            .lstrip("-0123456789")[:_LONGEST_NAME]
-            .strip("-")
-        )
+        built = snake_case(strip_controls(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
         return built.removesuffix("-api") or "api"
     if not NAME.match(name) or len(name) > _LONGEST_NAME:
         hint = f"use [a-z][a-z0-9-]*, at most {_LONGEST_NAME} characters"

@@ -32,7 +32,7 @@ class TemplateQuestion:
     hidden: bool = False
 
 
-def read_template_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
+def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
     """Return the questions of a template, in their order.
 
     Raises:

@@ -43,7 +43,7 @@ def metadata_url(resource: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, WELL_KNOWN + parts.path, "", ""))
 
 
-def authorization_server_metadata_url(issuer: str) -> str:
+def issuer_metadata_url(issuer: str) -> str:
     """Return the URL of an authorization server's metadata (RFC 8414 §3.1)."""
     parts = urlsplit(issuer)
     return urlunsplit((parts.scheme, parts.netloc, SERVER_WELL_KNOWN + parts.path.rstrip("/"), "", ""))

@@ -251,7 +251,7 @@ class Workload:
     token: Callable[[str], str]
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Return the platform's JWT; this takes no step of a procedure."""
+        """Return the platform's JWT, without any request."""
         yield from ()
         return self.token(issuer)
 

@@ -4,8 +4,9 @@ Handlers use the newest revision. This module removes the fields and content typ
 have, according to `records` and the table of nested types below. Other types stay unchanged. The arguments are never
 modified.
 
-`read_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form` converts this form for an older
-peer. A single choice keeps its titles. A multiple choice is an error in revisions without multiple choices.
+`read_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form` converts
+this form for an older peer. A single choice keeps its titles. A multiple choice is an error in revisions without
+multiple choices.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from mcpfactory_runtime.revisions.records import RELEASED, Revision
 from mcpfactory_runtime.schemas.walk import (
     definitions_of,
     items_of,
-    keyword_subschemas,
     properties_of,
     required_of,
     resolve_definition,
+    subschemas_of,
     types_of,
 )
 from mcpfactory_runtime.types import Json
@@ -193,7 +194,7 @@ def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
     found = dict(field)
     for _ in range(8):
         found = dict(resolve_definition(found, definitions))
-        several = keyword_subschemas(found, "anyOf") or keyword_subschemas(found, "allOf")
+        several = subschemas_of(found, "anyOf") or subschemas_of(found, "allOf")
         if _choices(several):  # titled choices, not alternatives
             break
         real = [option for option in several if isinstance(option, Mapping) and types_of(option) != ["null"]]
@@ -207,7 +208,7 @@ def _kind(field: Json) -> str | None:
     match field.get("type"):
         case "string":
             if "oneOf" in field:
-                return "titled" if _choices(keyword_subschemas(field, "oneOf")) else None
+                return "titled" if _choices(subschemas_of(field, "oneOf")) else None
             return "enum" if "enum" in field else "string"
         case "number" | "integer":
             return "number"
@@ -216,7 +217,7 @@ def _kind(field: Json) -> str | None:
         case "array":
             items = items_of(field)
             known = isinstance(items, Mapping) and (
-                "enum" in items or _choices(keyword_subschemas(items, "anyOf")) or "$ref" in items
+                "enum" in items or _choices(subschemas_of(items, "anyOf")) or "$ref" in items
             )
             return "several" if known else None
     return None
@@ -234,7 +235,7 @@ def _project_field(name: str, field: Json, kinds: Mapping[str, frozenset[str]]) 
     kind = _kind(field)
     assert kind is not None, "read_elicitation_form let it through"
     if kind == "titled" and kind not in kinds:
-        options = keyword_subschemas(field, "oneOf")
+        options = subschemas_of(field, "oneOf")
         names = [option.get("title", option["const"]) for option in options]
         field = {**field, "enum": [option["const"] for option in options], "enumNames": names}
         kind = "enum"

@@ -22,10 +22,10 @@ from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSche
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     items_of,
-    keyword_subschemas,
     map_schema,
     properties_of,
     required_of,
+    subschemas_of,
     types_of,
     unescape,
 )
@@ -170,10 +170,10 @@ class _Flattener:
 def _without_combinators(schema: Json, notes: list[str]) -> Json:
     """Return the schema with its `allOf` and alternatives merged into its own keywords."""
     done = {key: value for key, value in schema.items() if key not in _COMBINING}
-    for part in keyword_subschemas(schema, "allOf"):
+    for part in subschemas_of(schema, "allOf"):
         done = _intersection(done, part)
     for keyword in _CHOICES:
-        if branches := [branch for branch in keyword_subschemas(schema, keyword) if branch is not False]:
+        if branches := [branch for branch in subschemas_of(schema, keyword) if branch is not False]:
             done = _intersection(done, _union(branches, notes))
     if not _DROPPED.isdisjoint(schema):
         notes.append("Some combinations of values are not permitted.")

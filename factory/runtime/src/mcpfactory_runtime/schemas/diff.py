@@ -15,11 +15,11 @@ from mcpfactory_runtime.schemas.walk import (
     TYPES,
     definitions_of,
     items_of,
-    keyword_subschemas,
     map_schema,
     properties_of,
     required_of,
     resolve_definition,
+    subschemas_of,
     types_of,
 )
 from mcpfactory_runtime.types import Json
@@ -222,8 +222,8 @@ def _default(old: Any, new: Any, path: str) -> Iterator[_Found]:
 def _branches(keyword: str, old: Json, new: Json, path: str, defs: _Defs) -> Iterator[_Found]:
     if keyword not in old and keyword not in new:
         return
-    before = {_compact(_plain(branch, defs[0])) for branch in keyword_subschemas(old, keyword)}
-    after = {_compact(_plain(branch, defs[1])) for branch in keyword_subschemas(new, keyword)}
+    before = {_compact(_plain(branch, defs[0])) for branch in subschemas_of(old, keyword)}
+    after = {_compact(_plain(branch, defs[1])) for branch in subschemas_of(new, keyword)}
     if before == after or (keyword == "oneOf" and _opened(old, new)):
         return
     if keyword == "anyOf" and _opened(old, new):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mcpfactory_runtime.schemas.values import json_key
-from mcpfactory_runtime.schemas.walk import keyword_subschemas, properties_of, required_of, types_of
+from mcpfactory_runtime.schemas.walk import properties_of, required_of, subschemas_of, types_of
 from mcpfactory_runtime.types import Json
 
 Combine = Callable[[Any, Any], Any]
@@ -31,7 +31,7 @@ def intersect_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner
         if key == "required":
             done[key] = list(dict.fromkeys([*required_of(done), *required_of(second)]))
         elif key == "allOf":
-            done[key] = [*keyword_subschemas(done, key), *keyword_subschemas(second, key)]
+            done[key] = [*subschemas_of(done, key), *subschemas_of(second, key)]
         elif _is_same(mine, value):
             done[key] = mine
         elif key == "properties":
@@ -44,7 +44,7 @@ def intersect_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner
             permitted = {json_key(one) for one in value}
             done[key] = [one for one in mine if json_key(one) in permitted] or mine
         elif key in {"anyOf", "oneOf"}:
-            done["allOf"] = [*keyword_subschemas(done, "allOf"), {key: value}]
+            done["allOf"] = [*subschemas_of(done, "allOf"), {key: value}]
     return done
 
 

@@ -18,10 +18,10 @@ from mcpfactory_runtime.schemas.values import has_json_type, is_number
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     items_of,
-    keyword_subschemas,
     properties_of,
     required_of,
     resolve,
+    subschemas_of,
     types_of,
 )
 from mcpfactory_runtime.types import Json
@@ -166,9 +166,9 @@ class _Sampler:
         if given is not NOTHING:
             return given
         for keyword in ("oneOf", "anyOf"):
-            if branches := keyword_subschemas(schema, keyword):
+            if branches := subschemas_of(schema, keyword):
                 return self._branch(schema, keyword, branches, depth)
-        if parts := keyword_subschemas(schema, "allOf"):
+        if parts := subschemas_of(schema, "allOf"):
             return self._all_of(schema, parts, depth)
         return _MAKERS[_kind(schema)](self, schema, depth)
 
@@ -197,14 +197,12 @@ class _Sampler:
         if members := properties_of(merged):
             names = dict.fromkeys(name for part in (*reversed(parts), own) for name in properties_of(part))
             merged["properties"] = {name: members[name] for name in names}
-        return (
-            self.of(merged, _part_depth(depth)) if len(keyword_subschemas(merged, "allOf")) <= _MAX_PARTS else NOTHING
-        )
+        return self.of(merged, _part_depth(depth)) if len(subschemas_of(merged, "allOf")) <= _MAX_PARTS else NOTHING
 
     def _describes_object(self, schema: Mapping[str, Any], levels: int = 3) -> bool:
         if schema.get("type") == "object" or "properties" in schema:
             return True
-        parts = [resolve(part, self._root) for part in keyword_subschemas(schema, "allOf")] if levels else []
+        parts = [resolve(part, self._root) for part in subschemas_of(schema, "allOf")] if levels else []
         return any(isinstance(part, dict) and self._describes_object(part, levels - 1) for part in parts)
 
     # --- one method per type ---
@@ -236,7 +234,7 @@ class _Sampler:
 
     def array(self, schema: Mapping[str, Any], depth: float) -> Any:
         fewest = _count(schema, "minItems", 0)
-        made = (self.of(one, depth + 1) for one in keyword_subschemas(schema, "prefixItems"))
+        made = (self.of(one, depth + 1) for one in subschemas_of(schema, "prefixItems"))
         first = [value for value in made if value is not NOTHING]
         if first and fewest <= len(first):
             return first

@@ -7,7 +7,7 @@ Rules:
 2. Harmless mistakes of models are repaired, but only if the unchanged value matches no alternative:
    "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is ambiguous),
    JSON text for an array or an object. Null for an optional argument that is not nullable is omitted.
-3. Constraints that cannot be checked in linear time, or at all, are skipped: patterns with lookaround; `unevaluated…`;
+3. Constraints that cannot be checked in linear time or at all are skipped: patterns with lookaround; `unevaluated…`;
    `oneOf`, `not` and `if` with such constraints inside (`applicators`); an enumeration without a value of its type; a
    reference cycle that applies to the same value. The upstream API checks the skipped constraints.
 4. A schema with an unknown dialect or an unresolvable reference is refused (`references`). Arguments that need too
@@ -59,7 +59,7 @@ from mcpfactory_runtime.schemas.values import (
     object_from_text,
     text_from_integer,
 )
-from mcpfactory_runtime.schemas.walk import items_of, keyword_subschemas, properties_of, required_of, types_of
+from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, subschemas_of, types_of
 
 __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
 
@@ -169,11 +169,11 @@ class _Compiler:
         steps = [self._own_keywords(schema, lenient, depth)]
         if refers:
             steps.append(self._reference(schema, lenient=lenient))
-        steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in keyword_subschemas(schema, "allOf")]
+        steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in subschemas_of(schema, "allOf")]
         steps += [
             self._union(branches, lenient, depth)
             for key in ("anyOf", "oneOf")
-            if (branches := keyword_subschemas(schema, key))
+            if (branches := subschemas_of(schema, key))
             and (lenient or key == "anyOf" or not self._can_check_one_of(schema))
         ]
         return [step for step in steps if step is not _ANY]
@@ -201,14 +201,14 @@ class _Compiler:
 
     def _can_check_one_of(self, schema: Mapping[str, Any]) -> bool:
         """Return True if `one_of_schema` can check the schema's `oneOf`."""
-        branches = keyword_subschemas(schema, "oneOf")
+        branches = subschemas_of(schema, "oneOf")
         return len(branches) > 1 and self._is_exact(branches)
 
     def _is_exact(self, schema: Any) -> bool:
         return is_fully_checked(schema, self._references, self._lists_none)
 
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
-        """Return True if a schema lists values, and its other keywords permit none of these, or this is unknown."""
+        """Return True if a schema lists values that its other keywords all forbid, or if this is unknown."""
         values = enum_values(schema)
         if values is None:
             return False
@@ -346,7 +346,7 @@ class _Compiler:
         return self._before(object_from_text, result) if lenient else result
 
     def array(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
-        prefix, rest = keyword_subschemas(schema, "prefixItems"), items_of(schema)
+        prefix, rest = subschemas_of(schema, "prefixItems"), items_of(schema)
         if self._dialect.tuples:
             prefix, rest = (rest, schema.get("additionalItems", True)) if isinstance(rest, list) else ([], rest)
         items = self._inside(rest, lenient, depth)
@@ -418,7 +418,7 @@ class _Compiler:
             return None in values
         if kinds := types_of(schema):
             return "null" in kinds
-        every = [self._nullable(part, depth + 1) for part in keyword_subschemas(schema, "allOf")]
+        every = [self._nullable(part, depth + 1) for part in subschemas_of(schema, "allOf")]
         if isinstance(schema.get("$ref"), str):
             place, target = self._references.follow(schema)
             if (known := self._nulls.get(f"{place}")) is None:  # cached, because schemas may refer to each other often
@@ -428,7 +428,7 @@ class _Compiler:
         every += [
             any(self._nullable(part, depth + 1) for part in branches)
             for key in ("anyOf", "oneOf")
-            if (branches := keyword_subschemas(schema, key))
+            if (branches := subschemas_of(schema, key))
         ]
         return all(every)
 

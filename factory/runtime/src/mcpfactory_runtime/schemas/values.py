@@ -91,7 +91,7 @@ def merge_errors(refusals: Iterable[ValidationError]) -> ValidationError:
     return ValidationError.from_exception_data("value", found)
 
 
-def to_short_json(value: Any) -> str:
+def short_json(value: Any) -> str:
     """Return a value as short JSON."""
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= _MAX_ECHO else text[: _MAX_ECHO - 1] + "…"
@@ -221,7 +221,7 @@ class NumberValidator:
         self._bounds = [(words, inside, schema[key]) for key, words, inside in _BOUNDS if is_number(schema.get(key))]
 
     def __call__(self, value: Any) -> Any:
-        """Return the number, or raise a `argument_error`."""
+        """Return the number, or raise an `argument_error`."""
         if self._lenient and isinstance(value, str):
             value = number_from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -232,9 +232,9 @@ class NumberValidator:
             value = int(value)
         for words, inside, bound in self._bounds:
             if not inside(value, bound):
-                raise argument_error(f"must be {words} {to_short_json(bound)}")
+                raise argument_error(f"must be {words} {short_json(bound)}")
         if self._multiple and not _is_multiple(value, self._multiple):
-            raise argument_error(f"must be a multiple of {to_short_json(self._multiple)}")
+            raise argument_error(f"must be a multiple of {short_json(self._multiple)}")
         return value
 
 
@@ -246,18 +246,18 @@ class EnumValidator:
     def __init__(self, values: list[Any], *, lenient: bool) -> None:
         self._values = values
         self._by_key = {json_key(value): value for value in values}
-        texts = [value if isinstance(value, str) else to_short_json(value) for value in values]
+        texts = [value if isinstance(value, str) else short_json(value) for value in values]
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value or, if lenient, the listed value with the same text. Otherwise raise a `argument_error`."""
+        """Return the value or, if lenient, the listed value with the same text. Otherwise raise an `argument_error`."""
         key = json_key(value)
         if key in self._by_key:
             return value
-        text = value if isinstance(value, str) else to_short_json(value) if isinstance(value, bool | int) else None
+        text = value if isinstance(value, str) else short_json(value) if isinstance(value, bool | int) else None
         if text is not None and text in self._by_text:
             return self._by_text[text]
-        listed = ", ".join(to_short_json(one) for one in self._values[:20]) + (", …" if len(self._values) > 20 else "")
+        listed = ", ".join(short_json(one) for one in self._values[:20]) + (", …" if len(self._values) > 20 else "")
         raise PydanticCustomError("enum", "{text}", {"text": f"must be {'one of ' * (len(self._values) > 1)}{listed}"})
 
 

@@ -92,7 +92,7 @@ def items_of(schema: Any) -> Any:
     return schema.get("items", True) if isinstance(schema, Mapping) else True
 
 
-def keyword_subschemas(schema: Any, *keywords: str) -> list[Any]:
+def subschemas_of(schema: Any, *keywords: str) -> list[Any]:
     """Return the schemas in the lists of these keywords."""
     lists = (schema.get(keyword) for keyword in keywords) if isinstance(schema, Mapping) else ()
     return [part for found in lists if isinstance(found, list) for part in found]

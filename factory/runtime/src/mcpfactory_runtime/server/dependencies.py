@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 from mcpfactory_runtime.server.signature import (
     InjectedParameter,
-    collect_generator_items,
+    generator_to_list,
     is_async,
     resolved_hints,
     takes_context,
@@ -98,7 +98,7 @@ def with_dependencies(handler: Handler) -> Handler:
 
 def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | None) -> Handler:
     """Return the function that creates the values, calls the handler with them, and closes them."""
-    run = collect_generator_items(handler)  # a generator's items are collected before the values are closed
+    run = generator_to_list(handler)  # a generator's items are collected before the values are closed
 
     async def call(**arguments: Any) -> Any:
         context = arguments.pop(_CONTEXT, None) if context_name is None else arguments[context_name]

@@ -12,7 +12,7 @@ from mcpfactory_runtime.server.output import Converter, make_output_converter, u
 from mcpfactory_runtime.server.signature import (
     InjectedParameter,
     Signature,
-    collect_generator_items,
+    generator_to_list,
     handler_parameter_names,
     is_async,
     read_signature,
@@ -156,7 +156,7 @@ class Tool:
             wire["outputSchema"] = schema
         _add_extras(wire, annotations, icons, meta)
         tool = cls(wire["name"], wire)
-        tool.handler = collect_generator_items(handler)
+        tool.handler = generator_to_list(handler)
         tool.bind = signature.bind
         tool.context = signature.context
         tool.is_async = is_async(tool.handler)

@@ -1,7 +1,7 @@
 """Conversion of a handler's signature to a JSON Schema and a validator of its arguments.
 
-Built-in types need no pydantic (`schemas.builtin_types`). If an annotation needs pydantic, `schemas.pydantic_schemas` converts all
-annotations.
+Built-in types need no pydantic (`schemas.builtin_types`). If one annotation needs pydantic,
+`schemas.pydantic_schemas` converts all of them.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def result_annotation(annotation: Any) -> Any:
     return list[get_args(annotation)[0]] if get_origin(annotation) in _MANY else annotation  # type: ignore[misc]  # known at run time
 
 
-def collect_generator_items(handler: Handler) -> Handler:
+def generator_to_list(handler: Handler) -> Handler:
     """Return the handler; for a generator (async or not), a function that returns the list of its items."""
     if inspect.isgeneratorfunction(handler):
 

@@ -3,8 +3,8 @@
 The code generator writes these records into generated servers as literals, and `request.build_request` reads
 them. The records contain no behavior, so a generated server shows the complete binding.
 
-Each module that serializes values has a table with a row per style. `check_table_complete` checks the table when the module is
-loaded. There is no default: a new style is refused until each table has a row for the style.
+Each module that serializes values has a table with a row per style. `check_table_complete` checks the table when the
+module is loaded. There is no default: a new style is refused until each table has a row for the style.
 """
 
 from __future__ import annotations

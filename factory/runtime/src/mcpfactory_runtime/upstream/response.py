@@ -47,7 +47,7 @@ from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.paging import META, continuation
 from mcpfactory_runtime.upstream.secrets import Settings
 from mcpfactory_runtime.upstream.servers import redirect_message
-from mcpfactory_runtime.upstream.truncate import Truncation, select, shorten, to_compact_json
+from mcpfactory_runtime.upstream.truncate import Truncation, dump_json, select, shorten
 from mcpfactory_runtime.upstream.xml import XmlAnswerError, parse_xml
 from mcpfactory_runtime.urls import Redirect
 
@@ -233,7 +233,7 @@ def _json(
     shown, size = value, len(text)
     if size > max_text:
         shown, cuts = shorten(value, max_text)
-        text = to_compact_json(shown)
+        text = dump_json(shown)
     blocks = [Text(text)]
     following = continuation(
         operation, arguments, whole if selected else shown, headers, url, cut=bool(cuts) and not selected
@@ -264,7 +264,7 @@ def _serialized(value: Any) -> tuple[Any, str]:
             value = from_json(text)
         return value, text
     except ValueError:  # half a surrogate pair, or too deep for the fast encoder
-        text = to_compact_json(value)
+        text = dump_json(value)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -379,9 +379,7 @@ def _refusal_message(value: Any, status: int, operation: Operation) -> str:
     if not (not_ok or no_data):
         return ""
     said = dict(value) if not_ok else {"errors": value["errors"]}
-    return (
-        _headline("was refused", status, _messages_in(said), operation) + f"\n{to_compact_json(value)[:_MAX_MESSAGE]}"
-    )
+    return _headline("was refused", status, _messages_in(said), operation) + f"\n{dump_json(value)[:_MAX_MESSAGE]}"
 
 
 _PAGE: Final = re.compile(
@@ -399,7 +397,7 @@ def _page_message(status: int, headers: Mapping[str, str], content: bytes, opera
     said = _api_messages(content, {**headers, "content-type": "text/html"})
     return (
         f"{_headline('returned a page instead of JSON', status, said, operation)}\n"
-        "hint: the page may come from a login, a proxy or maintenance; the person who runs the server checks its address."
+        "hint: the page may come from a login, a proxy or maintenance; ask the person who runs this server to check the URL."
     )
 
 
@@ -409,10 +407,10 @@ def _graphql_message(value: dict[str, Any], status: int, operation: Operation) -
     if not isinstance(errors, list) or not errors:
         return ""
     headline = _headline("was refused", status, _messages_in({"errors": errors}), operation)
-    lines = [headline, f"errors: {to_compact_json(errors)[:_MAX_MESSAGE]}"]
+    lines = [headline, f"errors: {dump_json(errors)[:_MAX_MESSAGE]}"]
     data = value.get("data")
     if isinstance(data, dict) and any(one is not None for one in data.values()):
-        lines.append(f"data in part: {to_compact_json(data)[:_MAX_MESSAGE]}")
+        lines.append(f"data in part: {dump_json(data)[:_MAX_MESSAGE]}")
     return "\n".join(lines)
 
 
@@ -464,7 +462,7 @@ def _api_messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
             yield text
         else:
             found = list(_messages_in(value))
-            yield from found or [_printable(to_compact_json(value))]
+            yield from found or [_printable(dump_json(value))]
     elif "html" in kind:
         yield unescape(_MARKUP.sub(" ", _title(text) or text))[:300]
     elif _is_text(kind):

@@ -30,7 +30,7 @@ class Truncation:
         return f"{self.kept:,} of {self.total:,} {self.what}{where}"
 
 
-def to_compact_json(value: Any) -> str:
+def dump_json(value: Any) -> str:
     """Return compact JSON."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
@@ -56,13 +56,11 @@ def _fit(value: Any, room: int, place: str, cuts: list[Truncation]) -> Any:
 
 
 def _text(value: str, room: int, place: str, cuts: list[Truncation]) -> str:
-    size = len(to_compact_json(value))
+    size = len(dump_json(value))
     if size <= room:
         return value
     kept = max(0, (room - 3) * len(value) // size)
-    while (
-        kept and len(to_compact_json(value[:kept])) > room - 1
-    ):  # escaped characters may be concentrated at the beginning
+    while kept and len(dump_json(value[:kept])) > room - 1:  # escaped characters may be concentrated at the beginning
         kept = kept * 3 // 4
     cuts.append(Truncation(place, kept, len(value), "characters"))
     return value[:kept] + "…"
@@ -71,7 +69,7 @@ def _text(value: str, room: int, place: str, cuts: list[Truncation]) -> str:
 def _list(value: list[Any], room: int, place: str, cuts: list[Truncation]) -> list[Any]:
     used, kept = 2, 0
     for item in value:
-        used += len(to_compact_json(item)) + 1
+        used += len(dump_json(item)) + 1
         if used > room:
             break
         kept += 1
@@ -83,7 +81,7 @@ def _list(value: list[Any], room: int, place: str, cuts: list[Truncation]) -> li
 
 
 def _object(value: dict[str, Any], room: int, place: str, cuts: list[Truncation]) -> dict[str, Any]:
-    sizes = {name: len(to_compact_json(name)) + len(to_compact_json(one)) + 2 for name, one in value.items()}
+    sizes = {name: len(dump_json(name)) + len(dump_json(one)) + 2 for name, one in value.items()}
     if sum(sizes.values()) + 2 <= room:
         return value
     left = room - 2
@@ -94,7 +92,7 @@ def _object(value: dict[str, Any], room: int, place: str, cuts: list[Truncation]
     kept: dict[str, Any] = {}
     inner: list[Truncation] = []
     for name, one in value.items():
-        share = shares[name] - len(to_compact_json(name)) - 2
+        share = shares[name] - len(dump_json(name)) - 2
         if sizes[name] == shares[name]:
             kept[name] = one
         elif share >= _LEAST:

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.checks.exchange import DIALECT, LATEST_HANDSHAKE, STRUC
 from mcpfactory_pipeline.checks.jsonschemas import broken_references, known_dialect, schema_error
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, rule_outcome
 from mcpfactory_pipeline.checks.rules.subjects import each_tool, tools_or_reason
-from mcpfactory_runtime.schemas.walk import COMBINATORS, keyword_subschemas, properties_of, required_of
+from mcpfactory_runtime.schemas.walk import COMBINATORS, properties_of, required_of, subschemas_of
 
 RULES: Final = RuleTable()
 rule = RULES.rule
@@ -271,7 +271,7 @@ def _described_argument(parameter: tuple[str, str, Any]) -> Iterator[Fault]:
 
 def _explained(schema: Any) -> bool:
     """Return True if a schema or one of its alternatives has a description, a reference or a constant."""
-    parts = [part for part in (schema, *keyword_subschemas(schema, *COMBINATORS)) if isinstance(part, dict)]
+    parts = [part for part in (schema, *subschemas_of(schema, *COMBINATORS)) if isinstance(part, dict)]
     return any(_text(part.get("description")) or "$ref" in part or "const" in part for part in parts)
 
 

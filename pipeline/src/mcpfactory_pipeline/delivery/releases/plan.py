@@ -1,7 +1,7 @@
 """Release plan: the servers to release, and the version of each. Reads git, the tree and the servers; writes nothing.
 
 The last release is the newest tag `<server>-vX.Y.Z` that this branch contains. A server without a tag is compared with
-its candidate in a channel that people promote into. Without such a candidate, the version in the server's sources is used.
+its candidate in a channel that people promote into. Without such a candidate, the version in its sources is used.
 
 A server is released if its package changed since the last release, or if it has a changelog fragment. The contract
 (`contract.py`) determines the version, and fragments can raise it.
@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_version
 from mcpfactory_codegen.servers.diff import Change
 from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.base.versions import STEPS, Step, Version, is_sufficient_step, next_version
+from mcpfactory_pipeline.base.versions import STEPS, Step, Version, is_sufficient_step, next_version, sufficient_version
 from mcpfactory_pipeline.channels.contract import (
     Contract,
     ContractComparison,
@@ -154,11 +154,7 @@ class _Planner:
         before, noted = last.version if last else "", packages.unreleased
         if not noted:
             return ReleaseProposal(packages.name, "current", before=before, version=before)
-        asked = (
-            stated
-            if not before or is_sufficient_step(before, stated, packages.step)
-            else next_version(before, packages.step)
-        )
+        asked = sufficient_version(before, stated, packages.step) if before else stated
         reasons: tuple[str, ...] = ("never released",) if last is None else ()
         items = sum(line.startswith("- ") for line in noted.splitlines())
         reasons += (f"{pluralize(items, 'change')} in {changelog.FILE}",)
@@ -207,8 +203,7 @@ class _Planner:
             base = self._released(last, state) if last else find_contract(self.workspace, state, offered)
             found = compare(replace(base, version=before), after)
             step = _release_step(server, found, notes)
-            asked = after.version if is_sufficient_step(before, after.version, step) else next_version(before, step)
-            version = str(Version.read(asked))
+            version = str(Version.read(sufficient_version(before, after.version, step)))
         if not version:
             raise ReleaseError("version", "its sources declare no version", hint="set a version in pyproject.toml")
         version = self._unoffered(server, version)

@@ -1,8 +1,8 @@
 """Translation of GraphQL schemas to OpenAPI, from the result of introspection or the schema's text (SDL).
 
 Queries and mutations become operations. Each posts a constant document to the endpoint, with the arguments as variables
-(`ApiBody.graphql`). `schema` reads the types, `field_selection` chooses the fields of the response. The path of an operation
-is only a label.
+(`ApiBody.graphql`). `schema` reads the types, `field_selection` chooses the fields of the response. The path of an
+operation is only a label.
 """
 
 from __future__ import annotations

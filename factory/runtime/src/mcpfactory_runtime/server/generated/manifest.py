@@ -164,9 +164,9 @@ class _Loader:
 
 def _bounded_result(value: Any) -> Json:
     """Return a workflow's result, shortened to the size limit of API responses."""
-    from mcpfactory_runtime.upstream.truncate import shorten, to_compact_json  # noqa: PLC0415 - only for workflows
+    from mcpfactory_runtime.upstream.truncate import dump_json, shorten  # noqa: PLC0415 - only for workflows
 
-    size = len(to_compact_json(value))
+    size = len(dump_json(value))
     if size <= MAX_TEXT:
         return unstructured_result(value)
     shown, cuts = shorten(value, MAX_TEXT)

@@ -21,10 +21,10 @@ from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     definitions_of,
     items_of,
-    keyword_subschemas,
     properties_of,
     required_of,
     resolve_definition,
+    subschemas_of,
 )
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.execution import run_in_middleware
@@ -368,6 +368,6 @@ class _SchemaTruncator:
         if (items := items_of(schema)) is not True:
             kept["items"] = self.cut(items, depth, level + 1)
         for key in COMBINATORS:
-            if parts := keyword_subschemas(schema, key):
+            if parts := subschemas_of(schema, key):
                 kept[key] = [self.cut(part, depth - (len(parts) > 1), level + 1) for part in parts]
         return kept

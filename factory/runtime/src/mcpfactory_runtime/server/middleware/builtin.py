@@ -23,7 +23,7 @@ from mcpfactory_runtime.server.rates import Bucket, PerClientCache, read_rate
 from mcpfactory_runtime.server.results import READ_BY_CODE
 from mcpfactory_runtime.server.signature import ArgumentsError
 from mcpfactory_runtime.types import Json
-from mcpfactory_runtime.upstream.truncate import Truncation, shorten, to_compact_json
+from mcpfactory_runtime.upstream.truncate import Truncation, dump_json, shorten
 
 log = logging.getLogger("mcpfactory_runtime.requests")
 
@@ -272,7 +272,7 @@ class ResponseLimit(Middleware):
             return {
                 **result,
                 "structuredContent": value,
-                "content": [{"type": "text", "text": to_compact_json(value)}, _cut_note(cuts)],
+                "content": [{"type": "text", "text": dump_json(value)}, _cut_note(cuts)],
             }
         return {**result, "content": self._content(result["content"])}
 
@@ -302,7 +302,7 @@ def _shortened(text: str, room: int) -> tuple[str, list[Truncation]]:
     except (ValueError, RecursionError):
         return f"{text[: max(room - 1, 0)]}…", [Truncation("", max(room - 1, 0), len(text), "characters")]
     value, cuts = shorten(value, room)
-    return to_compact_json(value), cuts
+    return dump_json(value), cuts
 
 
 def _size(block: Json) -> int:

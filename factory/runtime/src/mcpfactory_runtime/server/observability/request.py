@@ -201,7 +201,7 @@ class JsonFormatter(logging.Formatter):
     """Formatter of log records as lines of JSON, without the credentials of API calls.
 
     Attributes:
-        one_line: True tells code that writes to stderr itself to write JSON objects, one per line.
+        one_line: True if code that writes to stderr itself must also write one JSON object per line.
     """
 
     one_line = True

@@ -23,8 +23,8 @@ from pydantic_core import from_json
 
 from mcpfactory_runtime.auth.authorization import (
     SERVER_WELL_KNOWN,
-    authorization_server_metadata_url,
     document,
+    issuer_metadata_url,
     metadata_paths,
     metadata_url,
 )
@@ -182,9 +182,7 @@ class AccessGate:
         Clients of the first revision with authorization do not support resource metadata. They request the issuer's
         metadata from the MCP server's origin.
         """
-        return (
-            authorization_server_metadata_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
-        )
+        return issuer_metadata_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
         """Return the sender of a request. Hide the token from later code: remove it from ASGI scope and headers."""
