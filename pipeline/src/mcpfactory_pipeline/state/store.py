@@ -33,7 +33,7 @@ from mcpfactory_pipeline.base.files import file_stamp, move_into_place, read_reg
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, format_time, new_id, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
 from mcpfactory_pipeline.base.text import on_one_line
-from mcpfactory_pipeline.reporting import notify_decisions
+from mcpfactory_pipeline.reporting import notify_made_decisions
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.schema import RUN_DIED, Event, step_of
 from mcpfactory_pipeline.state.state import ServerState, apply, extend, fold, parse, repair_hint, to_text
@@ -248,7 +248,7 @@ class Store:
                 self.recorded.setdefault(server, []).extend(transaction.appended)
             if transaction.appended:
                 self._keep(server, transaction)
-        notify_decisions(self._workspace, server, transaction.appended)
+        notify_made_decisions(self._workspace, server, transaction.appended)
 
     def _keep(self, server: str, transaction: Transaction) -> None:
         """Check the state after a transaction, and write the snapshot.
