@@ -76,7 +76,7 @@ def _make(root: Path, servers: int, events: int) -> int:
         name = f"shop-{number:04}"
         folder = root / "servers" / name
         folder.mkdir(parents=True)
-        (folder / "mcpfactory.toml").write_text(f'[server]\nname = "{name}"\npackage = "p"\ntemplate = "none"\n')
+        (folder / "mcpfactory.toml").write_text(f'[server]\nname = "{name}"\npackage = "p"\ntemplate = "minimal"\n')
         store.history_file(name).write_text(lines)
         store.state_file(name).write_text(to_text(state).replace('"server": ""', f'"server": "{name}"'))
     return len(lines) * servers

@@ -30,7 +30,7 @@ from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"}
-_LOADED: Final = ("mcpfactory.commands.pipeline", "mcpfactory.operations", "mcpfactory_pipeline.operations.table")
+_LOADED: Final = ("mcpfactory.commands.pipeline_run", "mcpfactory.operations", "mcpfactory_pipeline.operations.table")
 
 
 class Forked:

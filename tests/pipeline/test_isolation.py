@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcpfactory.commands.pipeline import warn_missing_isolation
+from mcpfactory.commands.pipeline_run import warn_missing_isolation
 from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.build.programs import job_environ, uv_environ
 from mcpfactory_pipeline.isolation import levels

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import gc
 import os
 import sys
 import tempfile
@@ -21,6 +22,8 @@ from mcpfactory import output, version
 from mcpfactory.command_groups import CONTEXT, CommandEntry, lazy_group
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
+# Objects between two collections. The default of 700 makes commands about 1,000 servers a fifth slower.
+_ALLOCATIONS: Final = 100_000
 _UNBROKEN: Final = 10_000  # columns of help in a pipe; wide, so that grep finds whole lines
 
 _COMMANDS: Final = "mcpfactory.commands"
@@ -105,6 +108,7 @@ def build_command() -> Any:
 
 def main() -> None:
     """Run the command line, and exit with a documented code; errors are messages, never tracebacks."""
+    gc.set_threshold(_ALLOCATIONS)
     try:
         width = None if output.width() else _UNBROKEN
         code = build_command()(prog_name="mcpfactory", standalone_mode=False, terminal_width=width)

@@ -75,13 +75,14 @@ def plan(
     is True if the files of the current candidate are on this machine. Missing files are built again if a stage needs
     them.
     """
-    steps = _steps(stages, state, inputs, force, {})
+    steps = _steps(stages, state, inputs, force, ())
     reading = {stage.name for stage in stages if "candidate" in stage.reads}
     if present or not any(step.verdict == RUN and step.stage in reading for step in steps):
         return steps
-    missing = {
-        stage.name: "the candidate's files are not on this machine" for stage in stages if "candidate" in stage.writes
-    }
+    writing = {stage.name for stage in stages if "candidate" in stage.writes}
+    missing = {step.stage for step in steps if step.stage in writing and step.verdict == UP_TO_DATE}
+    if not missing:
+        return steps
     return _steps(stages, state, inputs, force, missing)
 
 
@@ -90,14 +91,14 @@ def _steps(
     state: ServerState,
     inputs: Mapping[str, Mapping[str, str]],
     force: Container[str],
-    missing: Mapping[str, str],
+    missing: Container[str],
 ) -> tuple[PlanStep, ...]:
     verdicts: dict[str, str] = {}
     steps = []
     for stage in stages:
         verdict, reasons = _verdict_of(stage, state, inputs[stage.name], force, verdicts)
         if stage.name in missing and verdict == UP_TO_DATE:
-            verdict, reasons = RUN, (missing[stage.name],)
+            verdict, reasons = RUN, ("the candidate's files are not on this machine",)
         verdicts[stage.name] = verdict
         steps.append(PlanStep(state.server, stage.name, verdict, reasons))
     return tuple(steps)
@@ -183,12 +184,9 @@ def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
         return ["never run"]
     if record.outcome in _AGAIN:
         return [f"last outcome {record.outcome}"]
-    names = [*now, *(name for name in record.inputs if name not in now)]
-    return [
-        describe_change(name, record.inputs.get(name), now.get(name))
-        for name in names
-        if record.inputs.get(name) != now.get(name)
-    ]
+    before = record.inputs
+    changed = (name for name in {**now, **before} if before.get(name) != now.get(name))
+    return [describe_change(name, before.get(name), now.get(name)) for name in changed]
 
 
 def describe_change(name: str, before: str | None, after: str | None) -> str:

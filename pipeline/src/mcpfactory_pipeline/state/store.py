@@ -103,18 +103,18 @@ class Store:
     """
 
     def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
-        self._workspace, self._folder, self.clock = workspace, workspace.pipeline, clock
-        self.locks = workspace.pipeline / "locks"
+        self._workspace, self.clock, self.locks = workspace, clock, workspace.pipeline / "locks"
+        self._states, self._histories = workspace.pipeline / "state", workspace.pipeline / "history"
         self.recorded: dict[str, list[Event]] = {}
         self._known: dict[str, tuple[object, ServerState]] = {}
 
     def state_file(self, server: str) -> Path:
         """Return the path of a server's state file."""
-        return self._folder / "state" / f"{server}.json"
+        return self._states / f"{server}.json"
 
     def history_file(self, server: str) -> Path:
         """Return the path of a server's history."""
-        return self._folder / "history" / f"{server}.jsonl"
+        return self._histories / f"{server}.jsonl"
 
     def history_size(self, server: str) -> int:
         """Return the size of a history in bytes."""
@@ -131,8 +131,8 @@ class Store:
 
     def servers(self) -> list[str]:
         """Return each server with a state or history, even without a folder."""
-        names = {file.stem for file in (self._folder / "state").glob("[!.]*.json")}
-        return sorted(names | {file.stem for file in (self._folder / "history").glob("[!.]*.jsonl")})
+        names = {file.stem for file in self._states.glob("[!.]*.json")}
+        return sorted(names | {file.stem for file in self._histories.glob("[!.]*.jsonl")})
 
     def history(self, server: str) -> list[Event]:
         """Return all events of a server, oldest first."""

@@ -184,7 +184,7 @@ def run(
     Server code cannot change the results, because mcpfactory writes them from memory. The exit code is that of
     `mcpfactory pipeline run`, or 5 if a recorded file was changed.
     """
-    from mcpfactory.commands.pipeline import run_exit_code, warn_missing_isolation
+    from mcpfactory.commands.pipeline_run import run_exit_code, warn_missing_isolation
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
     from mcpfactory_pipeline.delivery.ci.fold import validate_run_id

@@ -1,30 +1,25 @@
-"""Commands `mcpfactory pipeline …`: list, explain and run stages, show the status, and move candidates."""
+"""The command table of `mcpfactory pipeline`, and its commands that show and repair the state."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import typer
 
 from mcpfactory import completion, output
 from mcpfactory.command_groups import CommandEntry, lazy_group
-from mcpfactory.operations import command_of
 from mcpfactory.options import AsJson, DryRun, Name, Names, Show, workspace_in
 from mcpfactory.output import count_progress
-from mcpfactory_pipeline.operations.operation import OperationContext
-from mcpfactory_pipeline.operations.run import Run
-from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.errors import Exit
 
+_RUN: Final = "mcpfactory.commands.pipeline_run"
 _HERE: Final = "mcpfactory.commands.pipeline"
 _DECISIONS: Final = "mcpfactory_pipeline.operations.decisions"
 COMMANDS: Final = {
-    "plan": CommandEntry("Run", f"{_HERE}:plan", "Show the stages to run and the reasons; run nothing"),
-    "run": CommandEntry("Run", f"{_HERE}:run", "Run the stages that are not up to date"),
+    "plan": CommandEntry("Run", f"{_RUN}:plan", "Show the stages to run and the reasons; run nothing"),
+    "run": CommandEntry("Run", f"{_RUN}:run", "Run the stages that are not up to date"),
     "status": CommandEntry("Run", f"{_HERE}:status", "Show stages, candidate and channels of every server"),
     "history": CommandEntry("Run", f"{_HERE}:history", "Show the events of a server, newest last"),
     "promote": CommandEntry("Decide", f"{_DECISIONS}:Promote", "Move a candidate into a channel, if the policy allows it"),
@@ -50,86 +45,7 @@ def _group() -> None:
     pass
 
 
-_NAMED_SERVERS: Final = 3  # maximum servers of a run whose pending items are printed
 _SHOWN_FIELDS: Final = ("stage", "target", "channel", "outcome", "candidate", "gone", "previous", "reason")
-
-
-def plan(names: Names = None, as_json: AsJson = False) -> None:
-    """Show the stages to run and the reasons; run nothing."""
-    _plan(Run(servers=tuple(names or ())), OperationContext(workspace_in()), as_json=as_json)
-
-
-def _plan(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
-    steps = wanted.plan(context)
-    if as_json:
-        output.data([step.to_json() for step in steps])
-    else:
-        _print_plan(steps)
-    if any(step.verdict == "broken" for step in steps):
-        raise typer.Exit(Exit.SYSTEM_ERROR)
-
-
-def _print_plan(steps: Sequence[PlanStep]) -> None:
-    due = [step for step in steps if step.verdict != "up-to-date"]
-    if due:
-        output.table(
-            ("SERVER", "STAGE", "VERDICT", "WHY"),
-            [(s.server, s.stage or "-", s.verdict, "; ".join(s.reasons)) for s in due],
-        )
-    running = sum(step.verdict == "run" for step in steps)
-    output.note(
-        f"{running} of {len(steps)} steps to run" if due else f"nothing to do: {len(steps)} steps are up to date"
-    )
-
-
-def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
-    """Run the stages, print their progress or events, and end with the exit code of the run."""
-    if context.dry_run:
-        _plan(wanted, context, as_json=as_json)
-        return
-    from mcpfactory_pipeline.reporting import make_reporter
-    from mcpfactory_pipeline.views.inbox_notifications import notify_inbox_items
-
-    reporter = make_reporter("json" if as_json else "live" if output.is_interactive(sys.stdout) else "plain")
-    outcome = wanted.carry_out(replace(context, reporter=reporter))
-    warn_missing_isolation(context.workspace, outcome)
-    notify_inbox_items(context.workspace, list(outcome.servers))
-    if not as_json:
-        _note_waiting(context.workspace, list(outcome.servers))
-    raise typer.Exit(run_exit_code(outcome))
-
-
-run = command_of(Run, perform=_run)
-
-
-def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
-    """Print the pending items of a run's servers, each with the next command; for many servers, refer to the inbox."""
-    from mcpfactory_pipeline.views.inbox import read_inbox
-
-    if len(names) > _NAMED_SERVERS:
-        output.note("see what needs your attention: mcpfactory inbox")
-        return
-    for item in read_inbox(workspace, names) if names else []:
-        if item.kind in {"approval", "ready"}:
-            output.note(f"{item.server}: {item.message}\nnext: {item.command}")
-
-
-def warn_missing_isolation(workspace: Workspace, outcome: Any) -> None:
-    """Warn, once per run, if server code ran without isolation and the setting is `auto`."""
-    from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
-
-    if outcome.ran and outcome.isolation == NONE.name and workspace.settings.pipeline.isolation == AUTO:
-        output.warning(f"code of servers ran without isolation ({describe_lacking()})")
-        output.hint('isolation = "required" in [pipeline] refuses such runs; mcpfactory doctor shows what is missing')
-
-
-def run_exit_code(outcome: Any) -> Exit:
-    """Return the exit code of a command that ran the pipeline."""
-    if outcome.interrupted:
-        return Exit.INTERRUPTED
-    if outcome.errored:
-        return Exit.SYSTEM_ERROR
-    return Exit.NEGATIVE if outcome.failed else Exit.OK
 
 
 def status(
