@@ -11,7 +11,7 @@ INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
 
-.PHONY: help install uninstall dist sbom docs pictures demo test fast every test-all test-lowest lint style types browser bench exam fuzz audit figures diagrams lock format clean
+.PHONY: help install uninstall dist sbom docs pictures demo servers test fast every test-all test-lowest lint style types browser bench exam fuzz audit figures diagrams lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -47,6 +47,9 @@ sbom: dist ## a bill of materials (CycloneDX) beside each of our wheels in dist/
 
 demo: $(READY) ## an end-to-end demo in a temporary directory: from an API document to a staged server
 	@$(BIN)/python docs/examples/demo.py
+
+servers: $(READY) ## every server of this repository through its pipeline, up to staging
+	@$(BIN)/mcpfactory pipeline run
 
 docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/site
 	@$(UV) pip install --quiet --require-hashes -r requirements-docs.lock
