@@ -76,7 +76,7 @@ class OAuth:
         visit: shows a URL to the user and returns the complete redirect URL, which begins with `redirect_uri`.
             Without it, the client acts on its own behalf (`client_credentials`).
         redirect_uri: the URI to which browsers are redirected.
-        client_id, client_secret: credentials registered beforehand; with `issuer`, used only at that server.
+        client_id, client_secret: credentials registered beforehand. If `issuer` is set, only that server receives them.
         issuer: the authorization server to choose if a resource has several.
         document: https URL of a client ID metadata document; used if the server supports it.
         name: name of the client on consent pages.
@@ -272,7 +272,7 @@ class _ProtectedResource:
 
 
 def _find_resource(url: str, challenge: Challenge) -> Steps[_ProtectedResource | None]:
-    """Return the metadata of the MCP server at `url`, or None (as in the first revision with authorization).
+    """Return the metadata of the MCP server at `url`, or None if there is none (first revision with authorization).
 
     Raises:
         OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.

@@ -45,7 +45,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class GrantContext:
-    """Parties of a grant: authorization server, our registration there, and the resource of the tokens ("": not sent).
+    """Parties of a grant: the authorization server, our registration there, and the resource ("" is not sent).
 
     For a registration by `private_key_jwt`, `prove` maps an audience to the form fields that replace a secret.
     """
@@ -317,7 +317,8 @@ class OAuthClientSettings:
 
     Attributes:
         name: name on consent pages.
-        redirect_uri: the URI to which browsers are redirected; loopback (a native application) or https (a web one).
+        redirect_uri: the URI to which browsers are redirected; a loopback URI for a native application, an https URI
+            for a web application.
         client_id, client_secret: credentials registered beforehand at `issuer`; without `issuer`, the secret is never
             sent.
         issuer: the authorization server of the registration, and the server to choose if there are several.

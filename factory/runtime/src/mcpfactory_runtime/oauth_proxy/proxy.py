@@ -95,7 +95,7 @@ class OAuthProxy:
             requested scopes.
         secret: the secret from which keys are derived; None uses the provider's client secret. Changing it ends all
             logins.
-        access_seconds: lifetime of an access token. The end of a grant takes effect immediately in any case.
+        access_seconds: lifetime of an access token. When a grant ends, its tokens become invalid immediately.
         clock: returns seconds since the epoch.
         fetch: function that returns the document at a client ID's URL, or raises OSError; None fetches from public
             addresses only.
@@ -182,7 +182,7 @@ class OAuthProxy:
             return await self._answers[self.paths[path]][1](request)
         except ClientRefusedError as refusal:
             return _json({"error": refusal.code, "error_description": str(refusal)}, refusal.status)
-        except OSError as error:  # the store or the provider
+        except OSError as error:  # the store or the provider is unreachable
             log.error("login: %s", error)
             return _json({"error": "temporarily_unavailable", "error_description": "Try again later"}, 503)
 
@@ -545,7 +545,7 @@ class OAuthProxy:
         return tuple(dict.fromkeys(word for word in asked if word in supported))
 
     def _is_here(self, resource: str | None) -> bool:
-        """Return True if the requested resource is this server or missing (RFC 8707)."""
+        """Return True if the request has no resource, or if the resource is this server (RFC 8707)."""
         if resource is None:
             return True
         try:
