@@ -25,7 +25,7 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
-_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address follows them
+_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address follows these bytes
 # Special-purpose networks (RFC 6890) that `is_global` of some Python versions since 3.11.0 does not exclude.
 _SPECIAL: Final = tuple(
     ip_network(one)

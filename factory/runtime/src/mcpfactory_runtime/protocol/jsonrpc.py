@@ -84,7 +84,7 @@ def is_request_id(value: Any) -> TypeGuard[RequestId]:
 
 
 def error_response_id(message: Any) -> Any:
-    """Return the ID for an error about `message`: its own if it is valid, else MISSING."""
+    """Return the ID for an error about `message`: the message's ID if it is valid, else MISSING."""
     if isinstance(message, dict):
         value = message.get("id", MISSING)
         if is_request_id(value):

@@ -62,7 +62,7 @@ def _fits(handler: Handler, part: str, value: Any) -> bool:
 
 
 def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
-    """Check `oneOf`. Return the matching branch's result: with a second validation, nesting would be exponential."""
+    """Check `oneOf`. Return the matching branch's result: a second validation would make nesting exponential."""
 
     def check(value: Any, handler: Handler) -> Any:
         fitted: list[Any] = []

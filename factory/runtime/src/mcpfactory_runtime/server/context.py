@@ -59,7 +59,7 @@ class Context(InjectedParameter):
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
-        self._unasked: Json = {}  # answers to questions that were not asked
+        self._unasked: Json = {}  # answers that came before their questions were asked
         self._opened: OpenedState | None = None  # the state that came with the request; None after its use
         self._used: Json = {}
         self._count = 0
@@ -125,7 +125,7 @@ class Context(InjectedParameter):
 
     @property
     def session_id(self) -> str | None:
-        """Return the session's ID over Streamable HTTP; None elsewhere, and in the newest revision (no sessions)."""
+        """Return the ID of the Streamable HTTP session, or None. The newest revision and other transports have none."""
         session = self._origin.session_channel
         return None if session is None else session.session_id
 
@@ -347,9 +347,9 @@ class Context(InjectedParameter):
     ) -> bool:
         """Ask a person to agree to a costly or destructive action.
 
-        Returns True, or False if `unless` waives the question. If the client cannot ask, the error has a code, and
-        the client repeats the call with the code. A model cannot invent a code, but could use one without asking a
-        person. In the per-request lifecycle the handler may be rerun, see `ask`.
+        Returns True if the person agreed, and False if `unless` waives the question. If the client cannot ask, the
+        error has a code, and the client repeats the call with the code. A model cannot invent a code, but it could use
+        a code without asking a person. In the per-request lifecycle the handler may be rerun, see `ask`.
 
         Args:
             what: the action, as one sentence with names and amounts, shown to the person.

@@ -28,7 +28,7 @@ from mcpfactory_runtime.server.threads import in_thread
 Provider = Callable[..., Any]
 Handler = Callable[..., Any]
 
-_CONTEXT: Final = "mcpfactory_context"  # the wrapper's parameter if only providers take the context
+_CONTEXT: Final = "mcpfactory_context"  # name of the wrapper's context parameter if only providers take the context
 _overrides: Final[dict[Provider, Provider]] = {}
 
 

@@ -20,9 +20,9 @@ _LARGEST: Final = 8 * 1024 * 1024  # bytes; maximum page of a longer list: half 
 
 
 def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[list[Json], str | None]:
-    """Return the items after the cursor in `params`, at most `size`, and the cursor of the next page.
+    """Return at most `size` items after the cursor in `params`, and the cursor of the next page.
 
-    Without a size, all items are on one page, if clients accept a message of that size.
+    If `size` is None, a page has as many items as fit into a message that clients accept.
 
     Raises:
         McpError: INVALID_PARAMS for a cursor that this list never returned (server/utilities/pagination).

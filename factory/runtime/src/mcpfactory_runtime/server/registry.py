@@ -61,7 +61,7 @@ class ToolOptions(PromptOptions, total=False):
 
 _COMPLETED: Final = 3  # maximum arguments of a completion handler: reference, argument, context
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # RFC 3986 §3.1, or a variable instead
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # a scheme (RFC 3986 §3.1), or a variable in its place
 _SIGNS: Final = str.maketrans("_-.", "xxx")
 
 
@@ -80,7 +80,7 @@ class Tool:
         defer_task: True if the handler decides when the call becomes a task.
         inline: True runs a `def` handler on the event loop.
         timeout: seconds after which a call fails; None for no limit.
-        resolve_target: for a tool that calls others: returns the target for the given arguments, or None.
+        resolve_target: function of a tool that calls others. It returns the called tool for given arguments, or None.
     """
 
     __slots__ = (

@@ -313,7 +313,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             The previous mode and profile.
 
         Raises:
-            CatalogError: unknown mode, profile or dialect. A ValueError.
+            CatalogError: the mode, profile or dialect is unknown. This error is a ValueError.
             ValueError: the server has no generated tools.
         """
         catalog = self.extensions.catalog
@@ -435,8 +435,8 @@ class Server(ObservabilityMixin, CompositionMixin):
                 if the host should draw a border.
 
         Raises:
-            TypeError: neither or both of html and path.
-            ValueError: the URI is taken or does not start with `ui://`; an unknown member of csp or permissions.
+            TypeError: both of html and path are given, or neither.
+            ValueError: the URI is taken or does not start with `ui://`, or csp or permissions has an unknown member.
         """
         resource = make_app(uri, **options)
         self.registry.extensions[APPS] = {}

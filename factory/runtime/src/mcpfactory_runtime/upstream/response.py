@@ -358,7 +358,7 @@ def _failure_message(
     operation: Operation,
     schemes: Mapping[str, SecurityScheme] | None = None,
 ) -> str:
-    """Return the message for 400 and above. `schemes` by name supply the variables of the credentials for the hint."""
+    """Return the message for status 400 and above. `schemes` supply the names of credential variables for the hint."""
     lines = [_headline("failed", status, _api_messages(content, headers), operation)]
     lines += _retry_lines(headers)
     hint = _hint(status, headers, operation, schemes or {})

@@ -1,6 +1,6 @@
 """Secrets and settings of calls to an API, from environment variables and files.
 
-Messages never contain their values.
+Messages never contain secret values.
 
 `MCPF_<SERVER>_BASE_URL` applies to this server only. `MCPFACTORY_BASE_URL` applies to each server in the environment.
 """

@@ -1,7 +1,7 @@
 """OAuth credentials of APIs: selection of tokens for a call, and renewal of tokens that the API refuses.
 
-Loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order: a refresh token
-or the key of a service account in the environment, a login, the client's own credentials. Rules:
+Loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order: the environment
+(a refresh token, or the key of a service account), a login, the client's own credentials. Rules:
 
 1. A single exchange renews a token for all calls that find the token expired or refused. The exchange continues if its
    call is canceled, because the authorization server may already have invalidated the refresh token.
@@ -193,7 +193,7 @@ class TokenManager:
             task, wanted = self._renewal
             if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
                 task, wanted = self._renewal = asyncio.ensure_future(self._renew(scopes, refused)), scopes
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # prevents asyncio's report
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # no log of an unread error
             try:
                 grant = await asyncio.shield(task)
             except OAuthError:

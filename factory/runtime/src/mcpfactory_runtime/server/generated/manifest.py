@@ -249,7 +249,7 @@ def _checked(names: tuple[str, ...], known: Container[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-_DIGITS: Final = 17  # digits; maximum of a fractional number, because binary64 (IEEE 754) needs no more
+_DIGITS: Final = 17  # maximum digits of a fractional number, because binary64 (IEEE 754) needs no more
 _REMOVED: Final = object()
 
 

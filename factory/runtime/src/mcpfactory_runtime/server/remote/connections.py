@@ -181,7 +181,7 @@ class RemoteConnections:
             connection.used = asyncio.get_running_loop().time()
 
     def _other(self, able: Json, session: SessionChannel | None) -> _Connection:
-        """Return the session's connection, or an unused one for a call without a session; create a missing one."""
+        """Return the session's connection. A call without a session gets an unused one. Create a missing connection."""
         now = asyncio.get_running_loop().time()
         for one in self._unused():
             if now - one.used > _IDLE:

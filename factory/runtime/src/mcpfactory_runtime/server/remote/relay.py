@@ -90,7 +90,7 @@ def relayed_resource(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames
 def relayed_template(
     wire: Mapping[str, Any], pass_on: PassOn, matches: Callable[[str], bool], names: RelayNames = _OWN
 ) -> Template:
-    """Return a resource template for the URIs that `matches` accepts; the remote server checks its variables."""
+    """Return a resource template for the URIs that `matches` accepts; the remote server checks the variables."""
     text = names.uri(str(wire["uriTemplate"]))
     uris: Any = _RelayedUris(text, matches)  # has the methods of a URI template
     unchecked: Any = _UncheckedArguments()  # has the `bind` of a signature

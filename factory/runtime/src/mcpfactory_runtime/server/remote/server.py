@@ -276,7 +276,7 @@ class RemoteServer(Server):
         return super()._replaced(tool, made)
 
     def _relayed(self, kind: str, wire: Json) -> Any:
-        """Return a relay to one item of the server, or None, with a warning, if the item cannot be offered."""
+        """Return a relay to one item of the server. If the item is unusable, log a warning and return None."""
         if kind == "tools":
             if not wire["name"].isprintable() or not 0 < len(wire["name"]) <= _LONGEST_NAME:
                 return self._left_out(repr(wire["name"][:_LONGEST_NAME]), "its name is not a valid tool name")

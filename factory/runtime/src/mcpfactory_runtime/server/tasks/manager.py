@@ -359,7 +359,7 @@ class TaskManager:
                 del self._watches[task_id]
 
     def claim(self, task_id: str, key: str) -> bool:
-        """Return True if the caller must send this question to the client, and call `unclaim` afterwards."""
+        """Return True if the caller must send this question to the client; the caller must then call `unclaim`."""
         if (task_id, key) in self._claims:
             return False
         self._claims.add((task_id, key))

@@ -204,7 +204,8 @@ class HttpApp:
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
         """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this application.
 
-        Otherwise, the first request enters the server's lifespan, and the lifespan exits when the event loop ends.
+        If no such application runs it, the first request enters the server's lifespan, and the end of the event loop
+        exits it.
 
         Args:
             app: the outer application; unused.
@@ -309,7 +310,7 @@ class HttpApp:
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
-        """Forward a request to the process that has its session. Return None after a response, else its `receive`."""
+        """Forward a request to the process that has its session. Return None if it was answered, else its `receive`."""
         session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive

@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 Page = Callable[[str, bool], tuple[str, str]]
-"""(Accept header, True if the caller is authorized) → (content type, text)."""
+"""(Accept header, authorized) → (content type, text); `authorized` is True for an authorized caller."""
 
 READING: Final = ("GET", "HEAD")
 ONLY_GET: Final = Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"})
