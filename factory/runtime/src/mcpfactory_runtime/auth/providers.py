@@ -207,7 +207,7 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return the digest by which a secret is looked up, so that the lookup time reveals nothing about the secret."""
+    """Return the digest for the lookup of a secret. The lookup time then reveals nothing about the secret itself."""
     return sha256(text.encode()).hexdigest()
 
 
@@ -236,7 +236,7 @@ def _cached(check: _Check) -> _Check:
 
 
 async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
-    """Return the status and the JSON object of a response; {} if the body is not an object. Raises OSError."""
+    """Return the status and the JSON object of a response, or {} if the body is not an object. Raises OSError."""
     import httpx  # noqa: PLC0415 - loaded at the first check
 
     from mcpfactory_runtime.protocol.decoding import aiter_decoded  # noqa: PLC0415 - likewise

@@ -1,7 +1,7 @@
 """MCP client that detects the lifecycle of a server.
 
 Params and results are dicts, as in the protocol. Detection (basic/versioning, Backward Compatibility): a server uses
-the per-request lifecycle if it answers `server/discover`, or refuses it with an error of that lifecycle. After any
+the per-request lifecycle if it answers `server/discover` with a result or with an error of that lifecycle. After any
 other response, or a timeout, the client sends `initialize`.
 """
 
@@ -379,7 +379,7 @@ class Client:
         await self.request("server/discover" if self.modern else "ping")
 
     async def set_log_level(self, level: str) -> None:
-        """Request log messages of this level and above (in the per-request lifecycle: for later requests)."""
+        """Request log messages of this level and above. In the per-request lifecycle, later requests send the level."""
         self.log_level = level
         if not self.modern:
             await self.request("logging/setLevel", {"level": level})

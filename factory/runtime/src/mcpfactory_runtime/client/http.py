@@ -461,7 +461,7 @@ def _refused(response: httpx.Response, content: bytes) -> HttpError:
 
 
 def _parse_error(content: bytes) -> str:
-    """Return the error in a JSON text; "" if the text is valid."""
+    """Return the error in a JSON text, or "" if the text is valid."""
     try:
         decode(content)
     except McpError as error:

@@ -304,7 +304,7 @@ _SIGNED: Final = "private_key_jwt"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Registration:
-    """Registration of a client at an authorization server; `method` is its authentication at the token endpoint."""
+    """Registration of a client at an authorization server; `method` is the authentication at the token endpoint."""
 
     client_id: str
     client_secret: str = ""

@@ -66,7 +66,7 @@ class LoginProvider:
         return f"{self.authorize_url}{'&' if '?' in self.authorize_url else '?'}{urlencode(asked)}"
 
     async def redeem(self, form: Mapping[str, str], now: float) -> Json:
-        """Return tokens for a grant: `access`, `refresh` (or ""), `expires` (seconds since the epoch; 0 if unknown).
+        """Return tokens for a grant: `access`, `refresh` (or ""), `expires` (seconds since the epoch, or 0 if unknown).
 
         Raises:
             ProviderRefusedError: the provider refused the request.

@@ -239,7 +239,7 @@ class OAuthProxy:
         )
 
     async def _register(self, request: LoginRequest) -> LoginReply:
-        """Register a client (RFC 7591): its ID is the signed registration, so that no storage can be exhausted."""
+        """Register a client (RFC 7591). Its ID is the signed registration, which needs no storage."""
         name, uris = read_registration(request.body)
         now = int(self._clock())
         client_id = self._keys.sign("client", {"name": name, "redirect_uris": uris, "iat": now})
@@ -264,7 +264,7 @@ class OAuthProxy:
         return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
-        """Return a client from the registration in its ID, or from the document at its ID; None if it is unknown."""
+        """Return a client, from the registration in its ID or the document at its ID. Return None if it is unknown."""
         read = self._keys.read("client", client_id)
         if read is not None:
             return ProxyClient(client_id, _short_id(client_id), read["name"], tuple(read["redirect_uris"]))

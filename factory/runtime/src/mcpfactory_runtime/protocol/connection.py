@@ -78,7 +78,7 @@ class Peer:
         return True
 
     def missing(self, *path: str) -> Json | None:
-        """Return the capabilities object that the peer failed to declare; None if the capability is declared."""
+        """Return the capabilities object that the peer failed to declare, or None if the capability is declared."""
         if self.declares(*path):
             return None
         needed: Json = {}

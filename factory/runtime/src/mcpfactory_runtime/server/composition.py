@@ -338,7 +338,7 @@ class _PartContext(Context):
 
     @property
     def state(self) -> Any:
-        """Return the value yielded by the part's lifespan, or None without one."""
+        """Return the value yielded by the part's lifespan, or None if the part has no lifespan."""
         return self._part.state
 
 

@@ -79,7 +79,7 @@ class Context(InjectedParameter):
 
     @property
     def client_info(self) -> Json:
-        """Return the client's unverified `Implementation` object; {} if the client sent none."""
+        """Return the client's unverified `Implementation` object, or {} if the client sent none."""
         return self._call.peer.info
 
     @property
@@ -95,7 +95,7 @@ class Context(InjectedParameter):
 
     @property
     def principal(self) -> Principal | None:
-        """Return the caller, from the access token; None without authorization (always on stdio)."""
+        """Return the caller, from the access token, or None without authorization (always on stdio)."""
         from mcpfactory_runtime.auth.tokens import Principal  # noqa: PLC0415 - only for handlers that ask
 
         principal = self._channel.principal
@@ -108,18 +108,18 @@ class Context(InjectedParameter):
 
     @property
     def state(self) -> Any:
-        """Return the value yielded by the server's lifespan, or None without one."""
+        """Return the value yielded by the server's lifespan, or None if the server has no lifespan."""
         return self._server.state
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the HTTP headers by lowercase name, without Authorization; {} on other transports."""
+        """Return the HTTP headers by lowercase name, without Authorization, or {} on other transports."""
         request: HttpRequest | None = self._call.http
         return {} if request is None else request.headers
 
     @property
     def client_address(self) -> str | None:
-        """Return the source address of the HTTP request (behind a proxy, the proxy's); None on other transports."""
+        """Return the source address of the HTTP request, which may be a proxy's, or None on other transports."""
         request: HttpRequest | None = self._call.http
         return None if request is None else request.address
 
@@ -446,7 +446,7 @@ class Context(InjectedParameter):
             self._refuse(path, missing, ", which the client did not declare")
 
     def _lacks(self, question: Question[Any]) -> Json | None:
-        """Return the missing client capabilities for a question, in wire format; None if the client can be asked."""
+        """Return the missing client capabilities for a question, in wire format, or None if the client can be asked."""
         peer: Peer = self._call.peer
         missing = question.missing_capability(peer)
         if question.method not in peer.revision.client_requests:

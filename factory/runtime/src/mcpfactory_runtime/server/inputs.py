@@ -1,4 +1,4 @@
-"""Requests to the client: elicitation, sampling, roots; and argument completion.
+"""Requests to the client (elicitation, sampling, roots), and argument completion.
 
 A question has a method and parameters, needs a client capability, and parses and checks the answer.
 """
@@ -114,7 +114,7 @@ class Question(Generic[Reading]):
         raise NotImplementedError
 
     def missing_capability(self, peer: Peer) -> Json | None:
-        """Return the capabilities that the peer lacks for the question, in wire format; None if the peer lacks none."""
+        """Return the capabilities that the peer lacks for the question, in wire format, or None if it lacks none."""
         path = self.required_capability(peer.revision)
         if path == ("elicitation", "form") and peer.capabilities.get("elicitation") == {}:
             return None

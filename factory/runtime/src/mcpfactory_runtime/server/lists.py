@@ -58,7 +58,7 @@ def cursor_of(last: str) -> str:
 
 
 def read_cursor(params: Json) -> str | None:
-    """Return the key of the item that the cursor in `params` names; None without a cursor.
+    """Return the key of the item that the cursor in `params` names, or None without a cursor.
 
     Raises:
         McpError: INVALID_PARAMS for a malformed cursor.

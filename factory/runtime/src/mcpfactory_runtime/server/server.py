@@ -55,7 +55,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         page_size: items per page of a list; None lists everything at once.
         max_message_size: maximum size of a received message in bytes.
         ttl_ms: milliseconds that clients may cache lists and resources (newest revision only).
-        cache_scope: `public` if nothing depends on the caller.
+        cache_scope: `public` if no list or resource depends on the caller.
         tasks: storage of tasks: the path of a database, a `TaskStore` or `TaskOptions`. The default is the database
             in MCPFACTORY_TASKS_DB, or memory without that variable.
         rates: rate limits per client: `{"calls": "600/m"}` (docs/reference/server-api.md, Rates).
@@ -565,7 +565,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
         Args:
             transport: `stdio` or `http`.
-            options: of HTTP: host, port, and those of `http_app`.
+            options: options for HTTP: host, port, and the options of `http_app`.
 
         Raises:
             OSError: the server cannot listen on the address.

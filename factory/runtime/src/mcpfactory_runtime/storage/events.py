@@ -282,7 +282,7 @@ class Journal:
         return json.loads(state), unfinished
 
     async def events(self, stream: str) -> list[tuple[int, bytes]] | None:
-        """Return the stored events of a stream; None if the store does not have it."""
+        """Return the stored events of a stream, or None if the store does not have it."""
         await self._sessions.wait_until_written()
         if await self._store.get(self._space, f"stream/{stream}") is None:
             return None

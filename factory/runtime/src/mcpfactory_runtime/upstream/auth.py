@@ -279,7 +279,7 @@ class ServiceAccount:
 
 
 def read_service_account(variable: str, environ: Mapping[str, str]) -> ServiceAccount | None:
-    """Return the account with the JSON key in a variable or in the file at `<variable>_FILE`; None if neither is set.
+    """Return the account with the JSON key in a variable or the file at `<variable>_FILE`, or None if neither is set.
 
     Raises:
         ToolError: the file is unreadable or not a service account key.

@@ -395,7 +395,7 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
 
 
 def file_store(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
-    """Return a function that stores content in the directory in MCPFACTORY_FILES; None if it is unset.
+    """Return a function that stores content in the directory in MCPFACTORY_FILES, or None if it is unset.
 
     The file name is the digest of the content with an extension for its media type, and never comes from the API. Only
     the owner may read the file.

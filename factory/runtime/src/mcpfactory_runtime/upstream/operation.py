@@ -33,7 +33,7 @@ def is_xml_name(name: str) -> bool:
 
 
 def forbidden_header_reason(name: str) -> str:
-    """Return the reason why no argument may set a header, such as "belongs to the connection"; "" without a reason."""
+    """Return the reason why no argument may set a header ("belongs to the connection"), or "" without a reason."""
     if not _TOKEN.fullmatch(name):
         return "is not a valid header name"
     if name.lower() in _CONNECTION_HEADERS or name.lower().startswith("proxy-"):
@@ -281,7 +281,7 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class OAuthFlow:
-    """OAuth flow to get a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; "" if unused.
+    """OAuth flow to get a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; an unused URL is "".
 
     `discovery`: all settings are in the metadata at `metadata_url` (OpenID Connect Discovery, RFC 8414).
     `serviceAccount`: the key of a separate account signs an assertion that is exchanged for a token (RFC 7523), as at

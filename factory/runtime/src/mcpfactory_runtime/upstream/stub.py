@@ -70,7 +70,7 @@ class RecordedRequest:
 
 
 def request_differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
-    """Return the differences between a request and the `request` of a case, without credentials; [] if it matches.
+    """Return the differences between a request and the `request` of a case, without credentials, or [] if it matches.
 
     Fields missing in `wanted` are not checked. With `"strict": true` the query must not have other pairs.
     """

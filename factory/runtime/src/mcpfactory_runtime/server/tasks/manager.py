@@ -42,7 +42,7 @@ RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
 def core_task_object(task: Task, poll_interval: int) -> Json:
-    """Return the `Task` object of the core feature; a result with `isError` is `failed` (Task Execution Errors)."""
+    """Return the core feature's `Task` object. With `isError` in the result, it is `failed` (Task Execution Errors)."""
     status, message = task.status, task.message
     if task.result is not None and task.result.get("isError"):
         status, message = "failed", _error_text(task.result)

@@ -322,7 +322,7 @@ class HttpApp:
         return await self._relay.forward(session_id, scope, receive, send)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
-        """Serve a probe, metrics, a page or metadata; otherwise 404."""
+        """Serve a probe, metrics, a page or metadata; otherwise, respond with 404."""
         if place in self._probed:
             await self._probes.serve(place, scope, headers, send)
             return
@@ -347,7 +347,7 @@ class HttpApp:
             await send_json(send, 200, jsonrpc.encode(document))
 
     async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request of the per-request lifecycle. Its token, otherwise its address, identifies the client."""
+        """Serve a request of the per-request lifecycle. The token, otherwise the address, identifies the client."""
         if self._requests >= self._max_requests:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are already in flight")
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))

@@ -151,7 +151,7 @@ class ProcessRelay:
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
-        """Return another live process that owns a session; None if this process or no process owns the session."""
+        """Return another live process that owns a session, or None if this process or no process owns the session."""
         journal = Journal(self._sessions, session_id)
         owner = await journal.claim()
         if owner is None:  # an HTTP+SSE session has no journal; its ID begins with the process that has its connection

@@ -220,7 +220,7 @@ class HttpSession(Session):
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream, after message `number`. `earlier` are the next messages if only the journal has these."""
+    """A position in a stream, after message `number`. `earlier` are the next messages that only the journal has."""
 
     stream: Stream
     number: int

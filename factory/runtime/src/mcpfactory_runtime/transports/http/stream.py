@@ -40,7 +40,7 @@ class Stream:
     Args:
         name: unique within the session; event IDs are `<name>-<number>`. None: events have no IDs.
         primed: begin with an event that has an ID and no data, so that a client can resume before the first message.
-        awaited: True if a response will follow the stream at once, so that unsent messages must be kept.
+        awaited: True if a response will follow the stream at once; unsent messages are then kept.
         recorder: records the events of a named stream once it has a follower.
         requests: IDs of the requests that the stream will answer.
 
