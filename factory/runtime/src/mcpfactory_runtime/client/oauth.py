@@ -1,8 +1,8 @@
 """Client side of authorization for MCP servers over HTTP (basic/authorization): discovery, step-up, refresh.
 
-A refusal (401, or 403 for missing scopes) starts the process. The client finds the authorization server, and registers
-there. It gets a token by a login in a browser or by a refresh token, and stores the token. Registrations are stored per
-authorization server, and tokens per MCP server; neither is ever sent to another server.
+A refusal (401, or 403 for missing scopes) starts this procedure. The client finds the authorization server, and
+registers there. It gets a token by a login in a browser or by a refresh token, and stores the token. Registrations are
+stored per authorization server, and tokens per MCP server; neither is ever sent to another server.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class OAuth:
         name: name of the client on consent pages.
         store: storage of registrations and tokens as JSON objects. All of them are secret. Defaults to a dict.
         clock: returns seconds since the epoch.
-        private_key: key to use instead of a secret if `client_id` is registered with its public key.
+        private_key: key to use instead of a secret if `client_id` is registered with the matching public key.
         assertion: source of assertions about the principal, for logins without a browser: a `Workload` or an
             `IdentityProvider`; requires `issuer`.
         private_hosts: hosts on a private network that MCP servers may refer to, such as `auth.corp.example`.

@@ -61,7 +61,7 @@ class CompositionMixin:
         its handlers. The part's instructions, request middleware and rates do not apply.
 
         Args:
-            part: a `Server`, which can also be served alone or mounted elsewhere; or a `RemoteServer`.
+            part: a `RemoteServer`, or a `Server`, which can also be served alone or mounted elsewhere.
             prefix: tools and prompts are called `prefix_name`; "" keeps their names. URIs stay unchanged.
 
         Raises:

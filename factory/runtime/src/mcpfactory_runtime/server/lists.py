@@ -16,7 +16,7 @@ from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.types import Json
 
 _FEW: Final = 2_000  # items; a list of at most this length is one page, without a size check
-_LARGEST: Final = 8 * 1024 * 1024  # bytes; maximum page of a longer list: half the usual message limit of clients
+_LARGEST: Final = 8 * 1024 * 1024  # maximum bytes of a page of a longer list; clients usually accept twice as much
 
 
 def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[list[Json], str | None]:

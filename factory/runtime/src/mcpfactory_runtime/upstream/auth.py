@@ -240,7 +240,7 @@ def _values(scheme: SecurityScheme, environ: Mapping[str, str], tokens: Mapping[
 
 _LIFETIME: Final = 3600  # seconds; the maximum at Google
 _NOT_INSTALLED: Final = (
-    "The key of a service account signs for its tokens, and the library for it is not installed.\n"
+    "The key of the service account must sign a request for a token, and the library for it is not installed.\n"
     "hint: the person who runs this server installs mcpfactory-runtime[google]."
 )
 

@@ -98,7 +98,7 @@ class Addresses:
         return tuple(one for name, one in self._servers.items() if not self.set_by(name))
 
     def _followed(self, server: str) -> str:
-        """Return the address of a server that moved with the root at the same host, or "" if it did not surely move."""
+        """Return the address of a server that moved with the root, or "" if the server stayed, or this is unclear."""
         chosen, ours = _split(self._settings.value("BASE_URL")), _split(self._servers[server].url)
         root = _split(self._base_url)
         if chosen is None or ours is None or root is None or _host(ours) != _host(root):

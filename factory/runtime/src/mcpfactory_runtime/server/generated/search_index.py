@@ -80,7 +80,7 @@ class RankingWeights:
         coverage: influence of the fraction of the question's words that a tool matches.
         fit: influence of the fraction of a tool's name and path that the question matches.
         method: factor for a tool whose method the question suggests.
-        other_method: factor for a tool with another method.
+        other_method: factor for a tool whose method differs from the suggested ones.
         amount: factor for a tool that returns as many things as the question asks for: one, or a list.
         leaf: factor for a tool if the question names the last resource of its path.
         deprecated: factor for a deprecated tool.

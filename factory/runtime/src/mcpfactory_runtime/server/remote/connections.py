@@ -42,7 +42,7 @@ class ForwardedCall:
     Attributes:
         ctx: the caller's context.
         client: the client of the connection.
-        asked: the question that ends the call, if the caller must repeat its request to answer.
+        asked: the question that ends the call if the caller must repeat its request with an answer.
     """
 
     def __init__(self, ctx: Context, client: Client) -> None:

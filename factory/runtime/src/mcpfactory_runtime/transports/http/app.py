@@ -305,7 +305,7 @@ class HttpApp:
         chosen = route(
             scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
         )
-        # A client that lists the type of event streams first prefers an event stream.
+        # If the Accept header lists the type of event streams first, the client prefers an event stream.
         streamed = headers.get("accept", "").startswith("text/event-stream")
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 

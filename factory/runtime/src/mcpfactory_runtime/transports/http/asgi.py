@@ -194,7 +194,7 @@ async def send_events(
         after: number of the message to begin after; None begins with the next one.
         headers: response headers in addition to those of an event stream.
         resumed: True if the client resumes the stream.
-        earlier: events that the stream no longer holds.
+        earlier: events that the stream has already dropped.
         first: data to send before the events.
     """
     position = stream.count if after is None else after  # before the head is sent: later messages must not be missed
