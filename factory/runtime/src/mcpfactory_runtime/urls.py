@@ -26,7 +26,7 @@ _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
 _ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address follows these bytes
-# Special-purpose networks (RFC 6890) that `is_global` of some Python versions since 3.11.0 does not exclude.
+# Special-purpose networks (RFC 6890) that `is_global` does not exclude in some Python versions since 3.11.0.
 _SPECIAL: Final = tuple(
     ip_network(one)
     for one in (

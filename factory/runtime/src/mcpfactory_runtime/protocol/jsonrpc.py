@@ -41,7 +41,7 @@ def decode(data: bytes | bytearray | memoryview | str) -> Any:
 
 
 def _without_halves(data: bytes) -> bytes | None:
-    """Return a JSON text with U+FFFD in place of escaped lone surrogates, or None without such escapes."""
+    """Return a JSON text with U+FFFD in place of escaped lone surrogates, or None if it has no such escapes."""
     replaced = _ESCAPES.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], data)
     return None if replaced == data else replaced
 

@@ -171,7 +171,7 @@ class Elicit(Question[Elicited]):
             raise TypeError(f"{error}\nhint: ask for one level of fields, or ask several times") from None
 
     def required_capability(self, revision: Revision) -> tuple[str, ...]:
-        """Return `elicitation`, or its mode if the revision has several modes."""
+        """Return the path `elicitation`, with the mode if the revision has several modes."""
         if len(revision.elicitation_modes) > 1:
             return ("elicitation", "url" if self.url else "form")
         return ("elicitation",)
@@ -254,7 +254,7 @@ class Sample(Question[Sampled]):
         """Return the parameters for the peer, without `includeContext` if the peer lacks the required capability."""
         params: Json = project(self._params, "CreateMessageRequestParams", peer.revision)
         if "tools" in peer.revision.fields["CreateMessageRequestParams"] and not peer.declares("sampling", "context"):
-            params.pop("includeContext", None)  # the capability came with `tools` (client/sampling, Capabilities)
+            params.pop("includeContext", None)  # the capability is as old as `tools` (client/sampling, Capabilities)
         return params
 
     def read(self, answer: Json) -> Sampled:

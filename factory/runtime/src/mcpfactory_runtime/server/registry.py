@@ -261,7 +261,7 @@ class Registry:
         version: grows with every change; data cached from the registry is valid for one version.
         completion: the completion handler, if any.
         generated: every generated tool by its own name; `tools` has the listed ones.
-        declares_tools: True advertises tools even if there are none (a manifest without operations, a gateway).
+        declares_tools: True advertises tools even if there are none (for a manifest without operations, or a gateway).
         extensions: identifier of a protocol extension → its capability object.
         around: middleware around each tool call, or None.
         offers: returns True if clients may see a listed tool; None shows all tools.

@@ -565,7 +565,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
         Args:
             transport: `stdio` or `http`.
-            options: options for HTTP: host, port, and the options of `http_app`.
+            options: host, port and the options of `http_app`, for HTTP only.
 
         Raises:
             OSError: the server cannot listen on the address.

@@ -259,7 +259,7 @@ class Upstream:
         )
 
     def _open(self, certificate: Certificate) -> httpx.AsyncClient:
-        """Return the client of a certificate in the running event loop. Connections cannot be used in another loop."""
+        """Return the HTTP client for a certificate and the running event loop: connections are bound to their loop."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop

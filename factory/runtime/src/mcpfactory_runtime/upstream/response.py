@@ -117,7 +117,7 @@ def read_response(
         operation: the called operation.
         arguments: arguments of the call, for the selection and the continuation.
         url: URL of the response.
-        redirect: target of a response of 300 to 399, and the reason why it was not followed.
+        redirect: target of a response with status 300 to 399, and the reason why it was not followed.
         schemes: security schemes of the API by name, for messages about credentials.
         variable: variable that sets the API's address, for messages.
         cut: True if the body was longer than `content`.

@@ -154,7 +154,7 @@ class ProcessRelay:
         """Return another live process that owns a session, or None if this process or no process owns the session."""
         journal = Journal(self._sessions, session_id)
         owner = await journal.claim()
-        if owner is None:  # an HTTP+SSE session has no journal; its ID begins with the label of the process that has the connection
+        if owner is None:  # an HTTP+SSE session has no journal, but its ID begins with a process label
             label, dot, _ = session_id.partition(".")
             known = dot and label != self._processes.id and not await journal.exists()
             owner = label if known and await self._processes.alive(label) else None
