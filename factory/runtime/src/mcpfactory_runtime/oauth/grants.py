@@ -346,7 +346,7 @@ def register(identity: OAuthClientSettings, server: AuthorizationServer) -> Step
             raise OAuthError(
                 "issuer_mismatch",
                 f"the client id is registered at {identity.issuer}, but the server now uses {server.issuer}\n"
-                "hint: register there, and give that client id",
+                "hint: register a client there, and set its client ID",
             )
         if identity.client_secret and not identity.issuer:
             raise OAuthError(

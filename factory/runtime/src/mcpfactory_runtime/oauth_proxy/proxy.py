@@ -555,7 +555,7 @@ class OAuthProxy:
 
 
 def _check_settings(secret: str, allow: Collection[str]) -> None:
-    """Raise `AuthorizationError` or `RuntimeError` if a setting is insecure, or a library is missing."""
+    """Raise `AuthorizationError` for an insecure setting, and `RuntimeError` for a missing library."""
     if find_spec("httpx") is None:
         raise RuntimeError("an OAuth proxy needs httpx\nhint: pip install 'mcpfactory-runtime[auth]'")
     if len(secret) < _SHORTEST_SECRET:

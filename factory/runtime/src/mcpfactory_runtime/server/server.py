@@ -428,11 +428,11 @@ class Server(ObservabilityMixin, CompositionMixin):
 
         Args:
             uri: `ui://…`.
-            options: html, the complete and self-contained page, or path, a file with the page that is read at every
-                request; name, title and description of the resource; csp: origins that the page may use
+            options: either html (the complete, self-contained page) or path (a file with the page, read at every
+                request); name, title and description of the resource; csp: origins that the page may use
                 (connectDomains, resourceDomains, frameDomains, baseUriDomains); permissions: camera, microphone,
-                geolocation, clipboardWrite; domain: origin that the host should give the page; prefers_border: True
-                if the host should draw a border.
+                geolocation, clipboardWrite; domain: origin that the host should give the page; prefers_border: True if
+                the host should draw a border.
 
         Raises:
             TypeError: both of html and path are given, or neither.

@@ -1,4 +1,4 @@
-"""Generated tools: listed from `manifest.json`, imported at the first call, with the owner's hooks and conforming results.
+"""Generated tools: they are listed from `manifest.json`, imported at the first call, and run with the owner's hooks.
 
 Lazy imports let a server with a thousand tools start as fast as one with three. See
 docs/reference/generated-server.md, `manifest.json`, for the format.
