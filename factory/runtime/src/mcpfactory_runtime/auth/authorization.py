@@ -158,7 +158,7 @@ class Authorization:
             _check_url(url)
         if self.verify is None and self.jwks is None and set(self.key_urls) != set(self.issuers):
             raise AuthorizationError(
-                "jwks_url must have a URL for each issuer\nhint: {'https://a.example': 'https://…'}"
+                "jwks_url must have a URL for each issuer\nhint: write jwks_url={'https://a.example': 'https://…'}"
             )
         if self.jwks is not None and len(self.issuers) != 1:
             raise AuthorizationError("jwks supports only one issuer\nhint: give jwks_url as a mapping")

@@ -183,7 +183,8 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
     for name, key in keys.items():
         if not _DIGEST.fullmatch(key) and len(key) < _SHORTEST:
             raise AuthorizationError(
-                f"the key of {name} can be guessed\nhint: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+                f"the key of {name} can be guessed\nhint: create a key with: "
+                "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
             )
         digest = key.removeprefix("sha256:") if _DIGEST.fullmatch(key) else _digest(key)
         if digest in digests:

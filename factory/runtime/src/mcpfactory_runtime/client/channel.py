@@ -33,7 +33,7 @@ class ClientChannel(ABC):
     """A connection to one server."""
 
     http = False
-    """True if messages are sent as HTTP requests, so that failures are reported per request."""
+    """True if messages are sent as HTTP requests; failures are then reported per request."""
 
     @abstractmethod
     async def open(self, receiver: Receiver) -> None:

@@ -193,7 +193,7 @@ class Client:
 
     @property
     def lost(self) -> Exception | None:
-        """Return the error that ended the connection, or None while it is open. `aclose` causes a ProtocolError."""
+        """Return the error that ended the connection, or None while it is open; after `aclose`, a ProtocolError."""
         return self._session.ended
 
     @property

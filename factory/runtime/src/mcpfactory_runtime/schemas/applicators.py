@@ -198,7 +198,7 @@ def pattern_schema(pattern: str) -> SchemaValidator | None:
 def is_fully_checked(
     schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]
 ) -> bool:
-    """Return True if each keyword of a schema is checked, so that all accepted values are valid.
+    """Return True if each keyword of a schema is checked; all accepted values are then valid.
 
     `lists_none` returns True for an enumeration that permits none of its values. Such a contradiction is not enforced.
     """
