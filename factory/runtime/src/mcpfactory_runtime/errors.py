@@ -53,7 +53,7 @@ def find_os_error(error: BaseException) -> OSError | None:
 
 
 def connection_error_reason(error: BaseException) -> str:
-    """Return the reason of a failed connection: the system's message, else the error's own, else its class name."""
+    """Return the reason of a failed connection: the system's message, else the error's message, else its class name."""
     import socket  # noqa: PLC0415 - only when a connection failed
     import ssl  # noqa: PLC0415 - as above
 

@@ -40,7 +40,7 @@ class MemoryStream:
             self.session.feed(line)
 
     async def receive(self) -> bytes:
-        """Return the server's next bytes; b"" after the stream has been closed."""
+        """Return the server's next bytes, or b"" after the stream has been closed."""
         return await self._sent.get()
 
     async def aclose(self) -> None:

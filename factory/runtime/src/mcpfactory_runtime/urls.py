@@ -25,8 +25,8 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
-_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address follows them
-# Special-purpose networks (RFC 6890) that `is_global` of some Python versions since 3.11.0 does not exclude.
+_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address follows these bytes
+# Special-purpose networks (RFC 6890) that `is_global` does not exclude in some Python versions since 3.11.0.
 _SPECIAL: Final = tuple(
     ip_network(one)
     for one in (
@@ -86,13 +86,13 @@ def split_web_url(text: str) -> SplitResult | None:
 
 
 def host_port_of(url: str) -> str:
-    """Return `host:port` of a URL; "" if it is not a complete http or https URL."""
+    """Return `host:port` of a URL, or "" if it is not a complete http or https URL."""
     parts = split_web_url(url)
     return host_port(parts.hostname or "", _port(parts)) if parts else ""
 
 
 def describe_private(url: str) -> str:
-    """Return the kind of private target of a URL: "this machine", "a private network"; "" if its host looks public.
+    """Return the kind of private target of a URL: "this machine", "a private network", or "" if its host looks public.
 
     Names are not resolved: a public-looking name with a private address is detected only by a request.
     """
@@ -158,7 +158,7 @@ class Redirects:
         self._seen: list[tuple[str, str]] = []
 
     def next(self, method: str, url: str, status: int, location: str) -> Redirect | None:
-        """Return the redirect of a response; None if it is not a redirect. Arguments are those of `redirect_of`."""
+        """Return the redirect of a response, or None if it is not a redirect. Arguments are those of `redirect_of`."""
         found = redirect_of(method, url, status, location)
         if found is None or found.refusal:
             return found
@@ -169,7 +169,7 @@ class Redirects:
 
 
 def redirect_of(method: str, url: str, status: int, location: str) -> Redirect | None:
-    """Return the redirect of a response; None if it is not a redirect.
+    """Return the redirect of a response, or None if it is not a redirect.
 
     Args:
         method: method of the request.
@@ -204,7 +204,7 @@ def is_same_origin(url: str, target: str) -> bool:
 
 
 def _joined(url: str, location: str) -> str:
-    """Return the absolute, encoded http or https URL of a Location, without user and fragment; "" if it is invalid."""
+    """Return the absolute, encoded http or https URL of a Location, without user and fragment, or "" if invalid."""
     try:
         parts = _split(urljoin(url, quote(location.strip(), safe=_KEPT)))
     except ValueError:

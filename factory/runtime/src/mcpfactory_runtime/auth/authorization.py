@@ -19,7 +19,7 @@ _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_local(url: str) -> bool:
-    """Return True if the host of a URL is this machine, so that http is acceptable."""
+    """Return True if the host of a URL is this machine; such a URL may use http."""
     return urlsplit(url).hostname in _LOCAL
 
 
@@ -27,7 +27,8 @@ def canonical(url: str) -> str:
     """Return the canonical URL of a resource: scheme and host in lower case, path `/` omitted (RFC 8707 §2).
 
     Raises:
-        ValueError: the URL is not https (http only for this machine), or has a user name, query or fragment.
+        ValueError: the URL has a user name, query or fragment, or its scheme is not https. URLs of this machine may use
+            http.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment or parts.username:
@@ -50,7 +51,7 @@ def issuer_metadata_url(issuer: str) -> str:
 
 
 def metadata_paths(resource: str, endpoint: str) -> frozenset[str]:
-    """Return the metadata's paths: the well-known path, alone and followed by the endpoint's or the resource's path."""
+    """Return the metadata's paths: the well-known path, also with the endpoint's or the resource's path appended."""
     return frozenset({WELL_KNOWN, WELL_KNOWN + endpoint.rstrip("/"), WELL_KNOWN + urlsplit(resource).path.rstrip("/")})
 
 
@@ -157,7 +158,7 @@ class Authorization:
             _check_url(url)
         if self.verify is None and self.jwks is None and set(self.key_urls) != set(self.issuers):
             raise AuthorizationError(
-                "jwks_url must have a URL for each issuer\nhint: {'https://a.example': 'https://…'}"
+                "jwks_url must have a URL for each issuer\nhint: write jwks_url={'https://a.example': 'https://…'}"
             )
         if self.jwks is not None and len(self.issuers) != 1:
             raise AuthorizationError("jwks supports only one issuer\nhint: give jwks_url as a mapping")
@@ -199,7 +200,7 @@ class Authorization:
         MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
-            AuthorizationError: a variable is missing, unknown or invalid; a server that ignored this could be
+            AuthorizationError: a variable is missing, unknown or invalid. Without this error, a server could start
                 unprotected.
         """
         given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}

@@ -74,7 +74,7 @@ class Lookup:
 
 
 class KeyCache:
-    """The keys of one issuer. All times are in seconds, by any clock. Keys count as older if the clock is set back.
+    """The keys of one issuer. All times are in seconds, by any clock. If the clock is set back, keys count as older.
 
     Args:
         document: a fixed JWK Set; None for keys that are fetched.

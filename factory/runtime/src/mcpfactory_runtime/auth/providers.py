@@ -1,6 +1,6 @@
 """Common authorization servers: the URLs of their keys, and checks of opaque tokens.
 
-Each function returns an `Authorization`; `options` are its other fields. The provider checks an opaque token once per
+Each function returns an `Authorization`; `options` set its other fields. The provider checks an opaque token once per
 minute; the result is cached under the token's hash. The provider must confirm that the token was issued to this
 server's client: a token of another application is refused.
 """
@@ -35,7 +35,7 @@ _MANY_TENANTS: Final = frozenset({"common", "organizations", "consumers"})
 
 
 def keycloak(url: str, realm: str, resource: str, **options: Any) -> Authorization:
-    """Return the access rules for Keycloak, by its base URL and realm; an audience mapper must add `resource`."""
+    """Return the access rules for a Keycloak realm; an audience mapper in Keycloak must add `resource` to tokens."""
     issuer = f"{url.rstrip('/')}/realms/{realm}"
     return Authorization(
         issuer=issuer, jwks_url=f"{issuer}/protocol/openid-connect/certs", resource=resource, **options
@@ -43,7 +43,7 @@ def keycloak(url: str, realm: str, resource: str, **options: Any) -> Authorizati
 
 
 def auth0(domain: str, resource: str, **options: Any) -> Authorization:
-    """Return the access rules for Auth0, by the tenant's domain (`acme.eu.auth0.com`).
+    """Return the access rules for the Auth0 tenant with this domain (`acme.eu.auth0.com`).
 
     The identifier of the API at Auth0 must be `resource` or one of `audiences`.
     """
@@ -52,7 +52,7 @@ def auth0(domain: str, resource: str, **options: Any) -> Authorization:
 
 
 def okta(domain: str, resource: str, *, server: str = "default", **options: Any) -> Authorization:
-    """Return the access rules for Okta, by its domain and the ID of a custom authorization server.
+    """Return the access rules for Okta. `server` is the ID of a custom authorization server.
 
     The organization's own authorization server only issues tokens for Okta itself.
     """
@@ -66,7 +66,7 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
     `client_id` is the ID of this server's application.
 
     Raises:
-        AuthorizationError: `tenant` stands for all tenants, so any account could call.
+        AuthorizationError: `tenant` is a name for all tenants; any account could then call.
     """
     if tenant in _MANY_TENANTS:
         raise AuthorizationError(
@@ -109,7 +109,7 @@ def github(
     issuer: str = "https://github.com/login/oauth",
     **options: Any,
 ) -> Authorization:
-    """Return the access rules for GitHub, by the credentials of this server's OAuth App or GitHub App.
+    """Return the access rules for GitHub. The credentials are those of this server's OAuth App or GitHub App.
 
     `subject` is the user's ID, `claims["login"]` the user name. Set `api_url` and `issuer` for an Enterprise Server.
     """
@@ -140,7 +140,7 @@ def github(
 def google(
     resource: str, *, client_id: str, check_url: str = "https://oauth2.googleapis.com/tokeninfo", **options: Any
 ) -> Authorization:
-    """Return the access rules for Google, by the ID of this server's OAuth client. `subject` is the account's ID."""
+    """Return the access rules for Google and this server's OAuth client. `subject` is the account's ID."""
     issuer = "https://accounts.google.com"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -173,7 +173,7 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
     Args:
         resource: URL of the MCP endpoint.
-        keys: name of a caller → key, or `sha256:` and the key's digest. The name becomes the principal's `subject`.
+        keys: name of a caller → key, or `sha256:DIGEST` of the key. The name becomes the principal's `subject`.
         scopes: name of a caller → scopes, separated by spaces.
 
     Raises:
@@ -183,7 +183,8 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
     for name, key in keys.items():
         if not _DIGEST.fullmatch(key) and len(key) < _SHORTEST:
             raise AuthorizationError(
-                f"the key of {name} can be guessed\nhint: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+                f"the key of {name} can be guessed\nhint: create a key with: "
+                "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
             )
         digest = key.removeprefix("sha256:") if _DIGEST.fullmatch(key) else _digest(key)
         if digest in digests:
@@ -207,7 +208,7 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return the digest by which a secret is looked up, so that the lookup time reveals nothing about the secret."""
+    """Return the digest for the lookup of a secret. The lookup time then reveals nothing about the secret itself."""
     return sha256(text.encode()).hexdigest()
 
 
@@ -236,7 +237,7 @@ def _cached(check: _Check) -> _Check:
 
 
 async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
-    """Return the status and the JSON object of a response; {} if the body is not an object. Raises OSError."""
+    """Return the status and the JSON object of a response, or {} if the body is not an object. Raises OSError."""
     import httpx  # noqa: PLC0415 - loaded at the first check
 
     from mcpfactory_runtime.protocol.decoding import aiter_decoded  # noqa: PLC0415 - likewise

@@ -45,7 +45,7 @@ def merge_scopes(*groups: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Return the scopes in the claim `scope` (RFC 8693 §4.2) or, at some issuers, `scp`: a string or a list."""
+    """Return the scopes in the claim `scope` (RFC 8693 §4.2) or `scp` (some issuers), from a string or a list."""
     value = claims.get("scope", claims.get("scp"))
     if isinstance(value, str):
         return frozenset(value.split())
@@ -203,7 +203,7 @@ class ClaimRules:
 
     Attributes:
         issuers: accepted issuers.
-        audiences: accepted audiences: names of this server.
+        audiences: accepted audiences; each is a name of this server.
         leeway: allowed clock difference in seconds.
         implies: scope → scopes that it implies.
     """

@@ -33,7 +33,7 @@ class ClientChannel(ABC):
     """A connection to one server."""
 
     http = False
-    """True if messages are sent as HTTP requests, so that failures are reported per request."""
+    """True if messages are sent as HTTP requests; failures are then reported per request."""
 
     @abstractmethod
     async def open(self, receiver: Receiver) -> None:
@@ -60,7 +60,7 @@ class ClientChannel(ABC):
         """Close the connection, and end its tasks and processes."""
 
     def forget(self, request_id: Any) -> bool:
-        """Drop an abandoned request. Return True if the server detects this without a notification."""
+        """Drop an abandoned request. Return True if the server needs no notification about this."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:

@@ -1,7 +1,7 @@
 """MCP client that detects the lifecycle of a server.
 
 Params and results are dicts, as in the protocol. Detection (basic/versioning, Backward Compatibility): a server uses
-the per-request lifecycle if it answers `server/discover`, or refuses it with an error of that lifecycle. After any
+the per-request lifecycle if it answers `server/discover` with a result or with an error of that lifecycle. After any
 other response, or a timeout, the client sends `initialize`.
 """
 
@@ -63,9 +63,10 @@ class Client:
     Args:
         channel: connection to the server; `connect_stdio`, `connect_http` and `connect_memory` create one.
         mode: the lifecycle; "auto" detects it.
-        revision: the revision to request; "" is the newest of the lifecycle. Mode "auto" derives the lifecycle from the
-            revision.
-        elicitation, sampling: handlers of such requests: params → result, or an awaitable of the result.
+        revision: the revision to request; "" is the newest of the lifecycle. In mode "auto", a given revision
+            determines the lifecycle.
+        elicitation, sampling: handlers of these requests. A handler takes the params, and returns the result or an
+            awaitable of it.
         roots: list of roots for `roots/list`, or a function that returns one.
         capabilities: capabilities to declare instead of those implied by the handlers.
         notified: function that is called with (method, params) of each notification.
@@ -74,7 +75,7 @@ class Client:
         probe_timeout: seconds for a process to start and answer `server/discover` before `initialize` is tried.
         log_level: lowest level of log messages to request from the server; "" requests none.
         kept: maximum number of messages in the transcript; older ones are dropped.
-        cache: True to cache lists and resources as long as the server permits, or until it reports a change.
+        cache: True to cache lists and resources until they expire, or the server reports a change.
 
     Attributes:
         revision: record of the negotiated revision.
@@ -192,7 +193,7 @@ class Client:
 
     @property
     def lost(self) -> Exception | None:
-        """Return the error that ended the connection (after `aclose`, a ProtocolError); None while it is open."""
+        """Return the error that ended the connection, or None while it is open; after `aclose`, a ProtocolError."""
         return self._session.ended
 
     @property
@@ -236,7 +237,7 @@ class Client:
         return True
 
     async def _initialize_or_discover(self) -> None:
-        """Initialize. Discover again if the server refuses, because the first `server/discover` may have been too late."""
+        """Send `initialize`. If the server refuses, retry `server/discover`: the first attempt may have timed out."""
         try:
             await self._initialize_anywhere(LATEST_LEGACY.name)
         except McpError as refusal:
@@ -254,7 +255,7 @@ class Client:
             self._use_revision(max(supported), MODERN[max(supported)])
 
     async def _initialize_anywhere(self, version: str) -> None:
-        """Initialize; use HTTP+SSE, the oldest HTTP transport, if the URL does not support Streamable HTTP."""
+        """Send `initialize`; use HTTP+SSE, the oldest HTTP transport, if the URL does not support Streamable HTTP."""
         try:
             await self._initialize(version)
         except HttpError as error:
@@ -378,7 +379,7 @@ class Client:
         await self.request("server/discover" if self.modern else "ping")
 
     async def set_log_level(self, level: str) -> None:
-        """Request log messages of this level and above (in the per-request lifecycle: for later requests)."""
+        """Request log messages of this level and above. In the per-request lifecycle, later requests send the level."""
         self.log_level = level
         if not self.modern:
             await self.request("logging/setLevel", {"level": level})

@@ -134,7 +134,7 @@ class _Http(ClientChannel):
     async def _follow_redirects(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, token: str
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with a token. Follow redirects that stay on its origin and keep its method."""
+        """Send a request with a token. Follow redirects that keep the origin and the method of the request."""
         redirects = Redirects()
         while True:
             presented = {"Authorization": f"Bearer {token}"} if token else {}
@@ -257,7 +257,7 @@ class HttpChannel(_Http):
         self._modern: set[Any] = set()
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message. A response goes to the receiver. Other messages than requests are accepted on return."""
+        """POST a message. Its response goes to the receiver. Wait until the server has accepted a notification."""
         if isinstance(message, dict) and "method" in message and "id" in message:
             if headers.get("MCP-Protocol-Version") in MODERN:
                 self._modern.add(message["id"])
@@ -345,7 +345,7 @@ class HttpChannel(_Http):
         message = self._deliver(content, note) if content else None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             raise _refused(response, content)
-        if "error" in message:  # without an ID if the server could not read the request's ID
+        if "error" in message:  # the error has no ID if the server could not read the request's ID
             self._to.failed(request_id, error_of(message))
         self._to.failed(request_id, ProtocolError(f"the response to request {request_id} has another id"))
         return None
@@ -461,7 +461,7 @@ def _refused(response: httpx.Response, content: bytes) -> HttpError:
 
 
 def _parse_error(content: bytes) -> str:
-    """Return the error in a JSON text; "" if the text is valid."""
+    """Return the error in a JSON text, or "" if the text is valid."""
     try:
         decode(content)
     except McpError as error:
@@ -482,7 +482,7 @@ def _ended_session(content: bytes) -> SessionEndedError | None:
 
 
 async def _read(response: httpx.Response, limit: int = DEFAULT_MAX_SIZE, too_large: Exception | None = None) -> bytes:
-    """Return the body. If it has more than `limit` bytes, raise `too_large` or httpx.DecodingError."""
+    """Return the body. If it has more than `limit` bytes, raise `too_large` [default: an httpx.DecodingError]."""
     content = bytearray()
     async for data in aiter_decoded(response):
         content += data
@@ -534,7 +534,7 @@ async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
 
 
 async def fetch_public(url: str, *, limit: int = 1 << 16) -> bytes:
-    """Return a small document from an untrusted URL: as `fetch`, but only from public addresses, in limited time.
+    """Return a small document from an untrusted URL, like `fetch`, but only from public addresses in limited time.
 
     Raises:
         OSError: as for `fetch`, or the address is private.

@@ -1,8 +1,8 @@
 """Client side of authorization for MCP servers over HTTP (basic/authorization): discovery, step-up, refresh.
 
-A refusal (401, or 403 for missing scopes) starts the process. The client finds the authorization server, and registers
-there. It gets a token by a login in a browser or by a refresh token, and stores the token. Registrations are stored per
-authorization server, and tokens per MCP server; neither is ever sent to another server.
+A refusal (401, or 403 for missing scopes) starts this procedure. The client finds the authorization server, and
+registers there. It gets a token by a login in a browser or by a refresh token, and stores the token. Registrations are
+stored per authorization server, and tokens per MCP server; neither is ever sent to another server.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ class OAuth:
         visit: shows a URL to the user and returns the complete redirect URL, which begins with `redirect_uri`.
             Without it, the client acts on its own behalf (`client_credentials`).
         redirect_uri: the URI to which browsers are redirected.
-        client_id, client_secret: credentials registered beforehand; with `issuer`, used only at that server.
+        client_id, client_secret: credentials registered beforehand. If `issuer` is set, only that server receives them.
         issuer: the authorization server to choose if a resource has several.
         document: https URL of a client ID metadata document; used if the server supports it.
         name: name of the client on consent pages.
         store: storage of registrations and tokens as JSON objects. All of them are secret. Defaults to a dict.
         clock: returns seconds since the epoch.
-        private_key: key to use instead of a secret if `client_id` is registered with its public key.
+        private_key: key to use instead of a secret if `client_id` is registered with the matching public key.
         assertion: source of assertions about the principal, for logins without a browser: a `Workload` or an
             `IdentityProvider`; requires `issuer`.
         private_hosts: hosts on a private network that MCP servers may refer to, such as `auth.corp.example`.
@@ -272,7 +272,7 @@ class _ProtectedResource:
 
 
 def _find_resource(url: str, challenge: Challenge) -> Steps[_ProtectedResource | None]:
-    """Return the metadata of the MCP server at `url`, or None (as in the first revision with authorization).
+    """Return the metadata of the MCP server at `url`, or None if there is none (first revision with authorization).
 
     Raises:
         OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.

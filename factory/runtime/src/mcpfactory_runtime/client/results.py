@@ -22,8 +22,9 @@ T = TypeVar("T")
 def typed_result(result: Json, kind: type[T]) -> T:
     """Return a tool's result as a `kind`, such as a pydantic model, a dataclass or `list[str]`.
 
-    The value is the structured content. If that does not match, the value is its only member `result`, because servers
-    wrap values other than objects. Without structured content, the value is the only text, as JSON if possible.
+    The value is the structured content. If that does not match and has only the member `result`, the value is this
+    member, because servers wrap values other than objects. Without structured content, the value is the text, parsed as
+    JSON if possible; there must be only one text.
 
     Raises:
         ResultError: the tool failed (with its message), or the result has another type.

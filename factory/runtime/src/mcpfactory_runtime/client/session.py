@@ -381,11 +381,11 @@ class Subscription:
 
     The loop ends when the server ends the subscription; if an error ends the subscription, the loop raises the error.
     `async with` may raise the errors of a request. `honoured` is the part of the filter that the server accepted
-    (in the handshake lifecycle: all).
+    (in the handshake lifecycle, the whole filter).
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
-        """Create a subscription. `listen`: params of `subscriptions/listen`; None without that method."""
+        """Create a subscription. `listen` has the params of `subscriptions/listen`; None in revisions without it."""
         self.honoured = wanted
         self._session = session
         self._listen = listen

@@ -27,7 +27,7 @@ class _LineChannel(ClientChannel):
 
     @abstractmethod
     async def _read(self) -> bytes:
-        """Return the next bytes; b"" at the end."""
+        """Return the next bytes, or b"" at the end."""
 
     @abstractmethod
     async def _write(self, data: bytes) -> None:
@@ -85,7 +85,7 @@ class ByteStream(Protocol):
         """Send bytes to the other end."""
 
     async def receive(self) -> bytes:
-        """Return the next bytes from the other end; b"" after it has closed."""
+        """Return the next bytes from the other end, or b"" after it has closed."""
 
     async def aclose(self) -> None:
         """Close this end; the other end receives b""."""

@@ -45,7 +45,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class GrantContext:
-    """Parties of a grant: authorization server, our registration there, and the resource of the tokens ("": not sent).
+    """Parties of a grant: the authorization server, our registration there, and the resource ("" is not sent).
 
     For a registration by `private_key_jwt`, `prove` maps an audience to the form fields that replace a secret.
     """
@@ -304,7 +304,7 @@ _SIGNED: Final = "private_key_jwt"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Registration:
-    """Registration of a client at an authorization server; `method` is its authentication at the token endpoint."""
+    """Registration of a client at an authorization server; `method` is the authentication at the token endpoint."""
 
     client_id: str
     client_secret: str = ""
@@ -317,7 +317,8 @@ class OAuthClientSettings:
 
     Attributes:
         name: name on consent pages.
-        redirect_uri: the URI to which browsers are redirected; loopback (a native application) or https (a web one).
+        redirect_uri: the URI to which browsers are redirected; a loopback URI for a native application, an https URI
+            for a web application.
         client_id, client_secret: credentials registered beforehand at `issuer`; without `issuer`, the secret is never
             sent.
         issuer: the authorization server of the registration, and the server to choose if there are several.
@@ -345,7 +346,7 @@ def register(identity: OAuthClientSettings, server: AuthorizationServer) -> Step
             raise OAuthError(
                 "issuer_mismatch",
                 f"the client id is registered at {identity.issuer}, but the server now uses {server.issuer}\n"
-                "hint: register there, and give that client id",
+                "hint: register a client there, and set its client ID",
             )
         if identity.client_secret and not identity.issuer:
             raise OAuthError(

@@ -1,8 +1,8 @@
 """Procedures and records of the OAuth client: steps, server metadata, challenges.
 
-A procedure is a generator without I/O, so that it is testable, and works with any HTTP client. It yields steps, and
-returns its result. After a `Fetch`, it receives the `HttpAnswer`; after a `Visit`, the URL of the redirect; after a
-`Pause`, nothing.
+A procedure is a generator without I/O. It can be tested without a server, and works with any HTTP client. It yields
+steps, and returns its result. After a `Fetch`, it receives the `HttpAnswer`; after a `Visit`, the URL of the redirect;
+after a `Pause`, nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FETCH_SIZE: Final = 1_000_000  # maximum bytes of a response of an authorization
 
 
 class OAuthError(Exception):
-    """Error if no token is available. `code` is an OAuth error code of the server, or a code of the client.
+    """No token is available. `code` is an OAuth error code of the server, or a code of the client.
 
     Codes of the client: `unsafe_url`, `bad_metadata`, `resource_mismatch`, `issuer_mismatch`, `no_pkce`,
     `no_registration`, `no_issuer`, `state_mismatch`, `bad_response`, `unsupported_method`, `no_browser`, `no_library`,
@@ -59,8 +59,8 @@ class HttpAnswer:
 class Visit:
     """A page for the user's browser. The procedure receives the complete URL of the redirect.
 
-    With a `code`, the user enters it on the page, possibly on another device. The browser is not redirected, and the
-    procedure receives "".
+    If `code` is set, the user enters the code on the page, possibly on another device. The browser is not redirected,
+    and the procedure receives "".
     """
 
     url: str

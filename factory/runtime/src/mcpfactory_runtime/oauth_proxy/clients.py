@@ -62,7 +62,7 @@ def read_registration(body: Any) -> tuple[str, tuple[str, ...]]:
     uris = body.get("redirect_uris")
     if not isinstance(uris, list) or not 0 < len(uris) <= _MAX_URIS or sum(map(len, map(str, uris))) > _LONGEST:
         raise ClientRefusedError(
-            "invalid_redirect_uri", f"redirect_uris must be 1 to {_MAX_URIS} URIs of {_LONGEST} characters together"
+            "invalid_redirect_uri", f"redirect_uris must have 1 to {_MAX_URIS} URIs, {_LONGEST} characters in total"
         )
     for uri in uris:
         if not isinstance(uri, str) or not _may_receive(uri):
@@ -128,7 +128,7 @@ def _may_receive(uri: str) -> bool:
 
 
 def _loopback(uri: str) -> str:
-    """Return an http URI of this machine without its port; "" for any other URI."""
+    """Return an http URI of this machine without its port, or "" for any other URI."""
     try:
         parts = urlsplit(uri)
         _ = parts.port

@@ -36,7 +36,7 @@ class TokenKeys:
 
     Args:
         secret: secret of this server, hard to guess.
-        issuer: URL of the proxy, so that proxies with the same secret have different keys.
+        issuer: URL of the proxy. Proxies with the same secret have different keys, because their URLs differ.
     """
 
     def __init__(self, secret: str, issuer: str) -> None:
@@ -147,7 +147,7 @@ class GrantStore:
         return _load(await self._store.get(f"oauth/grant/{grant_id}", _KEY))
 
     async def change(self, grant_id: str, before: Json, after: Json) -> bool:
-        """Replace a grant; return False if it has changed."""
+        """Replace a grant. Return False if another request has changed the grant meanwhile."""
         space, expected = f"oauth/grant/{grant_id}", ExpectedEntry(_KEY, _dump(before))
         return await self._store.write(space, [(_KEY, _dump(after))], seconds=GRANT_SECONDS, expected=expected)
 

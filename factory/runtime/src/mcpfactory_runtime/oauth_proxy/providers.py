@@ -36,7 +36,7 @@ class LoginProvider:
             longer valid. It should refuse tokens of other applications, if the provider can detect such tokens.
         scopes: scopes to request from the provider.
         parameters: additional parameters of the login URL.
-        basic: send the secret as HTTP Basic, otherwise in the form.
+        basic: True to send the secret as HTTP Basic; otherwise, the form contains the secret.
         domain_claim: claim with the user's organization; "" uses the domain of the verified email address.
     """
 
@@ -66,7 +66,7 @@ class LoginProvider:
         return f"{self.authorize_url}{'&' if '?' in self.authorize_url else '?'}{urlencode(asked)}"
 
     async def redeem(self, form: Mapping[str, str], now: float) -> Json:
-        """Return tokens for a grant: `access`, `refresh` (or ""), `expires` (seconds since the epoch; 0 if unknown).
+        """Return tokens for a grant: `access`, `refresh` (or ""), `expires` (seconds since the epoch, or 0 if unknown).
 
         Raises:
             ProviderRefusedError: the provider refused the request.
@@ -109,7 +109,7 @@ def github(
     url: str = "https://github.com",
     api_url: str = "https://api.github.com",
 ) -> LoginProvider:
-    """Return the provider GitHub, by an OAuth or GitHub App. Set `url` and `api_url` for GitHub Enterprise Server."""
+    """Return the provider GitHub for an OAuth or GitHub App. Set `url` and `api_url` for GitHub Enterprise Server."""
     place = f"{url.rstrip('/')}/login/oauth"
     checked = known.github("https://unused.invalid", client_id=client_id, client_secret=client_secret, api_url=api_url)
     assert checked.verify is not None
@@ -133,7 +133,7 @@ def google(
     check_url: str = "https://oauth2.googleapis.com/tokeninfo",
     userinfo_url: str = "https://openidconnect.googleapis.com/v1/userinfo",
 ) -> LoginProvider:
-    """Return the provider Google, by an OAuth client of type web application. A refresh token is requested.
+    """Return the provider Google for an OAuth client of type web application. A refresh token is requested.
 
     A domain in `allow` is compared with the claim `hd`, because a consumer account can have an address in any domain.
     """
@@ -170,7 +170,7 @@ def oidc(
     name: str = "your company's login",
     basic: bool = True,
 ) -> LoginProvider:
-    """Return an OpenID Connect provider, by three URLs of its `/.well-known/openid-configuration`.
+    """Return an OpenID Connect provider. Its `/.well-known/openid-configuration` contains the three URLs.
 
     Email addresses are used only if the provider returns `email_verified`. Entra ID does not; use `sub:…` there. Allow
     a domain only if the provider verifies that its accounts belong to that domain's organization.

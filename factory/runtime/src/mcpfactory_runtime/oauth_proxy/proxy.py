@@ -95,7 +95,7 @@ class OAuthProxy:
             requested scopes.
         secret: the secret from which keys are derived; None uses the provider's client secret. Changing it ends all
             logins.
-        access_seconds: lifetime of an access token. The end of a grant takes effect immediately in any case.
+        access_seconds: lifetime of an access token. When a grant ends, its tokens become invalid immediately.
         clock: returns seconds since the epoch.
         fetch: function that returns the document at a client ID's URL, or raises OSError; None fetches from public
             addresses only.
@@ -182,7 +182,7 @@ class OAuthProxy:
             return await self._answers[self.paths[path]][1](request)
         except ClientRefusedError as refusal:
             return _json({"error": refusal.code, "error_description": str(refusal)}, refusal.status)
-        except OSError as error:  # the store or the provider
+        except OSError as error:  # the store or the provider is unreachable
             log.error("login: %s", error)
             return _json({"error": "temporarily_unavailable", "error_description": "Try again later"}, 503)
 
@@ -239,7 +239,7 @@ class OAuthProxy:
         )
 
     async def _register(self, request: LoginRequest) -> LoginReply:
-        """Register a client (RFC 7591): its ID is the signed registration, so that no storage can be exhausted."""
+        """Register a client (RFC 7591). Its ID is the signed registration, which needs no storage."""
         name, uris = read_registration(request.body)
         now = int(self._clock())
         client_id = self._keys.sign("client", {"name": name, "redirect_uris": uris, "iat": now})
@@ -264,7 +264,7 @@ class OAuthProxy:
         return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
-        """Return a client from the registration in its ID, or from the document at its ID; None if it is unknown."""
+        """Return a client, from the registration in its ID or the document at its ID. Return None if it is unknown."""
         read = self._keys.read("client", client_id)
         if read is not None:
             return ProxyClient(client_id, _short_id(client_id), read["name"], tuple(read["redirect_uris"]))
@@ -545,7 +545,7 @@ class OAuthProxy:
         return tuple(dict.fromkeys(word for word in asked if word in supported))
 
     def _is_here(self, resource: str | None) -> bool:
-        """Return True if the requested resource is this server or missing (RFC 8707)."""
+        """Return True if the request has no resource, or if the resource is this server (RFC 8707)."""
         if resource is None:
             return True
         try:
@@ -555,7 +555,7 @@ class OAuthProxy:
 
 
 def _check_settings(secret: str, allow: Collection[str]) -> None:
-    """Raise `AuthorizationError` or `RuntimeError` if a setting is insecure, or a library is missing."""
+    """Raise `AuthorizationError` for an insecure setting, and `RuntimeError` for a missing library."""
     if find_spec("httpx") is None:
         raise RuntimeError("an OAuth proxy needs httpx\nhint: pip install 'mcpfactory-runtime[auth]'")
     if len(secret) < _SHORTEST_SECRET:

@@ -56,8 +56,8 @@ class Peer:
         revision: record of the negotiated revision.
         info: `Implementation` object of the peer; {} if it sent none.
         capabilities: declared capabilities.
-        log_level: index of the lowest requested log level. None: in the per-request lifecycle, send no log messages;
-            in the handshake lifecycle, no level was requested.
+        log_level: index of the lowest requested log level, or None if no level was requested. In the per-request
+            lifecycle, None also means that no log messages are sent.
     """
 
     __slots__ = ("capabilities", "info", "log_level", "revision")
@@ -78,7 +78,7 @@ class Peer:
         return True
 
     def missing(self, *path: str) -> Json | None:
-        """Return the capabilities object that the peer failed to declare; None if the capability is declared."""
+        """Return the capabilities object that the peer failed to declare, or None if the capability is declared."""
         if self.declares(*path):
             return None
         needed: Json = {}
@@ -177,8 +177,8 @@ _NEXT: Final[dict[tuple[State, str], State]] = {
 class Call:
     """A request from the peer. `Connection.answer` must follow, unless a `Notification` cancels it.
 
-    `method` is the name of the row in `METHODS`, independent of the peer's revision. `state` is for data of the
-    handlers. `http` is the HTTP request of the call, if it came over HTTP.
+    `method` is a name from `METHODS`, which is the same for all revisions. `state` is for data of the handlers. `http`
+    is the HTTP request of the call, if it came over HTTP.
     """
 
     __slots__ = ("http", "id", "method", "params", "peer", "state")
@@ -211,7 +211,7 @@ class Response(NamedTuple):
 
 
 class ErrorReply(NamedTuple):
-    """The reply to an invalid message of the peer: send `message`, or nothing if it is None."""
+    """The reply to an invalid message of the peer. If `message` is None, nothing is sent."""
 
     error: McpError
     message: Json | None

@@ -38,7 +38,7 @@ CODES: Final[dict[int, tuple[str, int]]] = {
 
 
 class McpError(Exception):
-    """A JSON-RPC error. Raised by a handler, it is sent to the peer. Raised by a call, it came from the peer.
+    """A JSON-RPC error. If a handler raises it, it is sent to the peer. If a call raises it, the peer sent it.
 
     Args:
         code: integer; custom codes must be outside -32768…-32000.
@@ -64,6 +64,6 @@ class McpError(Exception):
 
 
 def http_status(code: int) -> int:
-    """Return the HTTP status for an error code; 200 for custom codes."""
+    """Return the HTTP status for an error code, or 200 for a custom code."""
     entry = CODES.get(code)
     return entry[1] if entry else 200

@@ -2,7 +2,7 @@
 
 The first rule that applies selects the action (basic/versioning; basic/transports/streamable-http):
 1. `check_origin` refuses invalid Origin and Host, before the body is read.
-2. Modern metadata in the body, or a version header that no handshake revision has → per-request lifecycle.
+2. Metadata in the body, or a version header other than those of handshake revisions → per-request lifecycle.
 3. `initialize` → handshake.
 4. Other requests → session of the handshake lifecycle.
 
@@ -215,7 +215,7 @@ def check_header_size(target: int, size: int, count: int = 0) -> Rejection | Non
 
     Args:
         target: size of the URL in bytes.
-        size: bytes before the body, or received so far.
+        size: bytes before the body; for an incomplete request, the bytes received so far.
         count: number of headers.
     """
     if size <= _MAX_HEAD and count <= _MAX_HEADERS:
@@ -226,7 +226,7 @@ def check_header_size(target: int, size: int, count: int = 0) -> Rejection | Non
 
 
 def check_origin(headers: Headers, hosts: Collection[str], origins: Collection[str]) -> Rejection | None:
-    """Return a rejection if a web page must not send the request from a browser (basic/transports, Security Warning).
+    """Return a rejection if the request may come from a forbidden web page (basic/transports, Security Warning).
 
     Args:
         headers: values by lower-case name.

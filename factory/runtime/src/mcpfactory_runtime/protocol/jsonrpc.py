@@ -41,7 +41,7 @@ def decode(data: bytes | bytearray | memoryview | str) -> Any:
 
 
 def _without_halves(data: bytes) -> bytes | None:
-    """Return a JSON text with U+FFFD in place of escaped lone surrogates, or None without such escapes."""
+    """Return a JSON text with U+FFFD in place of escaped lone surrogates, or None if it has no such escapes."""
     replaced = _ESCAPES.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], data)
     return None if replaced == data else replaced
 
@@ -84,7 +84,7 @@ def is_request_id(value: Any) -> TypeGuard[RequestId]:
 
 
 def error_response_id(message: Any) -> Any:
-    """Return the ID for an error about `message`: its own if it is valid, else MISSING."""
+    """Return the ID for an error about `message`: the message's ID if it is valid, else MISSING."""
     if isinstance(message, dict):
         value = message.get("id", MISSING)
         if is_request_id(value):
@@ -234,7 +234,7 @@ class LineReader:
                 yield OVERSIZE
 
     def rest(self) -> bytes:
-        """Return the data after the last line break; at the end of the stream it is a regular message."""
+        """Return the data after the last line break. At the end of the stream, this data is a complete message."""
         line = self._take(b"")
         return b"" if self._skipping or line.isspace() else line
 

@@ -53,7 +53,7 @@ SUPPORTED: Final[list[str]] = sorted(REVISIONS, reverse=True)
 
 
 def wire_names(row: str) -> frozenset[str]:
-    """Return the names of a row of `METHODS` in messages of all revisions."""
+    """Return all names that messages of any revision use for a method of `METHODS`."""
     return frozenset(revision.wire(row) for revision in RELEASED)
 
 

@@ -104,7 +104,7 @@ def project_content(block: Json, revision: Revision) -> Json:
     """Return a content block for a revision. A block type of newer revisions becomes a text block."""
     kind = block.get("type")
     if kind not in revision.content:
-        if kind not in _CONTENT_TYPES:  # tool use and tool results of sampling, or custom types: unchanged
+        if kind not in _CONTENT_TYPES:  # tool use and tool results of sampling, and custom types, stay unchanged
             return block
         return {"type": "text", "text": _note(block)}
     projected: Json = project(block, _CONTENT_TYPES[kind], revision)

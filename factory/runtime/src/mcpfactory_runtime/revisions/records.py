@@ -112,7 +112,7 @@ class Revision:
         return {kind: {self.wire_names.get(row, row): row for row in getattr(self, kind)} for kind in _METHOD_SETS}
 
     def wire(self, row: str) -> str:
-        """Return the name of a row of `METHODS` in messages of this revision."""
+        """Return the name that messages of this revision use for a method of `METHODS`."""
         return self.wire_names.get(row, row)
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ class _Attempt(NamedTuple):
 
 
 def _parts(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """Return a schema that validates an `_Attempt`: its value against its part."""
+    """Return a schema that validates the value of an `_Attempt` against its part of a schema."""
     choices: dict[Any, CoreSchema] = {
         f"{STRICT}{name}": core_schema.no_info_before_validator_function(_value_of, part)
         for name, part in parts.items()
@@ -62,7 +62,7 @@ def _fits(handler: Handler, part: str, value: Any) -> bool:
 
 
 def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
-    """Check `oneOf`. Return the matching branch's result: with a second validation, nesting would be exponential."""
+    """Check `oneOf`. Return the matching branch's result: a second validation would make nesting exponential."""
 
     def check(value: Any, handler: Handler) -> Any:
         fitted: list[Any] = []
@@ -198,7 +198,7 @@ def pattern_schema(pattern: str) -> SchemaValidator | None:
 def is_fully_checked(
     schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]
 ) -> bool:
-    """Return True if each keyword of a schema is checked, so that all accepted values are valid.
+    """Return True if each keyword of a schema is checked; all accepted values are then valid.
 
     `lists_none` returns True for an enumeration that permits none of its values. Such a contradiction is not enforced.
     """

@@ -40,7 +40,8 @@ class ClientLimits:
         combinators: permitted positions of `anyOf`, `oneOf`, `allOf`, `not` and similar keywords: below the root, or
             nowhere.
         types: True if `type` may be a list.
-        name: maximum characters of a tool's name. Many clients prepend the server's name and permit 64 for both.
+        name: maximum characters of a tool's name. Many clients prepend the server's name, and permit 64 characters in
+            total.
     """
 
     combinators: Literal["below", "nowhere"]
@@ -181,7 +182,7 @@ def _without_combinators(schema: Json, notes: list[str]) -> Json:
 
 
 def _intersection(one: Any, other: Any) -> Any:
-    """Return a schema that permits at least all values that satisfy both. Of two bounds of a kind, keep the first."""
+    """Return a schema that permits at least all values that satisfy both. If both have a bound, keep the first."""
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return other if one is True else one
     done = intersect_schemas(one, other, _intersection)

@@ -131,7 +131,7 @@ def _enums(old: Json, new: Json, path: str) -> Iterator[_Found]:
 
 
 def _values(schema: Json) -> list[str] | None:
-    """Return the values of enum or const as JSON; None if the schema has neither."""
+    """Return the values of enum or const as JSON, or None if the schema has neither."""
     values = enum_values(schema)
     return None if values is None else [_compact(value) for value in values]
 
@@ -155,7 +155,7 @@ def _bound(value: Any, sign: int) -> float:
 
 
 def _only(old: Json, new: Json, path: str) -> Iterator[_Found]:
-    """Yield the changes of keywords that are compared as a whole; adding one narrows the schema."""
+    """Yield the changes of keywords that are compared as a whole. Adding such a keyword narrows the schema."""
     for keyword in _ONLY:
         before, after = old.get(keyword) or None, new.get(keyword) or None
         if before != after:

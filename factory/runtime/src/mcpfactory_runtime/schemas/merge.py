@@ -49,7 +49,7 @@ def intersect_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner
 
 
 def unite_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) -> Json:
-    """Return a schema that permits at least the values of both. Use only types, values, properties and items."""
+    """Return a schema that permits at least the values of both, with only types, values, properties and items."""
     if not first or not second:
         return {}
     if _is_same(first, second):
@@ -74,7 +74,7 @@ def unite_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Co
 
 
 def enum_values(schema: Mapping[str, Any]) -> list[Any] | None:
-    """Return the values of `const` or `enum`; None if a schema has neither."""
+    """Return the values of `const` or `enum`, or None if a schema has neither."""
     found = [schema["const"]] if "const" in schema else schema.get("enum")
     return found if isinstance(found, list) else None
 
@@ -102,7 +102,7 @@ def _type_value(kinds: list[str]) -> str | list[str]:
 
 
 def merge_properties(mine: Mapping[str, Any], theirs: Mapping[str, Any], inner: Combine = merge_all_of) -> Json:
-    """Return the properties of both; `inner` combines the schemas of a property that both declare."""
+    """Return the properties of two schemas; `inner` combines the schemas of a property that both declare."""
     shared = {
         name: inner(mine[name], one) for name, one in theirs.items() if name in mine and not _is_same(mine[name], one)
     }

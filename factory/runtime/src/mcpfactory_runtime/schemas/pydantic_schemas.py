@@ -29,7 +29,7 @@ class _Plain(GenerateJsonSchema):
 
 
 def field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
-    """Return (True if a default is pydantic's `Field(...)`, a function that creates its value or None)."""
+    """Return a flag for a default of pydantic's `Field(...)`, and the function that creates its value, or None."""
     if not isinstance(default, FieldInfo):
         return False, None
     if default.is_required():

@@ -25,7 +25,7 @@ class SchemaDialect(NamedTuple):
     """Differences of an older dialect from 2020-12 that affect argument checks.
 
     Attributes:
-        tuples: schemas in an array in `items` apply by position, and `additionalItems` to the other items.
+        tuples: if `items` is an array, its schemas apply by position, and `additionalItems` applies to the other items.
         lonely: keywords next to `$ref` are ignored.
     """
 

@@ -125,7 +125,7 @@ class _Compiler:
         self._waiting: list[tuple[str, Any, bool]] = []
         self._owner: str | None = None  # the definition being compiled; None inside parts of its value
         self._branched = False  # True if the schema being compiled applies several schemas
-        self._listing: dict[int, tuple[Any, bool]] = {}  # id() of an enumeration → itself, True if it permits nothing
+        self._listing: dict[int, tuple[Any, bool]] = {}  # id() of an enumeration → (enumeration, is_empty)
         self._applied: dict[str, set[str]] = {}  # definition → definitions that it applies to the same value; acyclic
 
     def root(self) -> CoreSchema:
@@ -252,7 +252,7 @@ class _Compiler:
         )
 
     def _union(self, branches: list[Any], lenient: bool, depth: int, *, bare: bool = False) -> CoreSchema:
-        """Compile a union that tries its branches without repairs, then with them. `bare`: use only own keywords."""
+        """Compile a union that tries its branches without repairs, then with repairs. `bare` omits combinators."""
 
         def compile_(branch: Any, lenient: bool) -> CoreSchema:
             if bare:

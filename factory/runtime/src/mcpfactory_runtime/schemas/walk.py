@@ -128,7 +128,7 @@ def reference_to(name: str) -> str:
 
 
 def definition(reference: Any) -> str:
-    """Return the name in `#/$defs/<name>`; "" for other values."""
+    """Return the name in `#/$defs/<name>`, or "" for other values."""
     known = isinstance(reference, str) and reference.startswith(_PREFIX)
     return unescape(reference.removeprefix(_PREFIX)) if known else ""
 

@@ -43,7 +43,7 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
     catalog = server.extensions.catalog
-    # The usual case must start fast, so it does not load argparse.
+    # A server without options must start fast, so argparse is not loaded.
     if not given and not (catalog and catalog.environment_error):
         server.run_stdio()
         return
@@ -97,7 +97,7 @@ def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -
     if not (authorization or options.open or options.host in _LOOPBACK):
         parser.error(
             f"{options.host} can be reached from other machines, and no authorization is configured\nhint: set "
-            "MCPFACTORY_AUTH_PROVIDER, or _ISSUER, _JWKS_URL and _RESOURCE; --open serves everyone"
+            "MCPFACTORY_AUTH_PROVIDER (or _ISSUER, _JWKS_URL and _RESOURCE), or use --open to serve everyone"
         )
     try:
         server.run_http(options.host, options.port, workers=options.workers, store=options.store, **authorization)

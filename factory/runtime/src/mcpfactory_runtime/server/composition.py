@@ -61,7 +61,7 @@ class CompositionMixin:
         its handlers. The part's instructions, request middleware and rates do not apply.
 
         Args:
-            part: a `Server`, which can also be served alone or mounted elsewhere; or a `RemoteServer`.
+            part: a `RemoteServer`, or a `Server`, which can also be served alone or mounted elsewhere.
             prefix: tools and prompts are called `prefix_name`; "" keeps their names. URIs stay unchanged.
 
         Raises:
@@ -88,7 +88,7 @@ class CompositionMixin:
             self.notify_changed(kind)
 
     def update_from(self, part: Any) -> None:
-        """Offer the current items of a part, and notify clients of changes."""
+        """Register the current items of a part, and notify clients of changes."""
         for mounted in self._mounted:
             if mounted.part is part:
                 for kind in sorted(mounted.sync_items()):
@@ -253,7 +253,7 @@ class MountedServer:
                 raise ValueError(f"{key!r} of {self.part.name} is already taken\nhint: mount it with another prefix")
 
     def sync_items(self) -> set[str]:
-        """Offer the part's current items in the parent, and withdraw removed items; return the parent's changed lists.
+        """Register the part's current items in the parent, and remove the others. Return the parent's changed lists.
 
         Removals and changes by the parent's author stay in effect. If the name of an item was taken meanwhile, the item
         is omitted with a warning.
@@ -338,7 +338,7 @@ class _PartContext(Context):
 
     @property
     def state(self) -> Any:
-        """Return the value yielded by the part's lifespan, or None without one."""
+        """Return the value yielded by the part's lifespan, or None if the part has no lifespan."""
         return self._part.state
 
 

@@ -59,7 +59,7 @@ class Context(InjectedParameter):
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
-        self._unasked: Json = {}  # answers to questions that were not asked
+        self._unasked: Json = {}  # answers that came before their questions were asked
         self._opened: OpenedState | None = None  # the state that came with the request; None after its use
         self._used: Json = {}
         self._count = 0
@@ -79,7 +79,7 @@ class Context(InjectedParameter):
 
     @property
     def client_info(self) -> Json:
-        """Return the client's unverified `Implementation` object; {} if the client sent none."""
+        """Return the client's unverified `Implementation` object, or {} if the client sent none."""
         return self._call.peer.info
 
     @property
@@ -95,7 +95,7 @@ class Context(InjectedParameter):
 
     @property
     def principal(self) -> Principal | None:
-        """Return the caller, from the access token; None without authorization (always on stdio)."""
+        """Return the caller, from the access token, or None without authorization (always on stdio)."""
         from mcpfactory_runtime.auth.tokens import Principal  # noqa: PLC0415 - only for handlers that ask
 
         principal = self._channel.principal
@@ -108,24 +108,24 @@ class Context(InjectedParameter):
 
     @property
     def state(self) -> Any:
-        """Return the value yielded by the server's lifespan, or None without one."""
+        """Return the value yielded by the server's lifespan, or None if the server has no lifespan."""
         return self._server.state
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the HTTP headers by lowercase name, without Authorization; {} on other transports."""
+        """Return the HTTP headers by lowercase name, without Authorization, or {} on other transports."""
         request: HttpRequest | None = self._call.http
         return {} if request is None else request.headers
 
     @property
     def client_address(self) -> str | None:
-        """Return the source address of the HTTP request (behind a proxy, the proxy's); None on other transports."""
+        """Return the source address of the HTTP request, which may be a proxy's, or None on other transports."""
         request: HttpRequest | None = self._call.http
         return None if request is None else request.address
 
     @property
     def session_id(self) -> str | None:
-        """Return the session's ID over Streamable HTTP; None elsewhere, and in the newest revision (no sessions)."""
+        """Return the ID of the Streamable HTTP session, or None. The newest revision and other transports have none."""
         session = self._origin.session_channel
         return None if session is None else session.session_id
 
@@ -347,9 +347,9 @@ class Context(InjectedParameter):
     ) -> bool:
         """Ask a person to agree to a costly or destructive action.
 
-        Returns True, or False if `unless` waives the question. If the client cannot ask, the error has a code, and
-        the client repeats the call with the code. A model cannot invent a code, but could use one without asking a
-        person. In the per-request lifecycle the handler may be rerun, see `ask`.
+        Returns True if the person agreed, and False if `unless` waives the question. If the client cannot ask, the
+        error has a code, and the client repeats the call with the code. A model cannot invent a code, but it could use
+        a code without asking a person. In the per-request lifecycle the handler may be rerun, see `ask`.
 
         Args:
             what: the action, as one sentence with names and amounts, shown to the person.
@@ -446,7 +446,7 @@ class Context(InjectedParameter):
             self._refuse(path, missing, ", which the client did not declare")
 
     def _lacks(self, question: Question[Any]) -> Json | None:
-        """Return the missing client capabilities for a question, in wire format; None if the client can be asked."""
+        """Return the missing client capabilities for a question, in wire format, or None if the client can be asked."""
         peer: Peer = self._call.peer
         missing = question.missing_capability(peer)
         if question.method not in peer.revision.client_requests:

@@ -28,7 +28,7 @@ from mcpfactory_runtime.server.threads import in_thread
 Provider = Callable[..., Any]
 Handler = Callable[..., Any]
 
-_CONTEXT: Final = "mcpfactory_context"  # the wrapper's parameter if only providers take the context
+_CONTEXT: Final = "mcpfactory_context"  # name of the wrapper's context parameter if only providers take the context
 _overrides: Final[dict[Provider, Provider]] = {}
 
 
@@ -67,7 +67,7 @@ def override(provider: Provider, replacement: Provider) -> Iterator[None]:
 
 
 def with_dependencies(handler: Handler) -> Handler:
-    """Return the handler; if it has dependencies, an `async def` wrapper that fills them in.
+    """Return the handler. If it has dependencies, return an `async def` wrapper that fills them in.
 
     The wrapper takes the other parameters.
 
@@ -141,7 +141,7 @@ class _Maker:
         return bool(self._contexts) or any(maker.wants_context for maker in self._makers.values())
 
     async def make(self, context: Any, stack: AsyncExitStack, made: dict[Provider, Any]) -> Any:
-        """Return the value for a call; `stack` closes it, and `made` has the call's values by provider."""
+        """Return the value for a call. `stack` closes it later, and `made` has the values of the call by provider."""
         if self.provider in made:
             return made[self.provider]
         replacement = _overrides.get(self.provider)

@@ -216,7 +216,7 @@ def make_app(
 
 
 def link_app(wire: Json, uri: str | None, visibility: Sequence[str]) -> None:
-    """Add the page for results and the permitted callers to a tool's object (ext-apps, Resource Discovery).
+    """Add two facts to a tool's object: the page for results, and the permitted callers (ext-apps, Resource Discovery).
 
     Raises:
         ValueError: the URI does not begin with `ui://`, or a visibility is unknown.

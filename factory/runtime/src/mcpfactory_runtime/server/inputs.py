@@ -1,4 +1,4 @@
-"""Requests to the client: elicitation, sampling, roots; and argument completion.
+"""Requests to the client (elicitation, sampling, roots), and argument completion.
 
 A question has a method and parameters, needs a client capability, and parses and checks the answer.
 """
@@ -114,7 +114,7 @@ class Question(Generic[Reading]):
         raise NotImplementedError
 
     def missing_capability(self, peer: Peer) -> Json | None:
-        """Return the capabilities that the peer lacks for the question, in wire format; None if the peer lacks none."""
+        """Return the capabilities that the peer lacks for the question, in wire format, or None if it lacks none."""
         path = self.required_capability(peer.revision)
         if path == ("elicitation", "form") and peer.capabilities.get("elicitation") == {}:
             return None
@@ -171,7 +171,7 @@ class Elicit(Question[Elicited]):
             raise TypeError(f"{error}\nhint: ask for one level of fields, or ask several times") from None
 
     def required_capability(self, revision: Revision) -> tuple[str, ...]:
-        """Return `elicitation`, or its mode if the revision has several modes."""
+        """Return the path `elicitation`, with the mode if the revision has several modes."""
         if len(revision.elicitation_modes) > 1:
             return ("elicitation", "url" if self.url else "form")
         return ("elicitation",)
@@ -254,7 +254,7 @@ class Sample(Question[Sampled]):
         """Return the parameters for the peer, without `includeContext` if the peer lacks the required capability."""
         params: Json = project(self._params, "CreateMessageRequestParams", peer.revision)
         if "tools" in peer.revision.fields["CreateMessageRequestParams"] and not peer.declares("sampling", "context"):
-            params.pop("includeContext", None)  # the capability came with `tools` (client/sampling, Capabilities)
+            params.pop("includeContext", None)  # the capability is as old as `tools` (client/sampling, Capabilities)
         return params
 
     def read(self, answer: Json) -> Sampled:

@@ -1,4 +1,4 @@
-"""Interfaces (`typing.Protocol`) of a server and its channels, to avoid imports; and checks of authors' arguments."""
+"""Interfaces (`typing.Protocol`) of servers and channels, which avoid imports, and checks of authors' arguments."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class ReplyChannel(Protocol):
 
     Attributes:
         principal: the caller, from the access token; "" without authorization.
-        private: True if one client owns the process, so that no other client can use this channel (stdio, memory).
+        private: True if the process has only one client, and no other client can use this channel (stdio, memory).
         subscriptions: the resources to which a session subscribed.
         allowance: the client's remaining rate limits.
     """

@@ -16,13 +16,13 @@ from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.types import Json
 
 _FEW: Final = 2_000  # items; a list of at most this length is one page, without a size check
-_LARGEST: Final = 8 * 1024 * 1024  # bytes; maximum page of a longer list: half the usual message limit of clients
+_LARGEST: Final = 8 * 1024 * 1024  # maximum bytes of a page of a longer list; clients usually accept twice as much
 
 
 def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[list[Json], str | None]:
-    """Return the items after the cursor in `params`, at most `size`, and the cursor of the next page.
+    """Return at most `size` items after the cursor in `params`, and the cursor of the next page.
 
-    Without a size, all items are on one page, if clients accept a message of that size.
+    If `size` is None, a page has as many items as fit into a message that clients accept.
 
     Raises:
         McpError: INVALID_PARAMS for a cursor that this list never returned (server/utilities/pagination).
@@ -58,7 +58,7 @@ def cursor_of(last: str) -> str:
 
 
 def read_cursor(params: Json) -> str | None:
-    """Return the key of the item that the cursor in `params` names; None without a cursor.
+    """Return the key of the item that the cursor in `params` names, or None without a cursor.
 
     Raises:
         McpError: INVALID_PARAMS for a malformed cursor.

@@ -149,7 +149,7 @@ class Rates:
 
 
 def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | None:
-    """Return the number of tokens, and the seconds to refill all of them; None for no limit."""
+    """Return the number of tokens, and the seconds to refill all of them, or None for no limit."""
     if kind not in KINDS:
         raise ValueError(f"{place}unknown rate for {kind!r}\nhint: use one of {', '.join(KINDS)}")
     if rate is None or rate == "off":

@@ -61,7 +61,7 @@ class ToolOptions(PromptOptions, total=False):
 
 _COMPLETED: Final = 3  # maximum arguments of a completion handler: reference, argument, context
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # RFC 3986 §3.1, or a variable instead
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # a scheme (RFC 3986 §3.1), or a variable in its place
 _SIGNS: Final = str.maketrans("_-.", "xxx")
 
 
@@ -80,7 +80,7 @@ class Tool:
         defer_task: True if the handler decides when the call becomes a task.
         inline: True runs a `def` handler on the event loop.
         timeout: seconds after which a call fails; None for no limit.
-        resolve_target: for a tool that calls others: returns the target for the given arguments, or None.
+        resolve_target: function of a tool that calls others. It returns the called tool for given arguments, or None.
     """
 
     __slots__ = (
@@ -261,7 +261,7 @@ class Registry:
         version: grows with every change; data cached from the registry is valid for one version.
         completion: the completion handler, if any.
         generated: every generated tool by its own name; `tools` has the listed ones.
-        declares_tools: True advertises tools even if there are none (a manifest without operations, a gateway).
+        declares_tools: True advertises tools even if there are none (for a manifest without operations, or a gateway).
         extensions: identifier of a protocol extension → its capability object.
         around: middleware around each tool call, or None.
         offers: returns True if clients may see a listed tool; None shows all tools.

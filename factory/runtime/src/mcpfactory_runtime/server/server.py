@@ -55,7 +55,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         page_size: items per page of a list; None lists everything at once.
         max_message_size: maximum size of a received message in bytes.
         ttl_ms: milliseconds that clients may cache lists and resources (newest revision only).
-        cache_scope: `public` if nothing depends on the caller.
+        cache_scope: `public` if no list or resource depends on the caller.
         tasks: storage of tasks: the path of a database, a `TaskStore` or `TaskOptions`. The default is the database
             in MCPFACTORY_TASKS_DB, or memory without that variable.
         rates: rate limits per client: `{"calls": "600/m"}` (docs/reference/server-api.md, Rates).
@@ -313,7 +313,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             The previous mode and profile.
 
         Raises:
-            CatalogError: unknown mode, profile or dialect. A ValueError.
+            CatalogError: the mode, profile or dialect is unknown. This error is a ValueError.
             ValueError: the server has no generated tools.
         """
         catalog = self.extensions.catalog
@@ -428,15 +428,15 @@ class Server(ObservabilityMixin, CompositionMixin):
 
         Args:
             uri: `ui://…`.
-            options: html, the complete and self-contained page, or path, a file with the page that is read at every
-                request; name, title and description of the resource; csp: origins that the page may use
+            options: either html (the complete, self-contained page) or path (a file with the page, read at every
+                request); name, title and description of the resource; csp: origins that the page may use
                 (connectDomains, resourceDomains, frameDomains, baseUriDomains); permissions: camera, microphone,
-                geolocation, clipboardWrite; domain: origin that the host should give the page; prefers_border: True
-                if the host should draw a border.
+                geolocation, clipboardWrite; domain: origin that the host should give the page; prefers_border: True if
+                the host should draw a border.
 
         Raises:
-            TypeError: neither or both of html and path.
-            ValueError: the URI is taken or does not start with `ui://`; an unknown member of csp or permissions.
+            TypeError: both of html and path are given, or neither.
+            ValueError: the URI is taken or does not start with `ui://`, or csp or permissions has an unknown member.
         """
         resource = make_app(uri, **options)
         self.registry.extensions[APPS] = {}
@@ -565,7 +565,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
         Args:
             transport: `stdio` or `http`.
-            options: of HTTP: host, port, and those of `http_app`.
+            options: host, port and the options of `http_app`, for HTTP only.
 
         Raises:
             OSError: the server cannot listen on the address.

@@ -116,7 +116,7 @@ class Session:
                 self.start_task(call, outcome)
 
     def start_task(self, call: Call, outcome: Awaitable[Json]) -> None:
-        """Answer a request once its outcome is known: at once if the handler never waits (from Python 3.12)."""
+        """Answer a request when its outcome is known: immediately if the handler never waits (from Python 3.12)."""
         work = self._finish(call, outcome)
         if sys.version_info >= (3, 12):
             task = asyncio.Task(work, loop=self._loop, eager_start=True)
@@ -143,7 +143,7 @@ class Session:
             if self.connection.in_flight.get(call.id) is not call:  # canceled by the client, which gets no response
                 raise
             answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
-        except GeneratorExit:  # from an awaitable of the handler; the exception closes the coroutines in between
+        except GeneratorExit:  # raised by an awaitable of the handler; the exception closes the coroutines in between
             log.error("%s failed: GeneratorExit", call.method)
             answer = McpError(INTERNAL_ERROR, "Internal error")
         finally:
@@ -175,7 +175,7 @@ class Session:
         task = self._tasks.get(call)
         if task is not None:
             task.cancel()
-            task.add_done_callback(lambda _: self._tasks.pop(call, None))  # for a task that has not started
+            task.add_done_callback(lambda _: self._tasks.pop(call, None))  # for a task canceled before its start
 
     def _start_batch(self, batch: Batch) -> None:
         calls = [event for event in batch.events if type(event) is Call]

@@ -193,7 +193,7 @@ def result_annotation(annotation: Any) -> Any:
 
 
 def generator_to_list(handler: Handler) -> Handler:
-    """Return the handler; for a generator (async or not), a function that returns the list of its items."""
+    """Return the handler. For a generator (async or not), return a function that returns the list of its items."""
     if inspect.isgeneratorfunction(handler):
 
         @wraps(handler)

@@ -402,7 +402,7 @@ class Skills:
         """Return the result of a method of the extension.
 
         Raises:
-            McpError: METHOD_NOT_FOUND without skills, INVALID_PARAMS for a URI that is not served.
+            McpError: METHOD_NOT_FOUND if the server has no skills, INVALID_PARAMS for an unknown URI.
         """
         if not self._published:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method}")

@@ -1,4 +1,4 @@
-"""Worker threads for `def` handlers, so that a blocking handler does not delay other calls; and background tasks.
+"""Background tasks, and worker threads for `def` handlers: a blocking handler must not delay other calls.
 
 The threads are daemons, unlike those of `concurrent.futures`: a handler that never returns does not keep the process
 alive.

@@ -56,7 +56,7 @@ class UriTemplate:
         self._pattern = re.compile(pattern + re.escape(rest))
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """Return the percent-decoded values of the variables; None if the URI does not match."""
+        """Return the percent-decoded values of the variables, or None if the URI does not match."""
         query: dict[str, str] = {}
         if self.optional:
             uri, _, text = uri.partition("?")

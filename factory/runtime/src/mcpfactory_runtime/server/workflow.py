@@ -42,7 +42,7 @@ def _given(value: Any) -> Any:
 
 
 def pick(value: Any, *path: str | int | _Each) -> Any:
-    """Return the value at a path of names, indexes and EACH; with EACH the list of all matching values.
+    """Return the value at a path of names, indexes and EACH. A path with EACH returns the list of all matching values.
 
     Raises:
         ToolError: no value was found, and the path has no EACH; the message has the path.

@@ -1,4 +1,4 @@
-"""Storage shared by the processes of a server, in memory, in a file or in Redis, and its use for tasks and sessions."""
+"""Storage that the processes of a server share (memory, a file or Redis), and the stores of tasks and sessions."""
 
 from __future__ import annotations
 

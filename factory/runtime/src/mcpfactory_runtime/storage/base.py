@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 Changes = Sequence[tuple[str, bytes | None]]
-"""Keys of a space and their new values. None removes the entry; with the key `prefix*`, all entries with the prefix."""
+"""Keys of a space and their new values. None removes the entry, or all with a prefix if the key is `prefix*`."""
 
 
 class StoreError(OSError):

@@ -232,7 +232,7 @@ class Journal:
                 del owned[self._key]
             return
         if self._key not in owned:  # a new session, or a session after a failed first write
-            if all(name != _STATE for name, _ in changes):  # a lost session
+            if all(name != _STATE for name, _ in changes):  # the session was lost to another process
                 return
             new = await self._write([(_OWNER, self._me)], ExpectedEntry(_OWNER, None))
             if not new and await self._store.get(self._space, _OWNER) != self._me:
@@ -282,7 +282,7 @@ class Journal:
         return json.loads(state), unfinished
 
     async def events(self, stream: str) -> list[tuple[int, bytes]] | None:
-        """Return the stored events of a stream; None if the store does not have it."""
+        """Return the stored events of a stream, or None if the store does not have it."""
         await self._sessions.wait_until_written()
         if await self._store.get(self._space, f"stream/{stream}") is None:
             return None

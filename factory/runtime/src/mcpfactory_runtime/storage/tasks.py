@@ -200,7 +200,7 @@ class TaskStore:
         """Return at most `size` tasks of a principal after the task `after`, oldest first, and True if there are more.
 
         Raises:
-            KeyError: the principal has no task `after`.
+            KeyError: the principal has no task with the ID `after`.
         """
         place = ""
         if after is not None:

@@ -240,7 +240,7 @@ def _values(scheme: SecurityScheme, environ: Mapping[str, str], tokens: Mapping[
 
 _LIFETIME: Final = 3600  # seconds; the maximum at Google
 _NOT_INSTALLED: Final = (
-    "The key of a service account signs for its tokens, and the library for it is not installed.\n"
+    "The key of the service account must sign a request for a token, and the library for it is not installed.\n"
     "hint: the person who runs this server installs mcpfactory-runtime[google]."
 )
 
@@ -279,7 +279,7 @@ class ServiceAccount:
 
 
 def read_service_account(variable: str, environ: Mapping[str, str]) -> ServiceAccount | None:
-    """Return the account with the JSON key in a variable or in the file at `<variable>_FILE`; None if neither is set.
+    """Return the account with the JSON key in a variable or the file at `<variable>_FILE`, or None if neither is set.
 
     Raises:
         ToolError: the file is unreadable or not a service account key.

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.upstream.tokens import OAuthCredentials, TokenManager
 
 _HttpAnswer = tuple[int, dict[str, str], bytes, bool]
-"""Status, headers by lower-case name, content, and True if the content was longer than the limit."""
+"""Status, headers by lower-case name, content, and a flag that is True if the content was cut at the limit."""
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})  # RFC 9110 §9.2.2
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
@@ -65,7 +65,7 @@ class Upstream:
         schemes: security schemes of the operations.
         servers: other servers of the operations, from the API document.
         environ: environment with credentials and settings, read on each call; None uses the process's environment.
-            MCPFACTORY_BASE_URL replaces `base_url`, <prefix>_<NAME>_BASE_URL the address of one of `servers`.
+            MCPFACTORY_BASE_URL replaces `base_url`; <prefix>_<NAME>_BASE_URL replaces the address of one of `servers`.
             MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses from the API document.
             MCPFACTORY_CA_FILE is a PEM file of certificate authorities to trust instead of the default authorities.
             With a `prefix`, <prefix>_BASE_URL and so on apply to this server only, and take precedence.
@@ -74,7 +74,8 @@ class Upstream:
         private: hosts (`host` or `host:port`) that may have private addresses, by choice of the server's author.
         timeout: seconds for one call, including retries; MCPFACTORY_TIMEOUT replaces it.
         max_bytes: maximum size of a response in bytes, after decompression.
-        max_text: maximum characters of a response for the model; code that calls a tool (`ctx.call`) gets all.
+        max_text: maximum characters of a response for the model; code that calls a tool (`ctx.call`) gets the whole
+            response.
         retry_wait: seconds before the first retry if the API does not specify a wait; doubled for the second retry.
         clock: returns seconds since the epoch, to detect expired tokens.
     """
@@ -258,7 +259,7 @@ class Upstream:
         )
 
     def _open(self, certificate: Certificate) -> httpx.AsyncClient:
-        """Return the client of a certificate in the running event loop. Connections cannot be used in another loop."""
+        """Return the HTTP client for a certificate and the running event loop: connections are bound to their loop."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
@@ -271,7 +272,7 @@ class Upstream:
                     tls_context(self._settings, certificate, httpx.create_ssl_context),
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": ACCEPTED},
-                timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT),  # the deadline of the call bounds the rest
+                timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT),  # the call's deadline limits all else
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # callers must not share cookies
                 follow_redirects=False,
                 trust_env=False,
@@ -394,7 +395,7 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
 
 
 def file_store(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
-    """Return a function that stores content in the directory in MCPFACTORY_FILES; None if it is unset.
+    """Return a function that stores content in the directory in MCPFACTORY_FILES, or None if it is unset.
 
     The file name is the digest of the content with an extension for its media type, and never comes from the API. Only
     the owner may read the file.

@@ -80,7 +80,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
 
 
 def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """Return the TLS context with the trusted authorities and the client certificate of connections.
+    """Return the TLS context for connections, with the trusted authorities and the client certificate.
 
     Args:
         settings: source of the setting CA_FILE, the file with the authorities.

@@ -189,7 +189,7 @@ def is_json(content_type: str) -> bool:
 
 
 def is_xml(content_type: str) -> bool:
-    """Return True if a media type is XML data; not an XML image or XHTML page."""
+    """Return True if a media type is XML data. Return False for XML images and XHTML pages."""
     kind = media_type(content_type)
     data = kind.endswith("+xml") and not kind.startswith("image/") and kind != "application/xhtml+xml"
     return data or kind in ("application/xml", "text/xml")
@@ -198,7 +198,7 @@ def is_xml(content_type: str) -> bool:
 class Unset(Enum):
     """The type of UNSET, for annotations: `limit: int | Unset = UNSET`.
 
-    An enumeration is used because type checkers narrow members by `is`, and copies are the same object.
+    UNSET is a member of an enumeration, because type checkers narrow members by `is`, and a copy is the same object.
     """
 
     UNSET = "UNSET"
@@ -215,7 +215,7 @@ UNSET: Final = Unset.UNSET
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:
-    """Split a text into `count` pieces and return one piece as JSON type `kind`; UNSET if the text is UNSET.
+    """Split a text into `count` pieces and return one piece as JSON type `kind`. Return UNSET if the text is UNSET.
 
     Raises:
         ToolError: the number of pieces is not `count`, or the piece is not a value of that type.

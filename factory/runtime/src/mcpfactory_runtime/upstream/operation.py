@@ -33,7 +33,7 @@ def is_xml_name(name: str) -> bool:
 
 
 def forbidden_header_reason(name: str) -> str:
-    """Return the reason why no argument may set a header, such as "belongs to the connection"; "" without a reason."""
+    """Return the reason why no argument may set a header ("belongs to the connection"), or "" without a reason."""
     if not _TOKEN.fullmatch(name):
         return "is not a valid header name"
     if name.lower() in _CONNECTION_HEADERS or name.lower().startswith("proxy-"):
@@ -219,9 +219,9 @@ class Paging:
     page      the next page; the first is `first`
     offset    the number of items so far
 
-    Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument
-    that bounds a page, `limit` its default (0: unknown). Each of these is the path of a value: `more`, a flag for
-    further items; `done`, a flag for the last page; `total`, the number of all items; `pages`, the number of all pages.
+    Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument that
+    bounds a page, `limit` its default (0: unknown). `more` is the path of a flag for further items, `done` of a flag
+    for the last page. `total` is the path of the number of all items, `pages` of the number of all pages.
     """
 
     kind: Literal["link", "cursor", "last", "page", "offset"]
@@ -247,10 +247,10 @@ class Operation:
     `server` is the name of a server of the API other than its root; "" is the root. Older generated servers have a URL
     here, which settings cannot change.
     `accept` is sent as the Accept header ("": not set). If the body is a GraphQL request, the base URL is the
-    endpoint, and `path` only the operation's name.
+    endpoint, and `path` contains only the operation's name.
     `paging` describes how to get the next page if the answer is one page of a list. `select` names the argument that
     holds a JMESPath expression; the result is the selected part of the answer. `lists` are pairs of element names in an
-    XML answer: the second is a list item, the first its wrapper, or "".
+    XML answer: the wrapper of a list (or ""), and its item.
     `once`: never retry a call, even with an idempotent method, because each call has a further effect.
     """
 
@@ -281,7 +281,7 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class OAuthFlow:
-    """OAuth flow to get a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; "" if unused.
+    """OAuth flow to get a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; an unused URL is "".
 
     `discovery`: all settings are in the metadata at `metadata_url` (OpenID Connect Discovery, RFC 8414).
     `serviceAccount`: the key of a separate account signs an assertion that is exchanged for a token (RFC 7523), as at

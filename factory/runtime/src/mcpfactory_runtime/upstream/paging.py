@@ -129,7 +129,7 @@ def _from_value(operation: Operation, arguments: Mapping[str, Any], found: Any, 
 
 
 def _from_url(operation: Operation, arguments: Mapping[str, Any], target: str, url: str) -> Continuation | None:
-    """Return a continuation, by argument: the query values of the target that differ from the sent values."""
+    """Return a continuation with the query values of the target, by argument, that differ from the sent values."""
     try:
         next_url, this = urlsplit(urljoin(url, target)), urlsplit(url)
         if next_url.hostname != this.hostname:
@@ -214,7 +214,7 @@ def _flag(paging: Paging, value: Any) -> bool | None:
 
 
 def _number(value: Any, default: int | None = None) -> int | None:
-    """Return an integer, also from a string; the default if the value is missing, None for other values."""
+    """Return an integer, also from a string. A missing value gives the default, any other value None."""
     if value is UNSET or value is None:
         return default
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:

@@ -88,7 +88,7 @@ def _all_forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def secret_forms(secret: str) -> set[str]:
-    """Return a secret unchanged, escaped in JSON (PHP also escapes slashes), and URL-encoded."""
+    """Return the forms of a secret: unchanged, escaped in JSON (PHP also escapes slashes), and URL-encoded."""
     escaped = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     encoded = (
         quote(secret, errors="replace"),

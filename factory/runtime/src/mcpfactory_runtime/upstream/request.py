@@ -294,7 +294,7 @@ _DELIMITERS: Final = check_table_complete(
 
 
 def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, str]:
-    """Return the content and its Content-Type; (None, "") if no field was given and the body is not required.
+    """Return the content and its Content-Type, or (None, "") if no field was given and the body is not required.
 
     Raises:
         ToolError: a value cannot be sent as this media type.
@@ -401,7 +401,7 @@ def _quoted(text: str) -> str:
 
 
 def _definite_type(content_type: str) -> str:
-    """Return the first of a list of media types; "" if it is a range."""
+    """Return the first of a list of media types, or "" if it is a range."""
     first = content_type.partition(",")[0].strip()
     return "" if "*" in first else first
 

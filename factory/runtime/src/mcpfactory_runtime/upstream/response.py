@@ -117,7 +117,7 @@ def read_response(
         operation: the called operation.
         arguments: arguments of the call, for the selection and the continuation.
         url: URL of the response.
-        redirect: target of a response of 300 to 399, and the reason why it was not followed.
+        redirect: target of a response with status 300 to 399, and the reason why it was not followed.
         schemes: security schemes of the API by name, for messages about credentials.
         variable: variable that sets the API's address, for messages.
         cut: True if the body was longer than `content`.
@@ -174,7 +174,7 @@ _MISLABELLED: Final = re.compile(r"text/(?!event-stream|csv|xml).*|application/(
 def _value_in(
     content: bytes, kind: str, headers: Mapping[str, str], operation: Operation, *, cut: bool
 ) -> tuple[Any, str]:
-    """Return the value of a JSON or XML response, or `_NOT_JSON`; and a note if expected XML is invalid."""
+    """Return the value of a JSON or XML response (or `_NOT_JSON`), and a note if expected XML is invalid."""
     if cut or not is_xml(kind) or not is_xml(media_type(operation.accept.partition(",")[0])):
         return _json_in(content, kind, headers, operation), ""
     try:
@@ -358,7 +358,7 @@ def _failure_message(
     operation: Operation,
     schemes: Mapping[str, SecurityScheme] | None = None,
 ) -> str:
-    """Return the message for 400 and above. `schemes` by name supply the variables of the credentials for the hint."""
+    """Return the message for status 400 and above. `schemes` supply the names of credential variables for the hint."""
     lines = [_headline("failed", status, _api_messages(content, headers), operation)]
     lines += _retry_lines(headers)
     hint = _hint(status, headers, operation, schemes or {})
@@ -366,7 +366,7 @@ def _failure_message(
 
 
 def _refusal_message(value: Any, status: int, operation: Operation) -> str:
-    """Return the message for a success status with an error in the body; "" if the body has none.
+    """Return the message for a success status with an error in the body, or "" if the body has none.
 
     Two conventions are reliable enough: `{"ok": false, "error": …}`, and GraphQL's `errors` without `data`.
     """
@@ -402,7 +402,7 @@ def _page_message(status: int, headers: Mapping[str, str], content: bytes, opera
 
 
 def _graphql_message(value: dict[str, Any], status: int, operation: Operation) -> str:
-    """Return the message for a response with `errors` (GraphQL §7.1), with its `data`, if any; "" without errors."""
+    """Return the message for a response with `errors` and perhaps `data` (GraphQL §7.1), or "" without errors."""
     errors = value.get("errors")
     if not isinstance(errors, list) or not errors:
         return ""
@@ -514,7 +514,7 @@ _CHARSETS: Final = re.compile(
 
 
 def _is_text(kind: str) -> bool:
-    """Return True if a media type (without parameters; "" is unknown) is text."""
+    """Return True if a media type without parameters is text; "" is an unknown type."""
     return not kind or bool(_TEXT_TYPES.match(kind))
 
 

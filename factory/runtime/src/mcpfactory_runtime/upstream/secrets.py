@@ -1,6 +1,6 @@
 """Secrets and settings of calls to an API, from environment variables and files.
 
-Messages never contain their values.
+Messages never contain secret values.
 
 `MCPF_<SERVER>_BASE_URL` applies to this server only. `MCPFACTORY_BASE_URL` applies to each server in the environment.
 """
@@ -17,7 +17,7 @@ _LONGEST: Final = 64 * 1024  # maximum bytes; a larger file is not a credential
 
 
 def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
-    """Return the unchanged value of a variable or of the file at `<variable>_FILE`; None if neither is set.
+    """Return the unchanged value of a variable or of the file at `<variable>_FILE`, or None if neither is set.
 
     The variable takes precedence. The file is read on each call, so that a rotated secret is used at once.
 
@@ -54,7 +54,7 @@ def is_set(variable: str, environ: Mapping[str, str]) -> bool:
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
-    """Return the value without surrounding whitespace; "" if it is unset.
+    """Return the value without surrounding whitespace, or "" if it is unset.
 
     Raises:
         ToolError: the value cannot be read, or contains a control character.
@@ -103,7 +103,7 @@ class Settings:
         self._prefixes = (prefix, SHARED) if prefix else (SHARED,)
 
     def value(self, name: str) -> str:
-        """Return the value of one of `SETTINGS`; "" if no variable is set."""
+        """Return the value of one of `SETTINGS`, or "" if no variable is set."""
         return self._environ.get(self.set_by(name), "")
 
     def set_by(self, name: str) -> str:
@@ -112,7 +112,7 @@ class Settings:
         return next((one for one in names if self._environ.get(one)), names[0])
 
     def own(self, name: str) -> str:
-        """Return the value of a setting that has no shared variable, such as a server's address; "" if it is unset."""
+        """Return the value of a setting without shared variable, such as a server's address, or "" if it is unset."""
         return self._environ.get(self.variable(name), "")
 
     def variable(self, name: str) -> str:

@@ -65,7 +65,7 @@ class Addresses:
         return self._settings.variable(server_setting(server) if server in self._servers else "BASE_URL")
 
     def set_by(self, server: str) -> str:
-        """Return the variable that sets the address of a server; "" if the address comes from the document."""
+        """Return the variable that sets the address of a server, or "" if the address comes from the document."""
         if "://" in server:
             return ""
         if server and self._settings.own(server_setting(server)):
@@ -98,7 +98,7 @@ class Addresses:
         return tuple(one for name, one in self._servers.items() if not self.set_by(name))
 
     def _followed(self, server: str) -> str:
-        """Return the address of a server that moved with the root at the same host; "" if unclear or unmoved."""
+        """Return the address of a server that moved with the root, or "" if the server stayed, or this is unclear."""
         chosen, ours = _split(self._settings.value("BASE_URL")), _split(self._servers[server].url)
         root = _split(self._base_url)
         if chosen is None or ours is None or root is None or _host(ours) != _host(root):
@@ -110,7 +110,7 @@ class Addresses:
 
 
 def unchanged_servers_notice(addresses: Addresses) -> str:
-    """Return a line that names the servers that did not move with the root; "" if there are none."""
+    """Return a line that names the servers that did not move with the root, or "" if there are none."""
     unmoved = addresses.unchanged_servers()
     if not unmoved:
         return ""
@@ -185,7 +185,7 @@ def _slash_hint(redirect: Redirect, url: str) -> str:
 
 
 def _base(redirect: Redirect, operation: Operation, url: str) -> str:
-    """Return the base URL that a redirect to the same path implies; "" if the target has another path."""
+    """Return the base URL that a redirect to the same path implies, or "" if the target has another path."""
     ours, theirs = urlsplit(url).path, urlsplit(redirect.url)
     length = len([one for one in operation.path.partition("?")[0].split("/") if one])
     tail = "/".join(["", *ours.split("/")[-length:]]) if length else "/"

@@ -70,7 +70,7 @@ class RecordedRequest:
 
 
 def request_differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
-    """Return the differences between a request and the `request` of a case, without credentials; [] if it matches.
+    """Return the differences between a request and the `request` of a case, without credentials, or [] if it matches.
 
     Fields missing in `wanted` are not checked. With `"strict": true` the query must not have other pairs.
     """
@@ -262,8 +262,8 @@ class StubUpstream:
         cases: expected requests and their responses.
         port: port to listen on; 0 for any free port.
         environ: environment with the values of credentials; None accepts any value.
-        base_path: path prefix of the API, such as `/v1`. Requests elsewhere get 404 and are recorded in `mismatches`.
-            Paths in `requests` do not contain the prefix.
+        base_path: path prefix of the API, such as `/v1`. Requests to other paths get 404, and are recorded in
+            `mismatches`. Paths in `requests` do not contain the prefix.
     """
 
     def __init__(

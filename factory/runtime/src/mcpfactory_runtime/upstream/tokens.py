@@ -1,7 +1,7 @@
 """OAuth credentials of APIs: selection of tokens for a call, and renewal of tokens that the API refuses.
 
-Loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order: a refresh token
-or the key of a service account in the environment, a login, the client's own credentials. Rules:
+Loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order: the environment
+(a refresh token, or the key of a service account), a login, the client's own credentials. Rules:
 
 1. A single exchange renews a token for all calls that find the token expired or refused. The exchange continues if its
    call is canceled, because the authorization server may already have invalidated the refresh token.
@@ -163,7 +163,7 @@ class TokenManager:
 
     @property
     def client_id(self) -> str:
-        """Return the client's ID; "" if it is unset.
+        """Return the client's ID, or "" if it is unset.
 
         Raises:
             ToolError: a file or value cannot be used.
@@ -193,7 +193,7 @@ class TokenManager:
             task, wanted = self._renewal
             if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
                 task, wanted = self._renewal = asyncio.ensure_future(self._renew(scopes, refused)), scopes
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # prevents asyncio's report
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # no log of an unread error
             try:
                 grant = await asyncio.shield(task)
             except OAuthError:
@@ -285,7 +285,7 @@ class TokenManager:
         return self.flow(*LOGIN_GRANTS) is not None and not has_environment_grant(self.scheme, self._environ)
 
     def _refresh_token(self) -> str:
-        """Return the refresh token in the environment; "" if the token or the client's ID is unset."""
+        """Return the refresh token in the environment, or "" if the token or the client's ID is unset."""
         variables = self.scheme.variables
         value = secret(variables[_REFRESH], self._environ) if len(variables) > _REFRESH else ""
         return value if self.client_id else ""
@@ -295,7 +295,7 @@ class TokenManager:
         return read_service_account(variables[_ACCOUNT], self._environ) if len(variables) > _ACCOUNT else None
 
     def _client_flow(self) -> OAuthFlow | None:
-        """Return the flow for the client's own credentials; None if the flow or a credential is missing."""
+        """Return the flow for the client's own credentials, or None if the flow or a credential is missing."""
         has_both = all(secret(name, self._environ) for name in self.scheme.variables[1:3])
         return self.flow("clientCredentials", "discovery") if has_both else None
 
@@ -307,7 +307,7 @@ class TokenManager:
         return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # the scopes of a login are the user's choice
 
     async def _login(self) -> StoredToken | None:
-        """Return the login in the store; None if the store has none, or a login of another client."""
+        """Return the login in the store, or None if the store has no login of this client."""
         if not self._allows_login():
             return None
         return self._parsed(await asyncio.to_thread(open_store(self._environ).read, self._key))

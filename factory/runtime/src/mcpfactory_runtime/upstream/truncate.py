@@ -116,7 +116,7 @@ def check_jmespath(expression: Any) -> None:
 
 
 def select(expression: str, value: Any) -> Any:
-    """Return the part of a JSON value that the expression selects; None if it selects nothing.
+    """Return the part of a JSON value that the expression selects, or None if it selects nothing.
 
     Raises:
         ToolError: the expression cannot be used on this value.

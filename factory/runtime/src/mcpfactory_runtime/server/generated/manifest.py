@@ -1,4 +1,4 @@
-"""Generated tools: listed from `manifest.json`, imported at the first call, with the owner's hooks and conforming results.
+"""Generated tools: they are listed from `manifest.json`, imported at the first call, and run with the owner's hooks.
 
 Lazy imports let a server with a thousand tools start as fast as one with three. See
 docs/reference/generated-server.md, `manifest.json`, for the format.
@@ -249,7 +249,7 @@ def _checked(names: tuple[str, ...], known: Container[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-_DIGITS: Final = 17  # digits; maximum of a fractional number, because binary64 (IEEE 754) needs no more
+_DIGITS: Final = 17  # maximum digits of a fractional number, because binary64 (IEEE 754) needs no more
 _REMOVED: Final = object()
 
 

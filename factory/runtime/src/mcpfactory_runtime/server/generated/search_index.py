@@ -56,7 +56,7 @@ _VALUES: Final = 80  # maximum number of enum values
 _VALUE: Final = 40  # characters; enum values of this length or more are skipped
 _DEPTH: Final = 4  # maximum nesting level of schemas
 
-_SUPPORT: Final = 0.5  # minimum fraction of the word's tools that have the subject in their name or path
+_SUPPORT: Final = 0.5  # minimum fraction of the tools with the word that have the subject in their name or path
 _LIFT: Final = 3.0  # minimum ratio of the subject's frequency among those tools to its frequency among all tools
 _COMMON: Final = 0.2  # maximum fraction of all tools that have the word; more common words are not specific
 
@@ -80,7 +80,7 @@ class RankingWeights:
         coverage: influence of the fraction of the question's words that a tool matches.
         fit: influence of the fraction of a tool's name and path that the question matches.
         method: factor for a tool whose method the question suggests.
-        other_method: factor for a tool with another method.
+        other_method: factor for a tool whose method differs from the suggested ones.
         amount: factor for a tool that returns as many things as the question asks for: one, or a list.
         leaf: factor for a tool if the question names the last resource of its path.
         deprecated: factor for a deprecated tool.
@@ -425,7 +425,7 @@ def _gain(value: float, before: float, again: float) -> float:
 
 
 def _without_method(words: list[str]) -> list[str]:
-    """Remove a method before the verb: `get_describe_instances`, `post_terminate_instances`."""
+    """Remove an HTTP method before the verb of a name: `get_describe_instances`, `post_terminate_instances`."""
     return words[1:] if len(words) > 1 and words[0] in _METHODS and words[1] in VERBS else words
 
 

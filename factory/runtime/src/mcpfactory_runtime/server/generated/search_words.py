@@ -154,9 +154,9 @@ class Term:
 
     Attributes:
         options: possible stems; the first is the word itself unless a phrase replaced it.
-        distance: distance from the main clause: 0 in it, 1 after a preposition, 2 in a reason or condition, 3 for a
-            "who".
-        leads: True for a first term that is a verb.
+        distance: distance from the main clause: 0 in the clause, 1 after a preposition, 2 in a reason or condition, 3
+            for words that "who" implies.
+        leads: True if this is the first term and a verb.
     """
 
     options: tuple[str, ...]

@@ -42,7 +42,7 @@ class ForwardedCall:
     Attributes:
         ctx: the caller's context.
         client: the client of the connection.
-        asked: the question that ends the call, if the caller must repeat its request to answer.
+        asked: the question that ends the call if the caller must repeat its request with an answer.
     """
 
     def __init__(self, ctx: Context, client: Client) -> None:
@@ -181,7 +181,7 @@ class RemoteConnections:
             connection.used = asyncio.get_running_loop().time()
 
     def _other(self, able: Json, session: SessionChannel | None) -> _Connection:
-        """Return the session's connection, or an unused one for a call without a session; create a missing one."""
+        """Return the session's connection. A call without a session gets an unused one. Create a missing connection."""
         now = asyncio.get_running_loop().time()
         for one in self._unused():
             if now - one.used > _IDLE:

@@ -90,7 +90,7 @@ def relayed_resource(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames
 def relayed_template(
     wire: Mapping[str, Any], pass_on: PassOn, matches: Callable[[str], bool], names: RelayNames = _OWN
 ) -> Template:
-    """Return a resource template for the URIs that `matches` accepts; the remote server checks its variables."""
+    """Return a resource template for the URIs that `matches` accepts; the remote server checks the variables."""
     text = names.uri(str(wire["uriTemplate"]))
     uris: Any = _RelayedUris(text, matches)  # has the methods of a URI template
     unchecked: Any = _UncheckedArguments()  # has the `bind` of a signature
@@ -152,7 +152,7 @@ class _UncheckedArguments:
     context = "ctx"
 
     def bind(self, given: Json) -> Json:
-        """Return keyword arguments for the handler: the URI of a template; {} for a resource."""
+        """Return keyword arguments for the handler: the URI of a template, or {} for a resource."""
         return dict(given)
 
 
@@ -262,7 +262,7 @@ def _meta(ctx: Context) -> Json:
 
 
 def _trace(ctx: Context) -> Json:
-    """Return the trace fields for a forwarded call, from the current span; without a span, from the client."""
+    """Return the trace fields for a forwarded call, from the current span or, without a span, from the client."""
     meta = ctx.meta
     return forwarded_trace(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
 

@@ -118,7 +118,7 @@ class RemoteServer(Server):
 
     @property
     def problem(self) -> str:
-        """Return the reason why the server cannot be reached; "" while connected, or before the first attempt."""
+        """Return the reason why the server cannot be reached, or "" while connected and before the first attempt."""
         return "" if self.connected else self._reason
 
     @property
@@ -200,7 +200,7 @@ class RemoteServer(Server):
                             await self._update_listing(client)
 
     async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
-        """Subscribe to the server's notifications; return None if it sends none, or refuses."""
+        """Subscribe to the server's notifications. Return None if the server sends none, or refuses."""
         able = client.capabilities
         # In the handshake lifecycle, servers may send notifications that they do not declare.
         kinds = {kind: not client.modern or (able.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}
@@ -276,7 +276,7 @@ class RemoteServer(Server):
         return super()._replaced(tool, made)
 
     def _relayed(self, kind: str, wire: Json) -> Any:
-        """Return a relay to one item of the server, or None, with a warning, if the item cannot be offered."""
+        """Return a relay to one item of the server. If the item is unusable, log a warning and return None."""
         if kind == "tools":
             if not wire["name"].isprintable() or not 0 < len(wire["name"]) <= _LONGEST_NAME:
                 return self._left_out(repr(wire["name"][:_LONGEST_NAME]), "its name is not a valid tool name")

@@ -42,7 +42,7 @@ RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
 def core_task_object(task: Task, poll_interval: int) -> Json:
-    """Return the `Task` object of the core feature; a result with `isError` is `failed` (Task Execution Errors)."""
+    """Return the core feature's `Task` object. A result with `isError` gives it the status `failed`."""
     status, message = task.status, task.message
     if task.result is not None and task.result.get("isError"):
         status, message = "failed", _error_text(task.result)
@@ -359,7 +359,7 @@ class TaskManager:
                 del self._watches[task_id]
 
     def claim(self, task_id: str, key: str) -> bool:
-        """Return True if the caller must send this question to the client, and call `unclaim` afterwards."""
+        """Return True if the caller must send this question to the client; the caller must then call `unclaim`."""
         if (task_id, key) in self._claims:
             return False
         self._claims.add((task_id, key))

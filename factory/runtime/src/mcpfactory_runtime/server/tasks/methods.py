@@ -201,7 +201,8 @@ class TaskMethods:
         """Return True if a call of a tool becomes a task.
 
         Raises:
-            McpError: METHOD_NOT_FOUND, or MISSING_CAPABILITY in the newest revision, if tool and client disagree.
+            McpError: METHOD_NOT_FOUND if the tool forbids a requested task, or requires a task that was not requested.
+                MISSING_CAPABILITY if it requires a task, and a client of the newest revision does not support tasks.
         """
         revision = call.peer.revision
         if revision.modern:  # the server decides within the client's limits (ext-tasks, Capability Negotiation)

@@ -204,7 +204,8 @@ class HttpApp:
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
         """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this application.
 
-        Otherwise, the first request enters the server's lifespan, and the lifespan exits when the event loop ends.
+        If no such application runs it, the first request enters the server's lifespan, and the end of the event loop
+        exits it.
 
         Args:
             app: the outer application; unused.
@@ -304,12 +305,12 @@ class HttpApp:
         chosen = route(
             scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
         )
-        # A client that lists the type of event streams first prefers an event stream.
+        # If the Accept header lists the type of event streams first, the client prefers an event stream.
         streamed = headers.get("accept", "").startswith("text/event-stream")
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
-        """Forward a request to the process that has its session. Return None after a response, else its `receive`."""
+        """Forward a request to the process that has its session. Return None if it was answered, else its `receive`."""
         session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
@@ -321,7 +322,7 @@ class HttpApp:
         return await self._relay.forward(session_id, scope, receive, send)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
-        """Serve a probe, metrics, a page or metadata; otherwise 404."""
+        """Serve a probe, metrics, a page or metadata; otherwise, respond with 404."""
         if place in self._probed:
             await self._probes.serve(place, scope, headers, send)
             return
@@ -346,7 +347,7 @@ class HttpApp:
             await send_json(send, 200, jsonrpc.encode(document))
 
     async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request of the per-request lifecycle. Its token, otherwise its address, identifies the client."""
+        """Serve a request of the per-request lifecycle. The token, otherwise the address, identifies the client."""
         if self._requests >= self._max_requests:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are already in flight")
             await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))

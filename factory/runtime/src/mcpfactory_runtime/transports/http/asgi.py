@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 Page = Callable[[str, bool], tuple[str, str]]
-"""(Accept header, True if the caller is authorized) → (content type, text)."""
+"""(Accept header, authorized) → (content type, text); `authorized` is True for an authorized caller."""
 
 READING: Final = ("GET", "HEAD")
 ONLY_GET: Final = Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"})
@@ -46,7 +46,7 @@ class AsgiRequest:
 
     @property
     def address(self) -> str | None:
-        """Return the source address (behind a reverse proxy: the proxy's address); None if unknown."""
+        """Return the source address (behind a reverse proxy: the proxy's address), or None if unknown."""
         client = self._scope.get("client")
         return str(client[0]) if client else None
 
@@ -194,7 +194,7 @@ async def send_events(
         after: number of the message to begin after; None begins with the next one.
         headers: response headers in addition to those of an event stream.
         resumed: True if the client resumes the stream.
-        earlier: events that the stream no longer holds.
+        earlier: events that the stream has already dropped.
         first: data to send before the events.
     """
     position = stream.count if after is None else after  # before the head is sent: later messages must not be missed

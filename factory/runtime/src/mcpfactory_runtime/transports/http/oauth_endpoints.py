@@ -70,7 +70,7 @@ def _json(data: bytes) -> Any:
 
 
 def _cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the cookies of a request. Of equal names, keep the first (longest path, RFC 6265 §5.4)."""
+    """Return the cookies of a request. For equal names, keep the first, which has the longest path (RFC 6265 §5.4)."""
     found: dict[str, str] = {}
     for header, value in headers:
         if header == b"cookie":

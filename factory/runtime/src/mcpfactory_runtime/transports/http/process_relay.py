@@ -151,10 +151,10 @@ class ProcessRelay:
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
-        """Return another live process that owns a session; None if this process or no process owns the session."""
+        """Return another live process that owns a session, or None if this process or no process owns the session."""
         journal = Journal(self._sessions, session_id)
         owner = await journal.claim()
-        if owner is None:  # an HTTP+SSE session has no journal; its ID begins with the process that has its connection
+        if owner is None:  # an HTTP+SSE session has no journal, but its ID begins with a process label
             label, dot, _ = session_id.partition(".")
             known = dot and label != self._processes.id and not await journal.exists()
             owner = label if known and await self._processes.alive(label) else None
@@ -193,7 +193,8 @@ class ProcessRelay:
             return True
         if taken is None:
             return False
-        # Send the start of an event stream at once, but other starts only with a body: clients may react to a start.
+        # Send the start of an event stream at once, and the start of any other response only with its body, because
+        # clients may react to a start.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:

@@ -453,7 +453,7 @@ class _WorkerSupervisor:
         self._listeners = listeners
         self._pid = os.getpid()
         self._lifeline = os.pipe()  # workers read from it: end of file means that the parent has died
-        self._workers: dict[int, tuple[int, float]] = {}  # pid → number, start
+        self._workers: dict[int, tuple[int, float]] = {}  # pid → (worker number, start time)
         self._early_deaths = 0
         self._ending = False
         self._failed = False

@@ -220,7 +220,7 @@ class HttpSession(Session):
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream, after message `number`. `earlier` are the next messages if only the journal has these."""
+    """A position in a stream, after message `number`. `earlier` are the next messages that only the journal has."""
 
     stream: Stream
     number: int
@@ -372,7 +372,7 @@ class SseEndpoints:
             await reject(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
             return
         session.principal = principal  # the principal is equal, but its scopes may differ
-        await send_json(send, 202, b"")  # first: the response may be on the stream at once
+        await send_json(send, 202, b"")  # before `post`, which may put the response on the stream at once
         session.post(body, AsgiRequest(scope))
 
 

@@ -1,6 +1,6 @@
 """Server-sent events that clients can resume (basic/transports, Resumability and Redelivery).
 
-A `Stream` keeps its latest messages in memory; the code that sends the response follows it, and may be absent for a
+A `Stream` keeps its latest messages in memory. Its follower, the code that sends the response, may be absent for a
 while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a store, events
 that were sent with IDs are also available to the next process (`storage/events.py`).
 """
@@ -40,7 +40,7 @@ class Stream:
     Args:
         name: unique within the session; event IDs are `<name>-<number>`. None: events have no IDs.
         primed: begin with an event that has an ID and no data, so that a client can resume before the first message.
-        awaited: True if a response will follow the stream at once, so that unsent messages must be kept.
+        awaited: True if a response will follow the stream at once; unsent messages are then kept.
         recorder: records the events of a named stream once it has a follower.
         requests: IDs of the requests that the stream will answer.
 
@@ -104,12 +104,12 @@ class Stream:
 
     @property
     def is_unsent(self) -> bool:
-        """Return True if nothing of the stream can have been sent yet."""
+        """Return True if no part of the stream can have been sent yet."""
         return not self.closed and not self._followers
 
     @property
     def only_message(self) -> bytes | None:
-        """Return the only message of a finished stream that had no follower, to be sent as plain JSON; else None."""
+        """Return the only message of a finished stream without follower, to be sent as plain JSON; otherwise None."""
         alone = self.closed and self._count == 1 and not self.detached and not self._followers
         return self._events[0][1] if alone else None
 
@@ -164,7 +164,7 @@ class Stream:
         if not (self._count or self.closed or self.detached):
             loop = asyncio.get_running_loop()
             self._begun = loop.create_future()
-            silence = loop.call_later(KEEP_ALIVE, self._wake)  # asyncio.wait would cost a tenth of a request
+            silence = loop.call_later(KEEP_ALIVE, self._wake)  # asyncio.wait would take a tenth of a request's time
             try:
                 await self._begun
             finally:
@@ -250,7 +250,7 @@ class Stream:
             self.overrun()
 
     def _record(self) -> None:
-        """Start to record the stream with the messages so far, once."""
+        """Start to record the stream, with the messages kept so far. Further calls have no effect."""
         if self._recorded or self._recorder is None:
             return
         assert self.name is not None
