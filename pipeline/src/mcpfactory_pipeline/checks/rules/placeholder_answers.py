@@ -27,7 +27,7 @@ _QUOTED: Final = 80  # maximum characters of an answer in a message
 _LOST_SHOWN: Final = 3
 _FEWEST: Final = 2  # minimum number of tools; fewer prove nothing about the server as a whole
 _SHORT: Final = 200  # characters; longer answers have real content and may quote these words
-# "Not implemented" in common languages. The words refer to the tool with any subject, and must end a sentence.
+# "Not implemented" in common languages. Whatever their subject, these words are about the tool. They end a sentence.
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
@@ -196,12 +196,12 @@ def _changes(name: str, tool: Json) -> bool:
       source="MCP schema, CallToolResult.content: a model cannot use empty content",
       hint="return what the tool found, or a message that it found nothing")  # fmt: skip
 def _answers_something(evidence: Evidence) -> RuleOutcome:
-    """Return a fault if all tools (at least two) return an empty answer; an empty list as text is not empty."""
+    """Return a fault if all tools (at least two) return an empty answer; the text of an empty list is not empty."""
     succeeded = [call for call in evidence.calls if not call.failed and call.exchange.result is not None]
     tools = {call.tool for call in succeeded}
     if len(tools) < _FEWEST:
         return not_applicable("fewer than two tools answered without an error")
-    given = [call for call in succeeded if sent_arguments(call)]  # lists that take no arguments may be empty
+    given = [call for call in succeeded if sent_arguments(call)]  # a list without arguments may be empty
     void = bool(given) and all(_is_void(call) and call.response is None for call in succeeded)
     fault = Fault(f"all {len(tools)} tools that were called returned an empty answer", "", succeeded[-1].exchange)
     return RuleOutcome((fault,) if void else ())

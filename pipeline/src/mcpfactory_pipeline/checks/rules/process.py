@@ -23,7 +23,7 @@ from mcpfactory_pipeline.plan.gates import COST_GATES
 RULES: Final = RuleTable()
 rule = RULES.rule
 _NO_HANDSHAKE: Final = frozenset({"before the handshake", f"session {LATEST_MODERN}"})
-"""Sessions that do not begin with `initialize`, so that a server of the handshake lifecycle may end them."""
+"""Sessions that do not begin with `initialize`; a server of the handshake lifecycle may end them."""
 START_WITHIN: Final = 10_000  # milliseconds; the shortest start-up limit of a common client (Codex CLI)
 END_WITHIN: Final = 2_000  # milliseconds from the end of stdin until the process exits
 _STDERR: Final = 1500  # maximum characters of stderr in a finding, taken from the end, which has the cause
@@ -150,7 +150,7 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 
 
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
-    """Yield processes that did not end, and late processes if even the fastest was late (a busy machine slows some)."""
+    """Yield processes that did not end; yield late processes only if all were late, because a busy machine slows some."""
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
         if session.ended_after is None:
@@ -166,7 +166,7 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 
 
 def _limited(limit: str) -> Scope[tuple[int, float]]:
-    """Return (measured, allowed) if the measured value exceeds this limit of the policy."""
+    """Return a scope with the subject (measured, allowed) if the measured value exceeds this limit of the policy."""
 
     def scope(evidence: Evidence) -> RuleSubjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)
@@ -204,7 +204,7 @@ def _call_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
 
 
 @PERFORMANCE.rule("performance.memory", 1, over=_limited("max_memory_mb"),
-      statement="No process uses more memory than max_memory_mb of the policy, including all calls (stdio, Linux).",
+      statement="No process uses more memory than max_memory_mb of the policy, even during calls (stdio, Linux).",
       source=_SOURCE,
       hint=("compare the peaks: if a session with calls uses more memory than one without, the server "
             "keeps data of every call"))  # fmt: skip
