@@ -1,4 +1,4 @@
-"""A failing API, and a server's reaction to each failure, for one reading and one writing tool."""
+"""Make a server's API fail in every way, and observe how one reading and one writing tool react."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ _START: Final = 20.0  # seconds; timeout of the first answer of a started proces
 _TRIES: Final = 4  # maximum calls until one succeeds again; a busy machine needs more than one
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
-_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # used if no tool has another method
+_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # used only if no case has another method
 
 
 async def observe_failures(
@@ -282,12 +282,12 @@ async def observe_failures(
     *,
     seconds: float,
 ) -> None:
-    """Let the API fail in every way, and add the outcomes to the evidence, or the reason why they are missing.
+    """Let the API fail in every way; add the outcomes, or the reason why they are missing, to the evidence.
 
     Args:
         evidence: the observations so far.
         target: a server started by command, with cases.
-        plan: the calls of the cases; one read call and one write call are made.
+        plan: the calls of the cases; only one read call and one write call of them are made.
         environ: the variables of the server; its base URL is replaced.
         seconds: time limit of all failures together.
     """
@@ -312,7 +312,7 @@ def choose_subjects(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with one of these methods, preferably one whose response has content: more can go wrong."""
+    """Return the first call with one of these methods, preferably with content in its response: more can go wrong."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 
@@ -391,7 +391,7 @@ class _ToolUnderFailures:
         assert self._process is not None
         params = {"name": self._planned.tool, "arguments": dict(self._planned.arguments)}
         exchange = await self._process.ask(self._message("tools/call", params), self._patience)
-        if exchange.received is None:  # ended or still busy: the next call starts a new process
+        if exchange.received is None:  # the process ended or is still busy, so the next call starts a new one
             await self._end()
         # Ports differ in each run, but equal servers must give equal reports.
         text = json.dumps(exchange.received)
@@ -400,7 +400,7 @@ class _ToolUnderFailures:
         return replace(exchange, received=json.loads(text))
 
     async def _start(self) -> str:
-        """Start the process and initialize it; return why that failed, or ""."""
+        """Start the process and initialize it; return the reason for a failure, or ""."""
         started = await StdioConversation.start(
             self._target.command or (), self._target.cwd, self._environ, f"failures, {self._planned.tool}"
         )

@@ -129,7 +129,7 @@ class CallComparer:
                 self._evidence.comparisons.append(CallComparison("overlap", tool, usual, (both[at],), rival=rival))
 
     def _pairs(self) -> list[tuple[_Call, _Call]]:
-        """Return pairs of calls of one tool with different results, or else one pair of two tools."""
+        """Return pairs of calls with different results, one pair for each tool, or else one pair of two tools."""
         pairs: list[tuple[_Call, _Call]] = []
         more = (*self._evidence.others, *self._evidence.further)
         for tool, first in self._firsts.items():

@@ -45,7 +45,7 @@ class PlannedCall:
 
     @property
     def question(self) -> str:
-        """Return the request if it only reads according to its document, despite its method; "" for any other call."""
+        """Return the request if the API document says that it only reads, despite its method; otherwise return ""."""
         asks = self.case is not None and self.request is not None and self.case.get("reads") is True
         return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
 
@@ -293,8 +293,8 @@ def required_variables(start: Path | None) -> dict[str, bool]:
 class ApiVariables:
     """Environment variables for the addresses of a server's API, and the addresses in the API document.
 
-    `prefix` is the common prefix of the variables. `base_url` is the address of the root; `servers` maps the names of
-    additional servers to their addresses.
+    `prefix` is the common prefix of the variables. `base_url` is the address of the root server; `servers` maps the
+    names of additional servers to their addresses.
     """
 
     prefix: str = SHARED
@@ -309,7 +309,8 @@ class ApiVariables:
     def variables_for_address(self, url: str, root: str = "") -> dict[str, str]:
         """Return the variables that point the whole API to one address.
 
-        Each additional server gets a folder with its name at `url`. `root` is the address of the root, if it differs.
+        Each additional server gets an address below `url` that ends with its name. `root` is the address of the root
+        server, if that is not `url`.
         """
         return {
             **dict.fromkeys(self._of("BASE_URL"), root or url),

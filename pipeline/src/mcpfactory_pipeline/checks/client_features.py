@@ -17,7 +17,7 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 FEATURES: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-# Over HTTP, this client opens no stream outside a call, which other features may need.
+# Other features may need a stream outside of a call, and over HTTP this client opens none.
 FEATURES_IN_CALLS: Final[Json] = {"elicitation": FEATURES["elicitation"]}
 MAX_ROUNDS: Final = 5  # maximum answers of the client to one request
 _NEEDED: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}

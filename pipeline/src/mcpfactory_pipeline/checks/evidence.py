@@ -185,9 +185,9 @@ class ConcurrentRequests:
 class CallComparison:
     """Calls of a read-only tool that must give the same result in two situations.
 
-    A difference counts only if the results of each situation agree with each other. `usual` are single calls. `others`
-    are the same calls: with a default of the schema as argument (`default`, `title` names it), after other read-only
-    calls (`later`), or while another call ran (`overlap`). `rival` is the result of that other call when it ran alone.
+    A difference counts only if the results within each situation agree. `usual` are single calls. `others` are the same
+    calls in the situation `kind`. `default`: with a default of the schema as argument, which `title` names. `later`:
+    after other read-only calls. `overlap`: while another call ran; `rival` is the result of the other call alone.
     """
 
     kind: Literal["default", "later", "overlap"]
@@ -221,7 +221,7 @@ class EvaluatedCall:
 
 @dataclass(frozen=True, slots=True)
 class ElicitationOutcome:
-    """Three calls of a case whose tool asks a person: nobody can be asked, the person agrees, the person declines."""
+    """Three calls of one case whose tool asks a person: no person can be asked, a person agrees, a person declines."""
 
     question: str
     unasked: RecordedCall
@@ -231,7 +231,7 @@ class ElicitationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ApiFailure:
-    """One kind of API failure. `error`: the tool must return an error; `status`: HTTP status in its error text.
+    """One kind of API failure. `error`: the tool must return an error, and its text must contain the HTTP `status`.
 
     `answer` sends the response; if `answer` is None, the port is closed. `heavy`: memory is measured.
     """

@@ -109,7 +109,7 @@ STRUCTURED: Final = R2025_06_18.name  # first revision with outputSchema and str
 COMPLETIONS: Final = R2025_03_26.name  # first revision with this capability; the method is older
 STREAMABLE: Final = R2025_03_26.name  # first revision with the streamable HTTP transport
 DIALECT: Final = R2025_11_25.name  # first revision that defines the default JSON Schema dialect
-_MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # in entries
+_MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # of entries
 BATCHED: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
 CACHEABLE: Final = LATEST.cacheable
 

@@ -320,7 +320,7 @@ def _about(report: Report, index: Mapping[str, int], rule: str, where: str) -> d
 
 
 def _number_alike(results: Iterable[dict[str, Any]]) -> None:
-    """Make equal fingerprints distinct (repeated results of a rule at one place), because viewers merge them."""
+    """Make equal fingerprints distinct, because viewers merge repeated results of a rule at one place."""
     seen: Counter[str] = Counter()
     for result in results:
         prints = result["partialFingerprints"]

@@ -341,7 +341,7 @@ def stream_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
 
 
 def newest_common(discover: WireExchange) -> str:
-    """Return the newest per-request revision that both the server and we support, or "" if not found."""
+    """Return the newest per-request revision that both the server and the checks support; "" if there is none."""
     supported = (discover.result or {}).get("supportedVersions")
     data = (discover.error or {}).get("data")
     # The data of the unsupported-version error lists versions (basic/versioning).

@@ -117,7 +117,7 @@ def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
 
 
 def _least(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the minimum text similarity of competing tools with these name words."""
+    """Return the text similarity from which two tools compete if their names consist of these words."""
     return _ALIKE if first <= second or second <= first else _SAME
 
 

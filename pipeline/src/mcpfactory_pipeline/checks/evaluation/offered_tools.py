@@ -110,7 +110,7 @@ def parse_found_tools(answer: str) -> list[str]:
 
 
 def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: frozenset[str] = frozenset()) -> int | None:
-    """Return the best rank, from 1, that includes all tools of an accepted sequence; None if no sequence was found.
+    """Return the smallest rank within which all tools of an accepted sequence are found; None if no sequence is found.
 
     Args:
         ways: the tool names of each accepted sequence.

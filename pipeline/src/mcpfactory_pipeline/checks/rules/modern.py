@@ -45,7 +45,7 @@ _MODERN_CODES: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION
 
 
 def is_modern(exchange: WireExchange) -> bool:
-    """Return True if a request has per-request metadata of a known revision; rules check only answers to such requests."""
+    """Return True if a request has per-request metadata of a known revision; rules ignore answers to other requests."""
     meta = exchange.params.get("_meta")
     return isinstance(meta, dict) and meta.get(VERSION) in MODERNS
 
@@ -216,8 +216,8 @@ def _states(evidence: Evidence) -> RuleSubjects[ModifiedState] | RuleOutcome:
 
 
 @rule("modern.request-state", 3, gate=True, over=_states,
-      statement=("A modified requestState is refused. If it is accepted but does not change the result, the finding has "
-                 "severity 1 and closes no gate."),
+      statement=("A modified requestState is refused. If it is accepted but does not change the result, the finding "
+                 "has severity 1 and closes no gate."),
       source=("MCP basic/patterns/mrtr: an attacker may control requestState; its integrity must be protected if it "
               "influences the result"),
       hint="sign the state (HMAC), and refuse it with an error if the signature is wrong")  # fmt: skip

@@ -150,7 +150,7 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 
 
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
-    """Yield processes that did not end; yield late processes only if all were late, because a busy machine slows some."""
+    """Yield processes that did not end; yield late ones only if all were late, because a busy machine delays some."""
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
         if session.ended_after is None:

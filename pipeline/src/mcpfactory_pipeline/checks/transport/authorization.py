@@ -36,7 +36,7 @@ def probe_authorization(
     modern: str,
     seconds_left: Callable[[], float],
 ) -> dict[str, HttpAnswer]:
-    """Send the probes; if the server needs no credentials, only the first.
+    """Send the probes; if the server needs no credentials, send only the first probe.
 
     Args:
         url: the URL of the endpoint, after redirects.

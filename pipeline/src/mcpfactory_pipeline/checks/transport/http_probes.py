@@ -267,7 +267,7 @@ def _known(method: str) -> Callable[[HttpAsker], bool]:
 
 
 def _params(method: str) -> Callable[[HttpAsker], Json]:
-    """Return the params of an answered request, or a call of an unknown tool: only the header must be wrong."""
+    """Return a function for correct params: those of an answered request, or else of a call of an unknown tool."""
     return lambda asker: asker.known.get(method, _call(NOTHING))
 
 
@@ -347,7 +347,7 @@ _ROWS: Final = (
               {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
     HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", _no_mismatch,
               lambda _asker, plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
-    # Header and name match in all except the first, whose header is invalid base64.
+    # In the first of these probes, the header is invalid base64. In all others, the header and the name match.
     HttpProbe("modern-invalid-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", _mismatch,
               {"Mcp-Name": "=?base64?mcpfactory!?="}, "tools/call", _call(NOTHING)),
     HttpProbe("modern-half-base64-marker", "modern", _ONE_MARKER, _no_mismatch,
@@ -369,7 +369,7 @@ def probe_http(
 ) -> dict[str, HttpAnswer]:
     """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
 
-    Blocks at most until the last answer before the time limit is complete.
+    The function blocks. At the time limit, it still waits for the answer to the last probe.
 
     Args:
         url: the URL of the endpoint, after redirects.
@@ -435,7 +435,7 @@ class HttpAsker:
                 self._enter(answer)
 
     def _enter(self, answer: HttpAnswer) -> None:
-        """Keep the session that an answer to `initialize` began."""
+        """Store the session that an answer to `initialize` began."""
         result, session = answer.message.get("result"), answer.headers.get("mcp-session-id")
         agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
         begun = {"Mcp-Session-Id": session} if session is not None else {}
@@ -510,7 +510,7 @@ def _body(response: http.client.HTTPResponse) -> bytes:
 def _events(
     response: http.client.HTTPResponse, wait: Callable[[float], None] | None = None
 ) -> tuple[bytes, EventStream]:
-    """Return the first answer in an event stream, else the data of its first event, and the state of the stream.
+    """Return the first answer in an event stream (without an answer, the first event), and the state of the stream.
 
     Earlier events are progress and log messages. With `wait`, a function that sets the read timeout, also wait for the
     end of the stream.

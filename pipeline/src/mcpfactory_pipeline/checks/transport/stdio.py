@@ -278,11 +278,11 @@ class StdioConversation:
                 self._process.terminate()
         elif self._process.stdin is not None:
             self._process.stdin.close()
-        started = descendants(self._process.pid)  # found by their parent, so only before the process exits
+        started = descendants(self._process.pid)  # a search by parent works only before the process exits
         if await self._ended(max(END_PATIENCE, _SLOWER * session.milliseconds / 1000)):
             session.ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
-        kill_known_processes(started)  # first, because they are found by their parent
+        kill_known_processes(started)  # before the process itself, because they are found by their parent
         self._kill()
         await self._ended(_KILLED)
         _, pending = await asyncio.wait(self._readers, timeout=1.0)  # a grandchild may hold the pipes open
