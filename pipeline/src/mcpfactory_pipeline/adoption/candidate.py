@@ -35,7 +35,7 @@ class ServerKind:
 
     `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
     pinned by its lock. `program` returns the command line in that folder. Both are None for a server that is not
-    started here. `newest` returns the newest version of a package. `upstream` names a foreign publisher.
+    started here. `newest` returns the newest version of a package. `upstream` names a publisher outside the workspace.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -200,7 +200,7 @@ def prepare_server(
         if (found := hash_file(files / name)) != wanted:
             raise StateError(
                 f"{name} of the candidate is {'not on this machine' if found == 'none' else 'not the checked file'}",
-                hint="mcpfactory pipeline restore NAME, or run it",
+                hint="mcpfactory pipeline restore NAME, or mcpfactory pipeline run NAME",
             )
     record = read_record(files, hashes)
     kind = KINDS[record.kind]

@@ -83,7 +83,7 @@ def read_junit(data: bytes) -> TestCount | None:
 def read_tap(text: str) -> TestCount | None:
     """Return the counts of a TAP report; None if the text is not one.
 
-    Indented lines (subtests) are ignored: only the line of their test counts. Planned tests that are missing
+    Indented lines (subtests) are ignored: only the line of the parent test counts. Planned tests that are missing
     count as failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
@@ -102,7 +102,7 @@ def read_tap(text: str) -> TestCount | None:
     return TestCount("TAP", passed, len(names) - (missing > 0) + max(0, missing), skipped, tuple(names))
 
 
-# pytest configuration file → text that must be in it, otherwise pytest ignores the file ("": no such text).
+# pytest configuration file → text without which pytest ignores the file ("" if pytest always reads it).
 _PYTEST_CONFIGS: Final = {
     "pytest.toml": "", ".pytest.toml": "", "pytest.ini": "", ".pytest.ini": "", "pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]",
     "setup.cfg": "[tool:pytest]",

@@ -53,12 +53,12 @@ _LARGEST: Final = 1 << 21  # maximum size in bytes of a file whose code is searc
 
 
 def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
-    """Return the adoption of the server that a person named.
+    """Return the recognized server for an adoption request.
 
     Raises:
         NotFoundError: nothing was found.
-        ConfigError: its start command is unknown, or the given options conflict.
-        RefusedError: its kind cannot be adopted.
+        ConfigError: the server's start command is unknown, or the given options conflict.
+        RefusedError: this kind of server cannot be adopted.
         StageError: an index did not answer.
         ServerError: the server at a URL does not list its offers.
     """

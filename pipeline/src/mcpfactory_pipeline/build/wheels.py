@@ -76,7 +76,7 @@ def dist_info(wheel: Path, name: str) -> Message:
 
 
 def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
-    """Return the wheel entries outside its package and metadata, except scripts named after the server or distribution.
+    """Return the wheel entries outside the package and metadata, except scripts named after the server or distribution.
 
     An entry is a path, or an entry point written as `group:name`.
     """

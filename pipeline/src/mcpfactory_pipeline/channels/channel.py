@@ -74,7 +74,7 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
 
 @contextmanager
 def _writing(channels: Path, channel: str) -> Iterator[Path]:
-    """Lock a channel's folder for the block, then rewrite its list of projects (it may be stale after a crash).
+    """Lock a channel's folder for the block, then rewrite its list of projects, because a crash may leave it stale.
 
     Raises:
         StateError: the channel cannot be written.

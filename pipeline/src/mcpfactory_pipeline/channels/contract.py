@@ -172,7 +172,7 @@ def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) 
 def find_contract(workspace: Workspace, state: ServerState, against: str = "") -> Contract:
     """Return the contract of a channel, a candidate (an ID prefix is enough) or a file.
 
-    Without `against`, return the contract of the last channel with the server.
+    Without `against`, return the contract of the last channel that has the server.
 
     Raises:
         NotFoundError: unknown channel, candidate or file.

@@ -53,7 +53,7 @@ async def connect_server(
             env=own | dict(environ or {}),
             cwd=home,
             inherit=False,
-            start_new_session=True,  # otherwise Ctrl-C also ends the server, which we would report
+            start_new_session=True,  # otherwise Ctrl-C also ends the server, and we would report that end
             timeout=timeout,
             elicitation=elicitation,
         ) as client:

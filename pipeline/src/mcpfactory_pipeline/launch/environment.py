@@ -58,7 +58,7 @@ def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callabl
 
 
 def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:
-    """Return a server's interpreter (None if its environment does not exist yet), and what its own `.venv` lacks.
+    """Return a server's interpreter (None if there is no environment yet), and the unmet requirement of its `.venv`.
 
     Raises:
         ServerError: the `pyproject.toml` is invalid.
