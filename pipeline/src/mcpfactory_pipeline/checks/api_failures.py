@@ -32,7 +32,7 @@ from mcpfactory_runtime.upstream.stub import case_content
 
 _BLOCK: Final = 1 << 20
 _BLOCKS: Final = 1024  # blocks of one mebibyte; together one gibibyte
-_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros, because computing it takes half a second
+_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros; a constant, because computing it is slow
 _DRIP: Final = 0.05  # seconds between two bytes
 _NO_JSON: Final = b'{"name": '
 _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
@@ -43,7 +43,7 @@ class FailingApi:
 
     Attributes:
         requests: the methods of the requests since `begin`.
-        elsewhere: the number of requests to another host, reachable only by a redirect.
+        elsewhere: the number of requests to the other host, which only a redirect names.
     """
 
     def __init__(self, response: Mapping[str, Any]) -> None:
@@ -102,7 +102,7 @@ class FailingApi:
             writer.close()
         except asyncio.CancelledError:
             writer.transport.abort()
-        # asyncio logs an error about a reset connection that nobody awaited.
+        # Await the end of the connection, because asyncio logs an error if a reset was not awaited.
         with suppress(ConnectionError, asyncio.CancelledError):
             await writer.wait_closed()
         self._tasks.discard(task)
@@ -266,7 +266,7 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 )
 
 
-_GRACE: Final = 4.0  # seconds added for servers with their own timeout
+_GRACE: Final = 4.0  # seconds; added to the timeout of a call, because the server may have a timeout of its own
 _START: Final = 20.0  # seconds; timeout of the first answer of a started process
 _TRIES: Final = 4  # maximum calls until one succeeds again; a busy machine needs more than one
 _READING: Final = frozenset({"GET", "HEAD"})

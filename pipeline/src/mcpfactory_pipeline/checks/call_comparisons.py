@@ -69,7 +69,7 @@ class CallComparer:
         await self._overlapping()
         slow = max(
             (one for one in self._evidence.calls if one.tool in self._tools and not one.failed),
-            key=lambda one: one.exchange.milliseconds // 100,  # the first of about equally slow ones
+            key=lambda one: one.exchange.milliseconds // 100,  # of calls that are about equally slow, take the first
             default=None,
         )
         if slow is not None and slow.exchange.milliseconds <= _LONGEST and not self._over():

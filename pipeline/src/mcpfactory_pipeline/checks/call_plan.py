@@ -175,7 +175,7 @@ def plan_further_calls(
 def _first_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall]
 ) -> Iterator[tuple[PlannedCall, Any, Mapping[str, Any]]]:
-    """Yield (call, inputSchema, arguments) for the first call of each read-only tool except call tools."""
+    """Yield (call, inputSchema, arguments) for the first call of each read-only tool; omit the tools of search mode."""
     firsts = {planned.tool: planned for planned in reversed(plan)}
     for name, tool in reading.items():
         if name in firsts and not is_call_tool(tool):

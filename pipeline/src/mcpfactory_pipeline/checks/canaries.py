@@ -110,7 +110,7 @@ class Canaries:
         return {"folder of the bait": Path(self._folder).name, "address of the bait": self.url}
 
     def taken(self, kind: CanaryKind, received: str) -> bool:
-        """Return True if the answer shows that the canary was used. Call it once after each attempt."""
+        """Return True if the answer shows that the canary was used. Call this method once after each attempt."""
         visited, self._visited = self._visited, False
         read = WORDS in received or _words_elsewhere() in received
         return {"file": read, "command": _PRODUCT in received, "address": visited}[kind]
@@ -166,7 +166,7 @@ def tool_probes(
 
 
 def _ways(file: Path) -> tuple[str, str, str]:
-    """Return three paths to a file: relative to any folder, the same encoded, and absolute."""
+    """Return three paths to a file: a relative path from any folder, the encoded relative path, and the absolute path."""
     deep = f"{_DEEP}{str(file).lstrip('/')}"
     return deep, _encoded(deep), str(file)
 

@@ -344,7 +344,7 @@ class Evidence:
     lists: dict[str, Listing] = field(default_factory=dict)
     later_reads: list[WireExchange] = field(default_factory=list)  # further prompts and resources, and templates
     calls: list[RecordedCall] = field(default_factory=list)
-    others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
+    others: list[RecordedCall] = field(default_factory=list)  # further calls of the same tools with other arguments
     further: list[RecordedCall] = field(default_factory=list)  # more valid arguments; `title` is the changed argument
     comparisons: list[CallComparison] = field(default_factory=list)
     busy: list[BusyAnswer] = field(default_factory=list)  # requests while a slow call ran
@@ -357,7 +357,7 @@ class Evidence:
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
-    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the accepted calls
+    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the agreed calls
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace

@@ -4,7 +4,7 @@ Sessions, each in a separate process on stdio:
 1. the newest handshake revision, as a client that declares features: lists, probes, tool calls; repeated once if the
    server does not answer;
 2. every older handshake revision: only `initialize`, and probes that only this revision has;
-3. the per-request revision: discover and its probes; if the server has no handshake revision, the steps of session 1;
+3. the per-request revision: discover and its probes; the steps of session 1, if the server has no handshake revision;
    then requests for which the server asks for input, without capabilities and with a modified state;
 4. an unknown revision, then messages that no client sends, and requests for which the server asked for input;
 5. requests before the handshake, when only ping is allowed;

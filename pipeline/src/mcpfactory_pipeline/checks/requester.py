@@ -60,7 +60,7 @@ class Requester:
     ) -> Json:
         """Return a request in the session's lifecycle, modified by `probe`.
 
-        In the per-request lifecycle, requests that may ask for input declare `features` (default: all of the client).
+        In the per-request lifecycle, requests for which a server may ask for input declare `features` (default: all).
         """
         params = params or {}
         if self.lifecycle == "modern":

@@ -1,4 +1,4 @@
-"""Evaluate a server's cases without a model, and the record of the results."""
+"""Evaluation of a server's cases without a model, and the results."""
 
 from __future__ import annotations
 

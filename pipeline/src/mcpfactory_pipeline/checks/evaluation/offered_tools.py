@@ -70,7 +70,7 @@ async def server_tools(server: WorkspaceServer, profile: str = "full") -> Tools:
 
 
 WITHIN: Final = (1, 3, 5, 10)
-"""Numbers of first results for which reports count the found cases."""
+"""Reports count the cases whose tools are among this many first results."""
 
 DIRECT: Final = 1
 """Rank of a tool that search mode lists directly: a model sees it without a search."""

@@ -128,7 +128,7 @@ def _reproducible(package: PackageFacts) -> Iterator[Fault]:
 
 
 def _hand_written(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
-    """Return the package; its faults are divided by all tools, because generated tools always have a body."""
+    """Return the package, and count all tools as subjects, because generated tools always have a body."""
     count = max(len(evidence.named_tools), 1)
     return RuleSubjects([evidence.package], count) if evidence.package else _package(evidence)
 

@@ -231,7 +231,7 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
       source="the model called the tool for the API's answer, which the stub upstream knows",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
-    """Compare one answer with the API's. Converted values are fine if the answer follows changes of the API."""
+    """Compare one answer with the API's answer. Converted values are correct if they change with the API's answer."""
     found = compare_values(call)
     if is_only_in_text(call):
         words = (

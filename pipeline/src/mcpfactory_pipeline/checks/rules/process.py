@@ -118,7 +118,7 @@ def _shown(session: Session) -> str:
 
 
 def _processes(choose: Callable[[Session], bool], none: str = "") -> Scope[list[Session]]:
-    """Return a scope with one subject: the list of chosen processes that answered. `none` is the reason if empty."""
+    """Return a scope with one subject: the chosen processes that answered. `none` is the reason if there are none."""
 
     def scope(evidence: Evidence) -> RuleSubjects[list[Session]] | RuleOutcome:
         started = _started("the server was not started here")(evidence)

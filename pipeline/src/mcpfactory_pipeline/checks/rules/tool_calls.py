@@ -369,7 +369,7 @@ def _output(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     result = call.exchange.result or {}
     schema = evidence.output_schemas[call.tool]
     if schema_error(schema):
-        return  # schemas.output-valid reports it
+        return  # schemas.output-valid reports invalid schemas
     if "structuredContent" not in result:
         yield _fault(call, "the tool declares an outputSchema but returned no structuredContent")
     elif problem := instance_error(result["structuredContent"], schema):

@@ -30,7 +30,7 @@ from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, 
 from mcpfactory_runtime.types import Json
 
 FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
-# DNS rebinding: headers that a browser sends after the attacker's name was pointed to the server's address.
+# DNS rebinding: headers that a browser sends after the attacker's host name began to resolve to the server's address.
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
 _MOST: Final = 1_000_000  # bytes; maximum read of a body
@@ -425,7 +425,7 @@ class HttpAsker:
                 continue
             try:
                 answer = self._ask(probe)
-            except (OSError, http.client.HTTPException, ValueError):  # ValueError: a URL that the server named
+            except (OSError, http.client.HTTPException, ValueError):  # ValueError: the server named an invalid URL
                 self._unanswered += 1
                 if probe.name == "begin":
                     return

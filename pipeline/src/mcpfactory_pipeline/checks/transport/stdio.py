@@ -312,7 +312,7 @@ class StdioConversation:
         while True:
             message = await self._inbox.get()
             if message is None:
-                self._inbox.put_nowait(None)  # so that later readers do not block either
+                self._inbox.put_nowait(None)  # later readers must not block, either
                 return None
             if is_answer(message):
                 if message.get("id") in (*self._given_up, *self._listened) and message.get("id") is not None:
