@@ -21,7 +21,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
 def check_drift(server: WorkspaceServer) -> list[Drift]:
-    """Return the differences between the adopted version and the current one: `version`, `replaced` or `offers`.
+    """Return the differences (`version`, `replaced` or `offers`) between the adopted version and the current one.
 
     A missing answer from a source is also reported, because the result is then unknown.
     """

@@ -207,7 +207,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
 
 
 def make_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Create a candidate's environment in `place/venv`: locked packages by hash, and its wheel if the lock lacks it.
+    """Create a candidate's environment in `place/venv`, with the locked packages by hash, and the candidate's wheels.
 
     Raises:
         ConfigError: the lock has entries other than packages with hashes.

@@ -56,7 +56,7 @@ class AdoptionSources:
         """Return the content of the lock file next to `mcpfactory.toml`.
 
         Raises:
-            ConfigError: it is missing.
+            ConfigError: the file is missing.
         """
         try:
             return (self.folder / LOCKS[kind]).read_bytes()

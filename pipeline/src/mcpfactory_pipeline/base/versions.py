@@ -52,7 +52,7 @@ def distribution_version(name: str, below: str = "") -> str:
 
 
 def template_version(name: str, server: Path) -> str:
-    """Return the hash of a server's template, shipped or in the workspace; `none` for other templates."""
+    """Return the hash of a server's template; `none` if the template is neither shipped nor in the workspace."""
     return scaffold.template_version(name, server) or ABSENT
 
 

@@ -114,7 +114,7 @@ def npm_environ() -> dict[str, str]:
 
 
 def job_environ() -> dict[str, str]:
-    """Return the environment for a stage's process: that of uv and npm, Python's paths and the actor, but no tokens."""
+    """Return the environment for a stage's process: variables of uv, npm and Python, and the actor, but no tokens."""
     more = {name: value for name, value in os.environ.items() if _OF_A_JOB.fullmatch(name)}
     return {**npm_environ(), **uv_environ(), **more}
 

@@ -98,7 +98,7 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     The server is started and queried.
 
     Raises:
-        ServerError: it does not start, or does not list its tools.
+        ServerError: the server does not start, or does not list its tools.
     """
     from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - heavy
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
@@ -155,7 +155,7 @@ def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
 def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
     """Return the number of breaking changes since each candidate below `folder` (candidate → number); 0 for `own`.
 
-    A candidate whose list is not on this machine or unreadable is omitted.
+    A candidate is omitted if its list is unreadable, or not on this machine.
     """
     after = Contract(tuple(tool for tool in tools if _is_tool(tool)))
     found = {own: 0}

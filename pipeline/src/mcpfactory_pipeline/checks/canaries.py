@@ -166,7 +166,7 @@ def tool_probes(
 
 
 def _ways(file: Path) -> tuple[str, str, str]:
-    """Return three paths to a file: a relative path from any folder, the encoded relative path, and the absolute path."""
+    """Return three paths to a file: relative from any folder, the encoded relative path, and the absolute path."""
     deep = f"{_DEEP}{str(file).lstrip('/')}"
     return deep, _encoded(deep), str(file)
 

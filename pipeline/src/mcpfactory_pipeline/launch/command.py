@@ -88,11 +88,11 @@ _TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.
 _TRACE: Final = "Traceback (most recent call last):\n"
 _FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in .+\n {4}(?P<code>.+)$', re.MULTILINE)
 _RAISED: Final = re.compile(r"^[\w.]+(?:: .*)?$", re.MULTILINE)
-_PATIENCE: Final = 15.0  # seconds; timeout of a server's exit after the end of its input
+_PATIENCE: Final = 15.0  # seconds; maximum wait for a server's exit after the end of its input
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:
-    """Return the command that runs a server's package with an interpreter; its start script explains failures."""
+    """Return the command that runs a server's package with an interpreter, by a start script that explains failures."""
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 

@@ -86,7 +86,7 @@ def _wanted(server: WorkspaceServer, *, web: bool) -> tuple[Requirements, tuple[
 
 
 def _find(server: WorkspaceServer, needs: Requirements, wanted: tuple[str, ...]) -> tuple[Path | None, Path, str]:
-    """Return the existing interpreter, the folder of the environment to create, and what `.venv` lacks."""
+    """Return the existing interpreter, the folder for a new environment, and the unmet requirement of `.venv`."""
     folder = environments_folder() / _key(needs, wanted)
     lacking, own = "", server.folder / ".venv"
     if venv_python(own).exists():
