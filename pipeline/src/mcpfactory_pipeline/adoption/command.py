@@ -42,7 +42,7 @@ def _entries(folder: Path, names: Sequence[str]) -> Iterator[ArchiveEntry]:
         if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
             raise ConfigError(
                 f"{name} does not exist, or is outside its folder",
-                hint="correct files in the table [adopted], or add the file",
+                hint="correct the field files in [adopted], or add the file",
             )
         mode = _RUNS if file.stat().st_mode & 0o111 else 0o644
         yield ArchiveEntry(name, file.read_bytes(), mode)

@@ -48,7 +48,7 @@ class AdoptionSources:
         if found is None or not found.is_dir():
             raise ConfigError(
                 f"{self.adopted.path or 'its folder'} does not exist: {self.server} is built from it",
-                hint=f"correct path in servers/{self.server}/mcpfactory.toml",
+                hint=f"correct the field path in servers/{self.server}/mcpfactory.toml",
             )
         return found
 

@@ -175,8 +175,8 @@ def _reinstall_hint(name: str) -> str:
         # uv hard-links files from its cache, so a changed file is also changed there and would be installed again.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
     return (
-        f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and what you gave pip "
-        "before"
+        f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and the arguments "
+        "of the first installation"
     )
 
 

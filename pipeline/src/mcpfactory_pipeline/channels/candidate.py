@@ -124,7 +124,7 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
 
 
 NAME_HINT: Final = (
-    "give the server another name in [project] of its pyproject.toml; case, -, _ and . do not count in names"
+    "give the server another name in [project] of its pyproject.toml; case, -, _ and . make no difference"
 )
 
 

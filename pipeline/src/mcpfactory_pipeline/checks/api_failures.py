@@ -297,7 +297,7 @@ async def observe_failures(
         async with asyncio.timeout(seconds):
             await asyncio.gather(*(_ToolUnderFailures(evidence, target, one, environ).run() for one in subjects))
     except TimeoutError:
-        evidence.missing["failures"] = "the time for the examination was over"
+        evidence.missing["failures"] = "the time limit of the validation was reached"
         return
     rows.sort(key=lambda row: (FAILURES.index(row.failure), row.method in _ONCE))
     if not rows:

@@ -157,7 +157,7 @@ async def observe_evaluation_cases(
         async with asyncio.timeout(seconds):
             await asked.run()
     except TimeoutError:
-        asked.problem = "the time for the examination was over"
+        asked.problem = "the time limit of the validation was reached"
     evidence.evaluated = [call for case in evaluations.cases for call in asked.found.get(case.name, ())]
     if asked.problem:
         evidence.missing["evaluations"] = asked.problem

@@ -19,7 +19,7 @@ _FOLLOWS: Final = 5  # maximum effects of a finding that the report lists
 _NAMED: Final = 12  # maximum rules that the report names as not applicable; a longer list becomes a number
 _LINE: Final = 400  # maximum characters of one line of evidence
 _SHOWN_BY: Final = (
-    "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
+    "calls with arguments that work (--cases FILE), the settings of its API (--env NAME=VALUE), "
     "calls of tools without readOnlyHint (--allow-calls)"
 )
 PLACES_SHOWN: Final = 3  # maximum places of a finding before "and n more"

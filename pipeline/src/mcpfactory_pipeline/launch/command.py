@@ -50,7 +50,7 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
             raise ServerError(
                 f"{server.name} was adopted: the start command in mcpfactory.toml starts it, and it takes no "
                 "mcpfactory options",
-                hint=f"add them to start in servers/{server.name}/mcpfactory.toml",
+                hint=f"add them to the field start in servers/{server.name}/mcpfactory.toml",
             )
         from mcpfactory_pipeline.launch.adopted import source_command  # noqa: PLC0415 - heavy
 
@@ -120,7 +120,7 @@ def convert_client_error(error: Exception, server: str = "") -> ServerError:
     if isinstance(error, TimeoutError):
         return ServerError(
             f"{called} did not answer in time" + (f": {error}" if str(error) else ""),
-            hint=f"mcpfactory validate {name} shows what it does when it starts; --timeout waits longer",
+            hint=f"mcpfactory validate {name} shows how the server starts; to wait longer, use --timeout",
         )
     if str(error) == "the server ended with exit code 0":
         return ServerError(

@@ -48,7 +48,7 @@ def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callabl
         venv = f"servers/{server.name}/.venv"
         notify(
             f"{venv} is not used, because it lacks {lacking}; hint: install the missing packages with uv pip "
-            "install, or delete it"
+            f"install, or delete {venv}"
         )
     if python is not None:
         return python

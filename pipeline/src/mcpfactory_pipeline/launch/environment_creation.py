@@ -95,7 +95,7 @@ def _check(needs: Requirements, shown: str) -> None:
         raise ServerError(
             f"{shown}: requires-python {needs.python} excludes Python {platform.python_version()}, which "
             "mcpfactory runs on",
-            hint="widen it, or install mcpfactory with a Python that it includes",
+            hint="widen requires-python, or install mcpfactory with a Python that it includes",
         )
 
 

@@ -178,7 +178,7 @@ _NO_SESSION: Final = "mcpfactory-no-such-session"
 _CHOSEN_SESSION: Final = "mcpfactory-session-that-the-client-chose"
 _FOREIGN_PAGE: Final = "a request of a foreign web page"
 _LOOKALIKE: Final = "mcpfactory-foreign.example"
-_ONE_MARKER: Final = "a call whose Mcp-Name has the first mark of base64 and not the last, as its tool's name has,"
+_ONE_MARKER: Final = "a call whose Mcp-Name, like its tool's name, has only the first mark of base64,"
 _UNMARKED: Final = "=?base64?bWNwZmFjdG9yeQ=="
 _NAME: Final = "mcpfactory_nöthing"
 
@@ -316,12 +316,12 @@ _ROWS: Final = (
     *_origins("modern", "modern-origin", method="tools/list"),
     HttpProbe("modern-no-version", "modern", "a request without MCP-Protocol-Version", _mismatch,
               {"MCP-Protocol-Version": None}, "tools/list"),
-    HttpProbe("modern-other-version", "modern", "a request whose header names another revision than its metadata", _mismatch,
+    HttpProbe("modern-other-version", "modern", "a request whose MCP-Protocol-Version differs from its metadata", _mismatch,
               {"MCP-Protocol-Version": LATEST_HANDSHAKE}, "tools/list"),
     HttpProbe("modern-no-method", "modern", "a request without Mcp-Method", _mismatch, {"Mcp-Method": None}, "tools/list"),
-    HttpProbe("modern-other-method", "modern", "a request whose Mcp-Method is another than its method", _mismatch,
+    HttpProbe("modern-other-method", "modern", "a request whose Mcp-Method differs from its method", _mismatch,
               {"Mcp-Method": "prompts/list"}, "tools/list"),
-    HttpProbe("modern-other-name", "modern", "a call whose Mcp-Name is another than its tool", _mismatch,
+    HttpProbe("modern-other-name", "modern", "a call whose Mcp-Name differs from its tool's name", _mismatch,
               {"Mcp-Name": "mcpfactory_other"}, "tools/call", _params("tools/call")),
     HttpProbe("modern-no-name", "modern", "a call without Mcp-Name", _mismatch, method="tools/call", params=_params("tools/call")),
     HttpProbe("modern-other-prompt", "modern", "prompts/get with the Mcp-Name of another prompt", _mismatch,
@@ -343,7 +343,7 @@ _ROWS: Final = (
               {"Last-Event-ID": "mcpfactory-1"}, "tools/list"),
     HttpProbe("modern-header-names-uppercase", "modern", "a request whose header names are in capitals", _no_mismatch,
               lambda _asker, plain: {name.upper(): value for name, value in plain.items()}, "tools/list"),
-    HttpProbe("modern-header-value-uppercase", "modern", "a request whose Mcp-Method has other capitals than its method", _mismatch,
+    HttpProbe("modern-header-value-uppercase", "modern", "a request whose Mcp-Method differs from its method in case", _mismatch,
               {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
     HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", _no_mismatch,
               lambda _asker, plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),

@@ -39,7 +39,7 @@ _TOO_DEEP: Final = "JSON that is nested too deeply to be read"
 _CONSTANT: Final = "a message with NaN or Infinity, which JSON does not have"
 _UTF8: Final = "write UTF-8 in every locale (Python: sys.stdout.reconfigure(encoding='utf-8'))"
 _HINTS: Final[Mapping[str, str]] = {
-    OVERSIZE_LINE: "answer in pages, or less: clients do not read a message of that size",
+    OVERSIZE_LINE: "send shorter answers, or pages: clients do not read a message of that size",
     "UTF-16": _UTF8,
     "binary data": "put bytes into content as base64, and write nothing but messages to stdout",
     "text that is not UTF-8": _UTF8,
