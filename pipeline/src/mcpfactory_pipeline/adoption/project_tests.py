@@ -203,7 +203,7 @@ _PREPARE: Final = {"python": _python_tools, "node": _node_tools}
 
 
 def judge_test_run(code: int, said: str, report: bytes | None, *, wanted: str) -> ProjectTestResult:
-    """Return the verdict: exit code and report must both pass, and a missing `wanted` report fails. Pure."""
+    """Return the verdict: exit code and report must both show success; a missing `wanted` report is a failure. Pure."""
     if wanted and report is None:
         return ProjectTestResult(
             False, f"the tests ended with exit {code} and wrote no {wanted}: the results are unknown"

@@ -134,7 +134,7 @@ def digest(data: bytes) -> str:
 
 
 def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
-    """Return a wheel with these files, which are a package and its `.dist-info` without `RECORD`."""
+    """Return a wheel with these files: the files of a package and of its `.dist-info`, except `RECORD`."""
     record = f"{_info(files)}/RECORD"
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")

@@ -55,7 +55,7 @@ class CallComparer:
         self._tools = evidence.read_only_tools
 
     async def repeat(self, call: RecordedCall) -> None:
-        """Repeat the first call of a tool at once; later results are compared only if both are equal."""
+        """Repeat the first call of a tool at once; later results are compared only if these two results are equal."""
         usable = call.tool in self._tools and call.tool not in self._firsts and len(self._firsts) < _MAX_TOOLS
         if usable and not call.failed and call.exchange.milliseconds < QUICK:
             arguments = sent_arguments(call)
@@ -113,7 +113,7 @@ class CallComparer:
             self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, others))
 
     async def _overlapping(self) -> None:
-        """Send two calls at once, and each alone before and after."""
+        """Send two calls at once, and send each of them alone before and after that."""
         until = time.monotonic() + _SECONDS
         for pair in self._pairs()[:_MAX_PAIRS]:
             if self._over() or time.monotonic() > until:

@@ -164,7 +164,7 @@ def plan_varied_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) 
 def plan_further_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall], arguments: FurtherArguments
 ) -> list[PlannedCall]:
-    """Return calls of read-only tools with further valid arguments: one call of each tool, then the next."""
+    """Return calls of read-only tools with further valid arguments: one of each tool, then the second of each, etc."""
     of_tools = [
         [replace(planned, arguments=changed, title=title, origin="guess") for title, changed in arguments(schema, made)]
         for planned, schema, made in _first_calls(reading, plan)

@@ -63,7 +63,7 @@ def declared_features(exchange: WireExchange) -> Json:
 
 
 def asks_for_input(exchange: WireExchange) -> bool:
-    """Return True if the result asks for input of the client."""
+    """Return True if the result asks the client for input."""
     return (exchange.result or {}).get("resultType") == "input_required"
 
 
@@ -80,7 +80,7 @@ def request_state(exchange: WireExchange) -> str:
 
 
 def plain_params(request: Json | str) -> Json:
-    """Return the params of a request without its metadata, because a progress token is valid for one request."""
+    """Return the params of a request without metadata, because its progress token is valid for one request only."""
     params = request.get("params") if isinstance(request, dict) else None
     return {key: value for key, value in params.items() if key != "_meta"} if isinstance(params, dict) else {}
 

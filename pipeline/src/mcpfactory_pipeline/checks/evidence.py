@@ -342,7 +342,7 @@ class Evidence:
     capabilities: dict[str, Any] = field(default_factory=dict)
     probes: dict[str, WireExchange] = field(default_factory=dict)  # by name of the probe
     lists: dict[str, Listing] = field(default_factory=dict)
-    later_reads: list[WireExchange] = field(default_factory=list)  # further prompts and resources, and templates
+    later_reads: list[WireExchange] = field(default_factory=list)  # reads of further prompts, resources and templates
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # further calls of the same tools with other arguments
     further: list[RecordedCall] = field(default_factory=list)  # more valid arguments; `title` is the changed argument
@@ -371,7 +371,7 @@ class Evidence:
     failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
     drift: tuple[str, ...] | None = None  # differences from the adopted server; None if unchecked
     drift_offer: str = ""  # the hash of the current offer
-    limits: Mapping[str, float] = field(default_factory=dict)  # of the policy, named as in `gates.COST_GATES`
+    limits: Mapping[str, float] = field(default_factory=dict)  # from policy, by the names in `gates.COST_GATES`
 
     @property
     def traffic(self) -> list[WireExchange]:

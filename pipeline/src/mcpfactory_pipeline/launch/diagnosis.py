@@ -16,7 +16,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Final
 
-_CODE: Final = 160  # characters; maximum shown of a line of code. Messages may have three times as many.
+_CODE: Final = 160  # maximum characters of a line of code that are shown; messages may have three times as many
 _STEPS: Final = 2  # maximum stack frames shown before the frame that failed
 
 # Import name → distribution name, for popular packages where the two differ.

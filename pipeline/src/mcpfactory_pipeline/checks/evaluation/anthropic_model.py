@@ -11,7 +11,7 @@ import httpx2
 
 from mcpfactory_pipeline.checks.evaluation.model import ModelCall, ModelChat, ModelTurn, TokenUsage, ToolAnswer
 
-_WRITTEN: Final = 4096  # tokens; maximum of an answer, which the API requires
+_WRITTEN: Final = 4096  # tokens; maximum length of an answer; the API requires this limit
 
 
 class AnthropicChat(ModelChat):

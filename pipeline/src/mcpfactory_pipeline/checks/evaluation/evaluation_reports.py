@@ -155,7 +155,7 @@ def failure_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]
 
 
 def comparison_rows(report: ModelReport, earlier: ModelReport | None) -> list[tuple[str, ...]]:
-    """Return comparison rows: each setting against the first one, and against the same one in an earlier report."""
+    """Return rows that compare each setting with the first one, and with the same setting in an earlier report."""
     rows: list[tuple[str, ...]] = []
     first, *others = report.settings
     for one in others:

@@ -113,7 +113,7 @@ _MILLION: Final = 1_000_000
 
 
 def hash_tools(tools: Iterable[Mapping[str, Any]]) -> str:
-    """Return an order-independent hash of what models see of a tool list, without the search mode's own tools."""
+    """Return an order-independent hash of the tool data that models see, without the search mode's own tools."""
     listed = list(tools)
     machinery = SearchTools(listed).machinery
     rows = sorted(
@@ -196,7 +196,7 @@ class ModelReport:
         return found
 
     def of(self, setting: Setting, case: str | None = None) -> list[Attempt]:
-        """Return the attempts in a setting, of one case or of all."""
+        """Return the attempts in a setting, of one case or of all cases."""
         return [
             one for name in self.questions if case in {None, name} for one in self._by_case.get((setting, name), [])
         ]

@@ -53,7 +53,7 @@ def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     found = [evidence.authorization[name] for name in ("metadata", "root-metadata") if name in evidence.authorization]
     served = next((one for one in found if one.status == 200), None)
     if (answer.headers.get("www-authenticate") and not token_challenges(answer)) or not found:
-        return  # other credentials, or a URL of another origin, which is not followed
+        return  # the server takes other credentials, or names a URL of another origin, which is not read
     if served is None:
         named, at = named_metadata(answer), f"got status {found[0].status}"
         words = f"GET {named} {at}" if named else f"WWW-Authenticate names no URL, and GET of the well-known URL {at}"

@@ -78,7 +78,7 @@ row("legacy.unknown-method", 3, gate=True, over=probed("unknown-method"),
 
 @rule("legacy.invalid-json", 1, over=probed("malformed"),
       statement=f"A message that is not JSON is answered with error {PARSE_ERROR} and the id null or no id.",
-      source="JSON-RPC 2.0 §5.1; the newer revisions let the id be left out",
+      source="JSON-RPC 2.0 §5.1; the newer revisions allow a response without an id",
       hint="answer, then continue to read")  # fmt: skip
 def _malformed(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code != PARSE_ERROR or (exchange.received or {}).get("id") is not None:

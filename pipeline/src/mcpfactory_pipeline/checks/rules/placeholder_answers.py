@@ -146,7 +146,7 @@ def _varied_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcom
 
 
 @rule("placeholder-answers.constant", 1, over=_varied_calls,
-      statement="A tool that is called with different required arguments does not always give the same answer.",
+      statement="If a tool is called with different required arguments, at least two of its answers differ.",
       source=("an argument without effect is useless; the rule weighs little, because one answer (\"The zoo is "
               "open.\") may be right for all tried arguments"),
       hint="use the arguments, or remove them from the schema; the evidence has the last call")  # fmt: skip
@@ -163,7 +163,7 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 @rule("placeholder-answers.identical-tools", 5, gate=True,
-      statement="Not all tools give the same answer to every call.",
+      statement="Calls of several tools get at least two different answers.",
       source="a listed tool is a promise to the model; a server with only one answer breaks all its promises",
       hint="implement the tools; return isError for anything that they cannot do")  # fmt: skip
 def _distinct(evidence: Evidence) -> RuleOutcome:

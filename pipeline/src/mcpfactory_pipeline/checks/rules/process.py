@@ -140,8 +140,9 @@ def _ends(sessions: list[Session]) -> Iterator[Fault]:
 
 
 @rule("process.exits-on-sigterm", 1, over=_processes(lambda session: session.terminated, "no process could be asked to end"),
-      statement="On stdio, the process ends within the same time after SIGTERM.",
-      source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
+      statement=(f"On stdio, the process ends within {END_WITHIN // 1000} seconds after SIGTERM, or within twice the "
+                 "time of its start."),
+      source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM if closing stdin did not end the server",
       hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
 def _signals(sessions: list[Session]) -> Iterator[Fault]:
     # A process that was busy with a call and did not end proves nothing.

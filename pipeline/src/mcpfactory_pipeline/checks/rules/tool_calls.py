@@ -51,7 +51,7 @@ _ASKS: Final = re.compile(
     r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
     re.IGNORECASE,
 )
-_TRACE: Final = 5_000  # characters; a longer text may only quote an exception
+_TRACE: Final = 5_000  # characters; a longer text may be about an exception
 # A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or with a Python stack trace.
 _EXCEPTION: Final = re.compile(
     r"\A\W*((Error|Exception):\s*)?((\w+\.)*[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
