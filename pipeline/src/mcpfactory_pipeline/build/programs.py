@@ -16,7 +16,7 @@ import uv
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation.levels import PLAIN, Sandbox
 
-EPOCH: Final = "1580601600"  # SOURCE_DATE_EPOCH, so that equal sources give equal wheels; hatchling's default
+EPOCH: Final = "1580601600"  # SOURCE_DATE_EPOCH for reproducible wheels; the default of hatchling
 
 # Additional variables for uv: package indexes and network access.
 _FETCHING: Final = re.compile(

@@ -350,7 +350,7 @@ class Evidence:
     busy: list[BusyAnswer] = field(default_factory=list)  # requests while a slow call ran
     wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
-    dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)  # results that ask for input, and retries
+    dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)  # requests for input, and their retries
     modified_states: list[ModifiedState] = field(default_factory=list)
     streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
     older: list[RecordedCall] = field(default_factory=list)  # calls in older revisions; `title` is the revision

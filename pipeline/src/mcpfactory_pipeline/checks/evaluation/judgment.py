@@ -38,7 +38,7 @@ SHOWN: Final = 300  # maximum characters of a stored text
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Setting of offered tools: the profile, the mode, and the descriptions (`own` or a distortion)."""
+    """Setting in which tools are offered: the profile, the mode, and the descriptions (`own` or a distortion)."""
 
     profile: str = "full"
     mode: str = "full"

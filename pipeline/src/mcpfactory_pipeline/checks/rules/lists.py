@@ -195,7 +195,7 @@ def _is_uri(text: str, *, template: bool) -> bool:
 @rule("lists.unique", 3,
       statement="No two resources have the same URI and no two prompts the same name.",
       source="MCP server/resources and server/prompts: the key must be unique",
-      hint="list each once; check that pages do not overlap")  # fmt: skip
+      hint="list each entry once, and check that pages do not overlap")  # fmt: skip
 def _unique(evidence: Evidence) -> RuleOutcome:
     lists = [("resources/list", "uri"), ("prompts/list", "name")]
     having = [(key, listing) for method, key in lists if (listing := evidence.lists.get(method)) and listing.items]

@@ -246,7 +246,7 @@ def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     again = [one for one in evidence.changed if (one.tool, one.title) == (call.tool, call.title)]
     if found.nothing and again and all(_same_answer(call, one) for one in again):
         words = (
-            f"nothing of the API's answer reaches the model, which got the same for {len(again)} other answers: {said}"
+            f"nothing of the API's answer reaches the model: for {len(again)} other answers, it got the same: {said}"
         )
         yield Fault(words, call.tool, again[-1].exchange)
     elif found.changed or (found.nothing and not again):
