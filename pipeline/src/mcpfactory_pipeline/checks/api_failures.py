@@ -266,7 +266,7 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 )
 
 
-_GRACE: Final = 4.0  # seconds; added to the timeout of a call, because the server may have a timeout of its own
+_GRACE: Final = 4.0  # seconds; added to the timeout of a call, because the server may have a separate timeout
 _START: Final = 20.0  # seconds; timeout of the first answer of a started process
 _TRIES: Final = 4  # maximum calls until one succeeds again; a busy machine needs more than one
 _READING: Final = frozenset({"GET", "HEAD"})
