@@ -34,8 +34,8 @@ class ServerKind:
     """One kind of adopted server.
 
     `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
-    pinned by its lock. `program` returns the command line in that folder. Both are None for a server that is not
-    started here. `newest` returns the newest version of a package. `upstream` names a foreign publisher.
+    pinned by its lock. `program` returns the command line to start it there. Both functions are None for a server that
+    is not started here. `newest` returns the newest version of a package. `upstream` names a foreign publisher.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -99,7 +99,7 @@ class Record:
 
 
 def record_name(server: str, version: str) -> str:
-    """Return the file name of the record. Channels read the project and version from it, as from a wheel's name."""
+    """Return the file name of the record, from which channels read project and version, as from a wheel's name."""
     return f"{re.sub(r'[-_.]+', '_', server).lower()}-{re.sub(r'[^A-Za-z0-9.+!_]+', '_', version) or '0'}{RECORD}"
 
 
@@ -125,7 +125,7 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
 
 
 def build_adopted(sources: AdoptionSources, environment: tuple[str, ...]) -> BuiltCandidate:
-    """Gather the files of an adopted server in `work/dist`; `environment` lists its variables.
+    """Gather the files of an adopted server in `work/dist`; `environment` lists the server's variables.
 
     Raises:
         ProgramRefusedError: the server does not build, or differs from the adopted version.
@@ -200,7 +200,7 @@ def prepare_server(
         if (found := hash_file(files / name)) != wanted:
             raise StateError(
                 f"{name} of the candidate is {'not on this machine' if found == 'none' else 'not the checked file'}",
-                hint="mcpfactory pipeline restore NAME, or run it",
+                hint="mcpfactory pipeline restore NAME, or mcpfactory pipeline run NAME",
             )
     record = read_record(files, hashes)
     kind = KINDS[record.kind]

@@ -42,7 +42,7 @@ def _entries(folder: Path, names: Sequence[str]) -> Iterator[ArchiveEntry]:
         if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
             raise ConfigError(
                 f"{name} does not exist, or is outside its folder",
-                hint="correct files in the table [adopted], or add the file",
+                hint="correct the field files in [adopted], or add the file",
             )
         mode = _RUNS if file.stat().st_mode & 0o111 else 0o644
         yield ArchiveEntry(name, file.read_bytes(), mode)
@@ -76,7 +76,7 @@ NO_IMAGE: Final = "adopt the program in the image, or its package"
 _NPM: Final = "mcpfactory adopt npm:NAME@VERSION"
 _PYPI: Final = "mcpfactory adopt pypi:NAME==VERSION"
 _PROGRAM: Final = "adopt the downloaded program: mcpfactory adopt --command './PROGRAM …'"
-# Programs that download another program and start it, some only with a subcommand → what to adopt instead.
+# Programs that download and start another program, some only with a subcommand → hint about what to adopt instead.
 _FETCHERS: Final = {
     **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec", "npm x", "pnpm dlx", "pnpm exec", "yarn dlx", "bun x"), _NPM),
     **dict.fromkeys(("uvx", "pipx", "pip", "pip3", "uv"), _PYPI),
@@ -127,7 +127,7 @@ def check_secrets(what: str, commands: Sequence[Sequence[str]]) -> None:
 
 
 def refuse_wrapper_program(words: Sequence[str]) -> None:
-    """Refuse a program that only fetches or starts another one; the bytes of the server would be unchecked.
+    """Refuse a program that only fetches or starts another program, because the bytes of the other would be unchecked.
 
     Raises:
         RefusedError: the program fetches or starts another one.

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
 def check_drift(server: WorkspaceServer) -> list[Drift]:
-    """Return the differences between the adopted version and the current one: `version`, `replaced` or `offers`.
+    """Return the differences (`version`, `replaced` or `offers`) between the adopted version and the current one.
 
     A missing answer from a source is also reported, because the result is then unknown.
     """
@@ -57,7 +57,7 @@ def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[
 
 
 async def find_differences(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
-    """Return the differences from the adopted version (None: a kind without drift) and the hash of the current offer.
+    """Return the differences from the adopted version (None if its kind has no drift), and the current offer's hash.
 
     A server at a URL is queried and compared with the recorded offers in the file `offers`. For a package, the
     result of the last query of its index or registry is used.
@@ -76,7 +76,7 @@ async def find_differences(adopted: Adopted, folder: Path, offers: Path) -> tupl
 
 
 async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
-    """Return a summary of changes to a URL's recorded offers ("" if none), and the hash of the current ones."""
+    """Return a summary of changes to a URL's recorded offers ("" if none), and the hash of the current offers."""
     before, now = remote.read_offers(offers), await remote.ask_offers(url)
     return remote.summarize_changes(remote.changed_offers(before, now)), remote.hash_offers(now)
 

@@ -38,9 +38,7 @@ def find_npm() -> str:
     """
     found = shutil.which("npm")
     if found is None:
-        raise StageError(
-            "npm is not installed on this machine: Node.js servers are fetched with it", hint="install Node.js"
-        )
+        raise StageError("npm, which fetches Node.js servers, is not installed on this machine", hint="install Node.js")
     return found
 
 

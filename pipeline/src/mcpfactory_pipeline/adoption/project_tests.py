@@ -83,7 +83,7 @@ def read_junit(data: bytes) -> TestCount | None:
 def read_tap(text: str) -> TestCount | None:
     """Return the counts of a TAP report; None if the text is not one.
 
-    Indented lines (subtests) are ignored: only the line of their test counts. Planned tests that are missing
+    Indented lines (subtests) are ignored: only the line of the parent test counts. Planned tests that are missing
     count as failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
@@ -102,7 +102,7 @@ def read_tap(text: str) -> TestCount | None:
     return TestCount("TAP", passed, len(names) - (missing > 0) + max(0, missing), skipped, tuple(names))
 
 
-# pytest configuration file → text that must be in it, otherwise pytest ignores the file ("": no such text).
+# pytest configuration file → text without which pytest ignores the file ("" if pytest always reads it).
 _PYTEST_CONFIGS: Final = {
     "pytest.toml": "", ".pytest.toml": "", "pytest.ini": "", ".pytest.ini": "", "pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]",
     "setup.cfg": "[tool:pytest]",
@@ -203,7 +203,7 @@ _PREPARE: Final = {"python": _python_tools, "node": _node_tools}
 
 
 def judge_test_run(code: int, said: str, report: bytes | None, *, wanted: str) -> ProjectTestResult:
-    """Return the verdict: exit code and report must both pass, and a missing `wanted` report fails. Pure."""
+    """Return the verdict: exit code and report must both show success; a missing `wanted` report is a failure. Pure."""
     if wanted and report is None:
         return ProjectTestResult(
             False, f"the tests ended with exit {code} and wrote no {wanted}: the results are unknown"

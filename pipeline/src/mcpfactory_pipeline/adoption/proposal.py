@@ -1,4 +1,4 @@
-"""Propose the files of an adopted server, including what its code reveals without running it."""
+"""Propose the files of an adopted server, with settings that are read from its code without running it."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _row(version: str, wheel: Mapping[str, Any]) -> WheelAtIndex:
 
 
 def _place(file: str, order: Mapping[str, int]) -> int | None:
-    """Return the rank of a wheel, the platform-independent one first; None if it does not fit."""
+    """Return the rank of a wheel, the platform-independent one first; None if the wheel does not fit this machine."""
     try:
         tags = {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:
@@ -207,7 +207,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
 
 
 def make_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Create a candidate's environment in `place/venv`: locked packages by hash, and its wheel if the lock lacks it.
+    """Create a candidate's environment in `place/venv`, with the locked packages by hash, and the candidate's wheels.
 
     Raises:
         ConfigError: the lock has entries other than packages with hashes.

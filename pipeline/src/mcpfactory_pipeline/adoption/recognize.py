@@ -53,12 +53,12 @@ _LARGEST: Final = 1 << 21  # maximum size in bytes of a file whose code is searc
 
 
 def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
-    """Return the adoption of the server that a person named.
+    """Return the recognized server for an adoption request.
 
     Raises:
         NotFoundError: nothing was found.
-        ConfigError: its start command is unknown, or the given options conflict.
-        RefusedError: its kind cannot be adopted.
+        ConfigError: the server's start command is unknown, or the given options conflict.
+        RefusedError: this kind of server cannot be adopted.
         StageError: an index did not answer.
         ServerError: the server at a URL does not list its offers.
     """
@@ -163,8 +163,8 @@ def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
         ):
             bound = f"{need.name}<{max(known).major + 1}"
             yield (
-                f"it requires {need.name}{need.specifier} and gets {locked[1]}: if it does not start with this "
-                f"version, use --constraint '{bound}'"
+                f"the package requires {need.name}{need.specifier}, and the lock has {locked[1]}: if the server does "
+                f"not start with this version, use --constraint '{bound}'"
             )
 
 
@@ -293,7 +293,7 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
     found = (
         f"{printable_line(who)} at {request.what}: "
         f"{pluralize(len(offers['tools']), 'tool')}, {pluralize(len(offers['resources']), 'resource')}, {pluralize(len(offers['prompts']), 'prompt')}",
-        f"its offers are recorded in {LOCKS['url']}; it is checked for drift, and not built",
+        f"the server's offers are recorded in {LOCKS['url']}; the server is checked for drift, and not built",
     )
     before = find_earlier_adoption(workspace, "url", "url", request.what)
     name = before.name if before else server_name(str(server.get("name") or parts.hostname))

@@ -92,7 +92,7 @@ def hash_offers(offers: Offers) -> str:
 def changed_offers(before: Offers, after: Offers) -> list[str]:
     """Return descriptions of changes to a server's recorded offers; the server's version is ignored.
 
-    Empty only if the hashes of both offers are equal.
+    The list is empty only if the hashes of both offers are equal.
     """
     if hash_offers(before) == hash_offers(after):
         return []

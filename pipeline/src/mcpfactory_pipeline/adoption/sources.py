@@ -48,7 +48,7 @@ class AdoptionSources:
         if found is None or not found.is_dir():
             raise ConfigError(
                 f"{self.adopted.path or 'its folder'} does not exist: {self.server} is built from it",
-                hint=f"correct path in servers/{self.server}/mcpfactory.toml",
+                hint=f"correct the field path in servers/{self.server}/mcpfactory.toml",
             )
         return found
 
@@ -56,7 +56,7 @@ class AdoptionSources:
         """Return the content of the lock file next to `mcpfactory.toml`.
 
         Raises:
-            ConfigError: it is missing.
+            ConfigError: the file is missing.
         """
         try:
             return (self.folder / LOCKS[kind]).read_bytes()
@@ -69,7 +69,7 @@ class AdoptionSources:
 
 @dataclass(frozen=True, slots=True)
 class CollectedFiles:
-    """Files to run, by name, with their package name and version; `facts` are small values for the state."""
+    """Files to run, by name, with their package name and version; `facts` are short values to store in the state."""
 
     name: str
     version: str
@@ -79,7 +79,7 @@ class CollectedFiles:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionRequest:
-    """A person's adoption request. Paths are relative to the folder `here`; missing fields are recognized."""
+    """A person's adoption request. Paths are relative to the folder `here`; empty fields are filled by recognition."""
 
     what: str = ""
     command: str = ""
@@ -173,9 +173,9 @@ def _parts(url: str) -> SplitResult:
 
 
 def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
-    """Return the entries that npm does not fetch, because the tarball of the package above contains their files.
+    """Return the entries that npm does not fetch, because the tarball of the enclosing package contains their files.
 
-    The package above names them in `bundleDependencies`, or a named package depends on them.
+    The enclosing package names them in `bundleDependencies`, or a package that it names there depends on them.
     """
     below: dict[str, list[str]] = {}
     for path in rows:
@@ -200,7 +200,7 @@ def _named(row: Any) -> list[str]:
 
 
 def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lock entries that an entry's dependencies resolve to: the nearest entries above."""
+    """Yield the lock entries that an entry's dependencies resolve to: the nearest ones in the enclosing folders."""
     for kind in ("dependencies", "optionalDependencies"):
         names = rows[path].get(kind)
         for name in names if isinstance(names, dict) else ():

@@ -39,7 +39,7 @@ class StateError(PipelineError):
 
 
 class StageError(PipelineError):
-    """The machinery of a stage broke: the stage is `errored` and can be retried."""
+    """A stage could not do its work, for a reason other than its input: it is `errored` and can be retried."""
 
 
 class RefusedError(PipelineError):

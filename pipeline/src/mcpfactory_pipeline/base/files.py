@@ -56,7 +56,7 @@ def file_stamp(file: str | Path) -> FileStamp | None:
 
 
 def open_below(file: Path, root: Path) -> BinaryIO:
-    """Open a file written below `root`, without following links below `root` and without blocking.
+    """Open a file below `root` for reading, without blocking and without following links below `root`.
 
     Raises:
         OSError: also for a link, or a file that is not regular.

@@ -44,7 +44,7 @@ def max_id_at(at: datetime) -> str:
 def created_at(text: str) -> float:
     """Return the creation time of an ID in seconds since the epoch.
 
-    It is precise to the millisecond, although the time of its event has only seconds.
+    The time is precise to the millisecond, although the event with this ID stores its time only to the second.
     """
     return (_read(text) >> _RANDOM_BITS) / 1000
 

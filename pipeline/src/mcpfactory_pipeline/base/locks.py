@@ -19,8 +19,8 @@ from mcpfactory_pipeline.base.errors import StateError
 
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
-_HOLDER: Final = ".running"  # suffix of the files that record the run holding a server, and the process of a run
-_WAITS: Final = ".waits"  # suffix of the file that records a run waiting for a server
+_HOLDER: Final = ".running"  # suffix of the files that record the holder of a server's lock, and the active runs
+_WAITS: Final = ".waits"  # suffix of the files that record which run waits for a server's lock
 
 Holder = dict[str, Any]
 
@@ -105,7 +105,7 @@ def run_lock(
 def read_holder(folder: Path, server: str) -> Holder:
     """Return the notes of a server's last run: `pid`, `run`, `stages`, `stage` (the first one or "") and `alive`.
 
-    Empty if the run ended normally. Older versions, which ran one stage at a time, wrote no `stages`.
+    The result is empty if the run ended normally. Older versions ran one stage at a time, and wrote no `stages`.
     """
     try:
         note = json.loads(_holder_note(folder, server).read_text(encoding="utf-8"))

@@ -98,7 +98,7 @@ def printable_line(text: str) -> str:
 def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> str:
     """Return the text with cursor controls, bidirectional and invisible characters escaped; line ends and tabs stay.
 
-    `escape` returns the escaped form of one character; by default Python's.
+    `escape` returns the escaped form of one character; by default, Python's escape sequence.
     """
     if not _PERHAPS.search("".join(_RARE.findall(text))):  # fast path: the full pattern takes a hundred times as long
         return text

@@ -38,8 +38,8 @@ def tool_version(name: str) -> str:
 def distribution_version(name: str, below: str = "") -> str:
     """Return the version of one of our distributions, followed by `+` and a hash of its package.
 
-    The same code has the same version in every installation. Therefore a checkout and an installation agree about
-    up-to-date outputs. `below` limits the hash to one folder of the import package.
+    The same code has the same version in every installation. Therefore a checkout and an installation agree on which
+    outputs are up to date. `below` limits the hash to one folder of the import package.
     """
     version = tool_version(name)
     if version == ABSENT:
@@ -52,7 +52,7 @@ def distribution_version(name: str, below: str = "") -> str:
 
 
 def template_version(name: str, server: Path) -> str:
-    """Return the hash of a server's template, shipped or in the workspace; `none` for other templates."""
+    """Return the hash of a server's template; `none` if the template is neither shipped nor in the workspace."""
     return scaffold.template_version(name, server) or ABSENT
 
 
@@ -103,7 +103,7 @@ class Version(NamedTuple):
 
 
 def step_between(before: str, after: str) -> Step:
-    """Return the step between two versions; `none` if `after` is not newer, or only a pre-release."""
+    """Return the step between two versions; `none` if the first three numbers of `after` are not larger."""
     old, new = Version.read(before), Version.read(after)
     if new <= old:
         return "none"
@@ -111,7 +111,7 @@ def step_between(before: str, after: str) -> Step:
 
 
 def is_sufficient_step(before: str, after: str, needed: Step) -> bool:
-    """Return True if the step from `before` to `after` is at least `needed`; below 1.0, it counts one size larger."""
+    """Return True if the step from `before` to `after` is at least `needed`. Below 1.0, steps count one size larger."""
     step = STEPS.index(step_between(before, after))
     allowed = min(step + 1, 3) if step and Version.read(before)[0] == 0 else step
     return allowed >= STEPS.index(needed)

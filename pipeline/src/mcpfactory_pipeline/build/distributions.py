@@ -95,7 +95,7 @@ def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
 
 
 def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
-    """Return the wheel of installed files from the wheelhouse; an existing one is compared byte for byte."""
+    """Return the wheel of installed files from the wheelhouse; an existing wheel is compared byte for byte."""
     data = canonical_wheel(files)
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_name(files)
     if place.is_file() and place.read_bytes() == data:
@@ -105,7 +105,7 @@ def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _build_into(folder: Path, source: Path) -> None:
-    for leftover in folder.parent.glob(".building-*"):  # left by killed processes; this one holds the lock
+    for leftover in folder.parent.glob(".building-*"):  # left by killed processes, because this process holds the lock
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as work:
         write_wheel(build_files(source, log=True), Path(work) / "made").parent.rename(folder)
@@ -175,8 +175,8 @@ def _reinstall_hint(name: str) -> str:
         # uv hard-links files from its cache, so a changed file is also changed there and would be installed again.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
     return (
-        f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and what you gave pip "
-        "before"
+        f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and the arguments "
+        "of the first installation"
     )
 
 
@@ -233,7 +233,7 @@ def write_packages(source: Path, into: Path) -> dict[str, str]:
 
 
 def requires_runtime(wheel: Path) -> bool:
-    """Return True if a wheel declares the runtime as a dependency; False for a damaged wheel: uv reports it."""
+    """Return True if a wheel declares the runtime as a dependency; False if it is damaged, which uv reports later."""
     try:
         declared = dist_info(wheel, "METADATA").get_all("Requires-Dist", [])
     except zipfile.BadZipFile:

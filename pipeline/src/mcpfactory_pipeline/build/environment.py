@@ -1,6 +1,6 @@
 """Virtual environments of a candidate, and their installed packages.
 
-Each is built from bytes that were hashed immediately before, and reused only while all its files are unchanged.
+An environment is built from bytes that were hashed immediately before. It is reused only while its files are unchanged.
 """
 
 from __future__ import annotations
@@ -158,10 +158,10 @@ def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: b
 
 
 def environment_for_simulated_api(inputs: StageInputs, candidate: Artifact) -> Environment:
-    """Return the environment for the API model, invisible to the server: the wheel and the dependency group `test`.
+    """Return the environment of the API model, with the wheel and the group `test`; the server cannot see it.
 
-    It is separate from the test environment, because the tests run at the same time. Raises the same errors as
-    `environment_for_validate`.
+    This environment is separate from the test environment, because the tests run at the same time. Raises the same
+    errors as `environment_for_validate`.
     """
     groups, requirements = _test_group(inputs.folder)
     return _environment(inputs, candidate, _MODEL, groups, {"requirements": requirements} if groups else {})

@@ -16,7 +16,7 @@ import uv
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation.levels import PLAIN, Sandbox
 
-EPOCH: Final = "1580601600"  # SOURCE_DATE_EPOCH, so that equal sources give equal wheels; hatchling's default
+EPOCH: Final = "1580601600"  # SOURCE_DATE_EPOCH for reproducible wheels; the default of hatchling
 
 # Additional variables for uv: package indexes and network access.
 _FETCHING: Final = re.compile(
@@ -114,7 +114,7 @@ def npm_environ() -> dict[str, str]:
 
 
 def job_environ() -> dict[str, str]:
-    """Return the environment for a stage's process: that of uv and npm, Python's paths and the actor, but no tokens."""
+    """Return the environment for a stage's process: variables of uv, npm and Python, and the actor, but no tokens."""
     more = {name: value for name, value in os.environ.items() if _OF_A_JOB.fullmatch(name)}
     return {**npm_environ(), **uv_environ(), **more}
 

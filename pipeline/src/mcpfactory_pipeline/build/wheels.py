@@ -76,7 +76,7 @@ def dist_info(wheel: Path, name: str) -> Message:
 
 
 def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
-    """Return the wheel entries outside its package and metadata, except scripts named after the server or distribution.
+    """Return the wheel entries outside the package and metadata, except scripts named after the server or distribution.
 
     An entry is a path, or an entry point written as `group:name`.
     """
@@ -134,7 +134,7 @@ def digest(data: bytes) -> str:
 
 
 def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
-    """Return a wheel with these files, which are a package and its `.dist-info` without `RECORD`."""
+    """Return a wheel with these files: the files of a package and of its `.dist-info`, except `RECORD`."""
     record = f"{_info(files)}/RECORD"
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")

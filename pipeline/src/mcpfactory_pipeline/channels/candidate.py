@@ -124,7 +124,7 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
 
 
 NAME_HINT: Final = (
-    "give the server another name in [project] of its pyproject.toml; case, -, _ and . do not count in names"
+    "give the server another name in [project] of its pyproject.toml; case, -, _ and . make no difference"
 )
 
 
@@ -167,8 +167,8 @@ def prune(
 ) -> list[PrunedFolder]:
     """Delete the files of old candidates.
 
-    The newest `keep` candidates stay (by default `[artifacts]` of the workspace), and so do candidates that are
-    published or were ever in a channel. Servers with running stages are skipped. State and history do not change.
+    The newest `keep` candidates stay (by default the number in `[artifacts]`), and so do candidates that are published
+    or were ever in a channel. Servers with running stages are skipped. State and history do not change.
 
     Raises:
         NotFoundError: unknown server.
@@ -205,9 +205,9 @@ def prune(
 
 
 def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
-    """Prune the named servers by `[artifacts]`; return the deleted folders with sizes. No names: nothing is pruned.
+    """Prune the named servers by `[artifacts]`; return the deleted folders with sizes.
 
-    Servers with active runs or unreadable files are skipped.
+    Servers with active runs or unreadable files are skipped. Without `names`, nothing is pruned.
     """
     found = prune(workspace, names) if names else []
     return {entry.path: entry.bytes for entry in found if not entry.kept}

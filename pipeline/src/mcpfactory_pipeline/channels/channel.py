@@ -74,7 +74,7 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
 
 @contextmanager
 def _writing(channels: Path, channel: str) -> Iterator[Path]:
-    """Lock a channel's folder for the block, then rewrite its list of projects (it may be stale after a crash).
+    """Lock a channel's folder for the block, then rewrite its list of projects, because a crash may leave it stale.
 
     Raises:
         StateError: the channel cannot be written.
@@ -129,7 +129,7 @@ def offer_faults(channels: Path, channel: str, project: str, files: Mapping[str,
     for name, content in files.items():
         place = folder / "files" / _short(content) / name
         if place.is_symlink() or place.parent.is_symlink():
-            found.append(f"{name} is a link out of the channel")
+            found.append(f"{name} is a link that points outside the channel")
         elif (there := hash_file(place)) != content:
             found.append(f"{name} is missing" if there == ABSENT else f"{name} has other bytes")
     return found

@@ -98,13 +98,13 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     The server is started and queried.
 
     Raises:
-        ServerError: it does not start, or does not list its tools.
+        ServerError: the server does not start, or does not list its tools.
     """
     from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - heavy
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
-    offer |= {"MCPFACTORY_DEMO": "1"}  # as `validate` does for the other contract
+    offer |= {"MCPFACTORY_DEMO": "1"}  # `validate` sets it too when it lists tools
     try:
         async with connect_server(server, offer) as client:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")
@@ -155,7 +155,7 @@ def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
 def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
     """Return the number of breaking changes since each candidate below `folder` (candidate → number); 0 for `own`.
 
-    A candidate whose list is not on this machine or unreadable is omitted.
+    A candidate is omitted if its list is unreadable, or not on this machine.
     """
     after = Contract(tuple(tool for tool in tools if _is_tool(tool)))
     found = {own: 0}
@@ -172,7 +172,7 @@ def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) 
 def find_contract(workspace: Workspace, state: ServerState, against: str = "") -> Contract:
     """Return the contract of a channel, a candidate (an ID prefix is enough) or a file.
 
-    Without `against`, return the contract of the last channel with the server.
+    Without `against`, return the contract of the last channel that has the server.
 
     Raises:
         NotFoundError: unknown channel, candidate or file.

@@ -1,4 +1,4 @@
-"""A failing API, and a server's reaction to each failure, for one reading and one writing tool."""
+"""Make a server's API fail in every way, and observe how one reading and one writing tool react."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from mcpfactory_runtime.upstream.stub import case_content
 
 _BLOCK: Final = 1 << 20
 _BLOCKS: Final = 1024  # blocks of one mebibyte; together one gibibyte
-_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros, because computing it takes half a second
+_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros; a constant, because computing it is slow
 _DRIP: Final = 0.05  # seconds between two bytes
 _NO_JSON: Final = b'{"name": '
 _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
@@ -43,7 +43,7 @@ class FailingApi:
 
     Attributes:
         requests: the methods of the requests since `begin`.
-        elsewhere: the number of requests to another host, reachable only by a redirect.
+        elsewhere: the number of requests to the other host, which only a redirect names.
     """
 
     def __init__(self, response: Mapping[str, Any]) -> None:
@@ -102,7 +102,7 @@ class FailingApi:
             writer.close()
         except asyncio.CancelledError:
             writer.transport.abort()
-        # asyncio logs an error about a reset connection that nobody awaited.
+        # Await the end of the connection, because asyncio logs an error if a reset was not awaited.
         with suppress(ConnectionError, asyncio.CancelledError):
             await writer.wait_closed()
         self._tasks.discard(task)
@@ -266,12 +266,12 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 )
 
 
-_GRACE: Final = 4.0  # seconds added for servers with their own timeout
+_GRACE: Final = 4.0  # seconds; added to the timeout of a call, because the server may have a separate timeout
 _START: Final = 20.0  # seconds; timeout of the first answer of a started process
 _TRIES: Final = 4  # maximum calls until one succeeds again; a busy machine needs more than one
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
-_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # used if no tool has another method
+_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # used only if no case has another method
 
 
 async def observe_failures(
@@ -282,12 +282,12 @@ async def observe_failures(
     *,
     seconds: float,
 ) -> None:
-    """Let the API fail in every way, and add the outcomes to the evidence, or the reason why they are missing.
+    """Let the API fail in every way; add the outcomes, or the reason why they are missing, to the evidence.
 
     Args:
         evidence: the observations so far.
         target: a server started by command, with cases.
-        plan: the calls of the cases; one read call and one write call are made.
+        plan: the calls of the cases; only one read call and one write call of them are made.
         environ: the variables of the server; its base URL is replaced.
         seconds: time limit of all failures together.
     """
@@ -297,7 +297,7 @@ async def observe_failures(
         async with asyncio.timeout(seconds):
             await asyncio.gather(*(_ToolUnderFailures(evidence, target, one, environ).run() for one in subjects))
     except TimeoutError:
-        evidence.missing["failures"] = "the time for the examination was over"
+        evidence.missing["failures"] = "the time limit of the validation was reached"
         return
     rows.sort(key=lambda row: (FAILURES.index(row.failure), row.method in _ONCE))
     if not rows:
@@ -312,7 +312,7 @@ def choose_subjects(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with one of these methods, preferably one whose response has content: more can go wrong."""
+    """Return the first call with one of these methods, preferably with content in its response: more can go wrong."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 
@@ -391,7 +391,7 @@ class _ToolUnderFailures:
         assert self._process is not None
         params = {"name": self._planned.tool, "arguments": dict(self._planned.arguments)}
         exchange = await self._process.ask(self._message("tools/call", params), self._patience)
-        if exchange.received is None:  # ended or still busy: the next call starts a new process
+        if exchange.received is None:  # the process ended or is still busy, so the next call starts a new one
             await self._end()
         # Ports differ in each run, but equal servers must give equal reports.
         text = json.dumps(exchange.received)
@@ -400,7 +400,7 @@ class _ToolUnderFailures:
         return replace(exchange, received=json.loads(text))
 
     async def _start(self) -> str:
-        """Start the process and initialize it; return why that failed, or ""."""
+        """Start the process and initialize it; return the reason for a failure, or ""."""
         started = await StdioConversation.start(
             self._target.command or (), self._target.cwd, self._environ, f"failures, {self._planned.tool}"
         )

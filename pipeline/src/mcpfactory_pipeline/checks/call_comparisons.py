@@ -55,7 +55,7 @@ class CallComparer:
         self._tools = evidence.read_only_tools
 
     async def repeat(self, call: RecordedCall) -> None:
-        """Repeat the first call of a tool at once; later results are compared only if both are equal."""
+        """Repeat the first call of a tool at once; later results are compared only if these two results are equal."""
         usable = call.tool in self._tools and call.tool not in self._firsts and len(self._firsts) < _MAX_TOOLS
         if usable and not call.failed and call.exchange.milliseconds < QUICK:
             arguments = sent_arguments(call)
@@ -69,7 +69,7 @@ class CallComparer:
         await self._overlapping()
         slow = max(
             (one for one in self._evidence.calls if one.tool in self._tools and not one.failed),
-            key=lambda one: one.exchange.milliseconds // 100,  # the first of about equally slow ones
+            key=lambda one: one.exchange.milliseconds // 100,  # of calls that are about equally slow, take the first
             default=None,
         )
         if slow is not None and slow.exchange.milliseconds <= _LONGEST and not self._over():
@@ -113,7 +113,7 @@ class CallComparer:
             self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, others))
 
     async def _overlapping(self) -> None:
-        """Send two calls at once, and each alone before and after."""
+        """Send two calls at once, and send each of them alone before and after that."""
         until = time.monotonic() + _SECONDS
         for pair in self._pairs()[:_MAX_PAIRS]:
             if self._over() or time.monotonic() > until:
@@ -129,7 +129,7 @@ class CallComparer:
                 self._evidence.comparisons.append(CallComparison("overlap", tool, usual, (both[at],), rival=rival))
 
     def _pairs(self) -> list[tuple[_Call, _Call]]:
-        """Return pairs of calls of one tool with different results, or else one pair of two tools."""
+        """Return pairs of calls with different results, one pair for each tool, or else one pair of two tools."""
         pairs: list[tuple[_Call, _Call]] = []
         more = (*self._evidence.others, *self._evidence.further)
         for tool, first in self._firsts.items():

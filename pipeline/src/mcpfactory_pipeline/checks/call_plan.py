@@ -45,7 +45,7 @@ class PlannedCall:
 
     @property
     def question(self) -> str:
-        """Return the request if it only reads according to its document, despite its method; "" for any other call."""
+        """Return the request if the API document says that it only reads, despite its method; otherwise return ""."""
         asks = self.case is not None and self.request is not None and self.case.get("reads") is True
         return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
 
@@ -164,7 +164,7 @@ def plan_varied_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) 
 def plan_further_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall], arguments: FurtherArguments
 ) -> list[PlannedCall]:
-    """Return calls of read-only tools with further valid arguments: one call of each tool, then the next."""
+    """Return calls of read-only tools with further valid arguments: one of each tool, then the second of each, etc."""
     of_tools = [
         [replace(planned, arguments=changed, title=title, origin="guess") for title, changed in arguments(schema, made)]
         for planned, schema, made in _first_calls(reading, plan)
@@ -175,7 +175,7 @@ def plan_further_calls(
 def _first_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall]
 ) -> Iterator[tuple[PlannedCall, Any, Mapping[str, Any]]]:
-    """Yield (call, inputSchema, arguments) for the first call of each read-only tool except call tools."""
+    """Yield (call, inputSchema, arguments) for the first call of each read-only tool; omit the tools of search mode."""
     firsts = {planned.tool: planned for planned in reversed(plan)}
     for name, tool in reading.items():
         if name in firsts and not is_call_tool(tool):
@@ -293,8 +293,8 @@ def required_variables(start: Path | None) -> dict[str, bool]:
 class ApiVariables:
     """Environment variables for the addresses of a server's API, and the addresses in the API document.
 
-    `prefix` is the common prefix of the variables. `base_url` is the address of the root; `servers` maps the names of
-    additional servers to their addresses.
+    `prefix` is the common prefix of the variables. `base_url` is the address of the root server; `servers` maps the
+    names of additional servers to their addresses.
     """
 
     prefix: str = SHARED
@@ -309,7 +309,8 @@ class ApiVariables:
     def variables_for_address(self, url: str, root: str = "") -> dict[str, str]:
         """Return the variables that point the whole API to one address.
 
-        Each additional server gets a folder with its name at `url`. `root` is the address of the root, if it differs.
+        Each additional server gets an address below `url` that ends with its name. `root` is the address of the root
+        server, if that is not `url`.
         """
         return {
             **dict.fromkeys(self._of("BASE_URL"), root or url),

@@ -1,9 +1,9 @@
 """Canary arguments: values that a careless tool treats as a file, a command or an address on this machine.
 
 All canaries are harmless: a file with known words, a listener on loopback that records visits, and commands that
-print the product of two numbers. A tool that reads the canary file also gets a file of the Python installation: some
-servers are meant to read only the temporary folder. Only servers on this machine are tested, and only tools that are
-called anyway.
+print the product of two numbers. A tool that reads the canary file is then asked for a file of the Python
+installation, because some servers may read the temporary folder by design. Only servers on this machine are tested,
+and only tools that the validation calls in any case.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _DEEP: Final = "../" * 16
 class CanaryProbe:
     """Tool call or resource read with a canary as one of its values; `target` is the tool or the URI template.
 
-    A probe with `confirms` is sent only after another canary of its kind was taken; it names a file in another place.
-    `stated`: by the server's own words, the value names a file, so reading files may be its purpose.
+    A probe with `confirms` names a file in another place. It is sent only after another canary of its kind was used.
+    `stated` is True if the server's own texts say that the value names a file: then reading files may be its purpose.
     """
 
     kind: CanaryKind
@@ -110,7 +110,7 @@ class Canaries:
         return {"folder of the bait": Path(self._folder).name, "address of the bait": self.url}
 
     def taken(self, kind: CanaryKind, received: str) -> bool:
-        """Return True if the answer shows that the canary was used. Call it once after each attempt."""
+        """Return True if the answer shows that the canary was used. Call this method once after each attempt."""
         visited, self._visited = self._visited, False
         read = WORDS in received or _words_elsewhere() in received
         return {"file": read, "command": _PRODUCT in received, "address": visited}[kind]
@@ -139,7 +139,7 @@ def tool_probes(
 
     Args:
         tools: (name, tool) pairs of the tools that may be called.
-        made: tool → arguments of a call that it answered; contains all these tools.
+        made: tool → arguments of a call that it answered, for each of `tools`.
         canaries: the file and the listener.
         failed: tools that answered with an error; only their address arguments are tested, because the guessed
             address may have been unreachable.
@@ -166,19 +166,19 @@ def tool_probes(
 
 
 def _ways(file: Path) -> tuple[str, str, str]:
-    """Return three paths to a file: relative to any folder, the same encoded, and absolute."""
+    """Return three paths to a file: relative from any folder, the encoded relative path, and the absolute path."""
     deep = f"{_DEEP}{str(file).lstrip('/')}"
     return deep, _encoded(deep), str(file)
 
 
 def _encoded(path: str) -> str:
-    """Return a percent-encoded path; dots too, because some servers search for dots before they decode."""
+    """Return a percent-encoded path; dots are also encoded, because some servers search for dots before they decode."""
     return quote(path, safe="").replace(".", "%2e")
 
 
 @cache
 def _words_elsewhere() -> str:
-    """Return known words from the start of the other file, without punctuation that output formats may change."""
+    """Return known words from the start of `_ELSEWHERE`, without punctuation that output formats may change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
     except OSError:  # the standard library is in an archive, so the canary cannot be confirmed

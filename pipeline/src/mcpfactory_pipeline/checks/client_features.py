@@ -17,7 +17,7 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 FEATURES: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-# Over HTTP, this client opens no stream outside a call, which other features may need.
+# Other features may need a stream outside of a call, and over HTTP this client opens none.
 FEATURES_IN_CALLS: Final[Json] = {"elicitation": FEATURES["elicitation"]}
 MAX_ROUNDS: Final = 5  # maximum answers of the client to one request
 _NEEDED: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
@@ -63,7 +63,7 @@ def declared_features(exchange: WireExchange) -> Json:
 
 
 def asks_for_input(exchange: WireExchange) -> bool:
-    """Return True if the result asks for input of the client."""
+    """Return True if the result asks the client for input."""
     return (exchange.result or {}).get("resultType") == "input_required"
 
 
@@ -80,7 +80,7 @@ def request_state(exchange: WireExchange) -> str:
 
 
 def plain_params(request: Json | str) -> Json:
-    """Return the params of a request without its metadata, because a progress token is valid for one request."""
+    """Return the params of a request without metadata, because its progress token is valid for one request only."""
     params = request.get("params") if isinstance(request, dict) else None
     return {key: value for key, value in params.items() if key != "_meta"} if isinstance(params, dict) else {}
 

@@ -149,7 +149,7 @@ _SHOWN: Final = 200  # maximum characters of a value in a message
 def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
     """Return the differences between a call's result and the test; empty if the test passes.
 
-    `snapshot` is the stored text of an earlier answer (see `snapshot_text`), if the test uses one and it exists.
+    `snapshot` is the stored text of an earlier answer (see `snapshot_text`), or None if there is none to compare.
     """
     text, failed = result_text(result), result.get("isError") is True
     found = []
@@ -265,7 +265,7 @@ async def run_tests(
     """Run the tests with one process per test file, and return the outcomes in the order of the tests.
 
     `replay` uses a stub that answers from the recording next to the file and from the test itself. `record` calls
-    `upstream` and writes recordings of the calls that passed. `live` calls the real API, only with tools that have
+    `upstream` and writes recordings of the calls that passed. `live` calls the real API, but only through tools with
     `readOnlyHint`. `update` stores the answers as new snapshots.
 
     Raises:

@@ -27,7 +27,7 @@ class SimulatedPerson:
     """Simulated person behind the `elicitation` of a client.
 
     Attributes:
-        answer: the members of the form as a case gives them, "agrees" (to any form), or "declines".
+        answer: the values for the form from a case, "agrees" (to any form), or "declines".
         asked: the questions so far.
         faults: answers that do not fit the form.
     """

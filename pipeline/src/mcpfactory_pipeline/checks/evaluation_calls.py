@@ -1,8 +1,8 @@
 """Run the expected calls of a server's evaluation cases and check their results.
 
-Each case gets a separate server process and a separate simulated API. A correct answer proves that a tool works only
-if the answer depends on the API. Therefore the call is repeated with an API without data, and both answers are
-compared. A simulated API that answers every request proves nothing. This module does not evaluate the results.
+Each case gets a separate server process and a separate simulated API. A correct answer proves nothing about a tool if
+it does not depend on the API. Therefore the call is repeated with an API without data, and both answers are compared.
+A simulated API that answers every request proves nothing. This module does not evaluate the results.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ async def observe_evaluation_cases(
         async with asyncio.timeout(seconds):
             await asked.run()
     except TimeoutError:
-        asked.problem = "the time for the examination was over"
+        asked.problem = "the time limit of the validation was reached"
     evidence.evaluated = [call for case in evaluations.cases for call in asked.found.get(case.name, ())]
     if asked.problem:
         evidence.missing["evaluations"] = asked.problem
@@ -197,7 +197,7 @@ class _EvaluationRun:
                 group.create_task(one(case))
 
     def _may_be_called(self, case: EvaluationCase) -> bool:
-        """Return True if a case may be run: with a simulated API, or if all its tools are read-only."""
+        """Return True if a case may be run: there is a simulated API, or all tools of the case are read-only."""
         reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
         return self._evaluations.model is not None or all(reads)
 
@@ -280,7 +280,7 @@ class _EvaluationRun:
     async def _why_nothing(
         self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: SimulatedApi
     ) -> str:
-        """Return why a correct answer does not prove that the tool works; "" if it does, or an earlier one did."""
+        """Return why a correct answer does not prove that the tool works; "" if this or an earlier answer proves it."""
         if call.tool not in self._unshown:
             return ""
         if not call.says:
@@ -342,7 +342,7 @@ def _ports(api: SimulatedApi) -> list[str]:
 
 
 def _moved(api: SimulatedApi, port: int) -> SimulatedApi:
-    """Return the simulated API with each loopback address changed to another port."""
+    """Return the simulated API with another port in each of its loopback addresses."""
     ports = _ports(api)
 
     def moved(texts: Mapping[str, str]) -> dict[str, str]:

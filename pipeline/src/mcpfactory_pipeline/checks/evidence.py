@@ -185,9 +185,9 @@ class ConcurrentRequests:
 class CallComparison:
     """Calls of a read-only tool that must give the same result in two situations.
 
-    A difference counts only if the results of each situation agree with each other. `usual` are single calls. `others`
-    are the same calls: with a default of the schema as argument (`default`, `title` names it), after other read-only
-    calls (`later`), or while another call ran (`overlap`). `rival` is the result of that other call when it ran alone.
+    A difference counts only if the results within each situation agree. `usual` are single calls. `others` are the same
+    calls in the situation `kind`. `default`: with a default of the schema as argument, which `title` names. `later`:
+    after other read-only calls. `overlap`: while another call ran; `rival` is the result of the other call alone.
     """
 
     kind: Literal["default", "later", "overlap"]
@@ -221,7 +221,7 @@ class EvaluatedCall:
 
 @dataclass(frozen=True, slots=True)
 class ElicitationOutcome:
-    """Three calls of a case whose tool asks a person: nobody can be asked, the person agrees, the person declines."""
+    """Three calls of one case whose tool asks a person: no person can be asked, a person agrees, a person declines."""
 
     question: str
     unasked: RecordedCall
@@ -231,7 +231,7 @@ class ElicitationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ApiFailure:
-    """One kind of API failure. `error`: the tool must return an error; `status`: HTTP status in its error text.
+    """One kind of API failure. `error`: the tool must return an error, and its text must contain the HTTP `status`.
 
     `answer` sends the response; if `answer` is None, the port is closed. `heavy`: memory is measured.
     """
@@ -342,22 +342,22 @@ class Evidence:
     capabilities: dict[str, Any] = field(default_factory=dict)
     probes: dict[str, WireExchange] = field(default_factory=dict)  # by name of the probe
     lists: dict[str, Listing] = field(default_factory=dict)
-    later_reads: list[WireExchange] = field(default_factory=list)  # further prompts and resources, and templates
+    later_reads: list[WireExchange] = field(default_factory=list)  # reads of further prompts, resources and templates
     calls: list[RecordedCall] = field(default_factory=list)
-    others: list[RecordedCall] = field(default_factory=list)  # repeated calls of the same tools with other arguments
+    others: list[RecordedCall] = field(default_factory=list)  # further calls of the same tools with other arguments
     further: list[RecordedCall] = field(default_factory=list)  # more valid arguments; `title` is the changed argument
     comparisons: list[CallComparison] = field(default_factory=list)
     busy: list[BusyAnswer] = field(default_factory=list)  # requests while a slow call ran
     wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
-    dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)  # results that ask for input, and retries
+    dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)  # requests for input, and their retries
     modified_states: list[ModifiedState] = field(default_factory=list)
     streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
     older: list[RecordedCall] = field(default_factory=list)  # calls in older revisions; `title` is the revision
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
-    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the accepted calls
+    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the agreed calls
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace
@@ -371,7 +371,7 @@ class Evidence:
     failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
     drift: tuple[str, ...] | None = None  # differences from the adopted server; None if unchecked
     drift_offer: str = ""  # the hash of the current offer
-    limits: Mapping[str, float] = field(default_factory=dict)  # of the policy, named as in `gates.COST_GATES`
+    limits: Mapping[str, float] = field(default_factory=dict)  # from policy, by the names in `gates.COST_GATES`
 
     @property
     def traffic(self) -> list[WireExchange]:

@@ -148,7 +148,7 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0
 
 
 def to_junit(report: Report) -> str:
-    """Return the report as one test suite."""
+    """Return the report as a JUnit file with one test suite."""
     cases = list(_cases(report))
     counts = {kind: sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error", "skipped")}
     suite = ET.Element(
@@ -320,7 +320,7 @@ def _about(report: Report, index: Mapping[str, int], rule: str, where: str) -> d
 
 
 def _number_alike(results: Iterable[dict[str, Any]]) -> None:
-    """Make equal fingerprints distinct (repeated results of a rule at one place), because viewers merge them."""
+    """Make equal fingerprints distinct, because viewers merge repeated results of a rule at one place."""
     seen: Counter[str] = Counter()
     for result in results:
         prints = result["partialFingerprints"]

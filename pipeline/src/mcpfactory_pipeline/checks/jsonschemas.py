@@ -1,4 +1,4 @@
-"""JSON Schema by library: the only module that imports `jsonschema` and `referencing`.
+"""Checks of JSON Schemas and their instances: the only module that imports `jsonschema` and `referencing`.
 
 Schemas come from untrusted servers. Their depth is limited before recursive code reads them, and nothing is ever
 fetched: a reference to another document is reported, not followed.
@@ -23,7 +23,7 @@ from mcpfactory_runtime.schemas.walk import APPLICATORS, children, pointer
 
 MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs five Python frames per level
 
-_UNKNOWN: Final[Any] = None  # returned by the library for an unknown dialect, despite its stubs
+_UNKNOWN: Final[Any] = None  # the library returns it for an unknown dialect, although its type stubs exclude it
 
 _LONGEST: Final = 1_000  # characters; longer texts are not matched, because a bad pattern may take exponential time
 

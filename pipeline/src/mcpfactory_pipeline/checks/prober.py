@@ -4,7 +4,7 @@ Sessions, each in a separate process on stdio:
 1. the newest handshake revision, as a client that declares features: lists, probes, tool calls; repeated once if the
    server does not answer;
 2. every older handshake revision: only `initialize`, and probes that only this revision has;
-3. the per-request revision: discover and its probes; without a handshake revision also the steps of session 1;
+3. the per-request revision: discover and its probes; the steps of session 1, if the server has no handshake revision;
    then requests for which the server asks for input, without capabilities and with a modified state;
 4. an unknown revision, then messages that no client sends, and requests for which the server asked for input;
 5. requests before the handshake, when only ping is allowed;
@@ -94,7 +94,7 @@ _OVER: Final = "the time limit of the validation was reached"
 
 
 def _answered(evidence: Evidence) -> dict[str, Json]:
-    """Return the params of a request without effects that the server answered with a result, by method."""
+    """Return method → params of a request that has no effects and that the server answered with a result."""
     reading = evidence.read_only_tools
     asked = [evidence.probes.get("read-resource"), evidence.probes.get("get-prompt")]
     asked += [call.exchange for call in evidence.calls if call.tool in reading and not call.failed]
@@ -221,7 +221,7 @@ class ServerProber:
             await self._probe_all(conversation, "unknown revision")
             if self._requests.seconds_left() <= 0:
                 return
-            if self.evidence.probes["unknown-version"].result is None:  # it may refuse
+            if self.evidence.probes["unknown-version"].result is None:  # the server may refuse
                 hello = await self._requests.request(conversation, "initialize", initialize_params())
                 if hello.result is None:
                     return
@@ -233,7 +233,7 @@ class ServerProber:
     async def _before_handshake(self) -> None:
         """Send a ping and two invalid `initialize` requests before the handshake.
 
-        HTTP has no session before the handshake, so only the last is sent.
+        HTTP has no session before the handshake, so over HTTP only the last message is sent.
         """
         batch = self.evidence.probes.get("batch")
         async with self._session("before the handshake") as conversation:
@@ -444,7 +444,7 @@ class ServerProber:
         return alive.received is not None
 
     async def _send_canaries(self, canaries: Canaries, conversation: Conversation) -> None:
-        """Call tools that have answered already, and read resources, with canaries as values."""
+        """Send canaries as arguments of tools that have answered already, and as variables of resource templates."""
         evidence = self.evidence
         answered = sorted(evidence.calls, key=lambda call: not call.failed)  # the arguments of successful calls win
         made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
@@ -565,7 +565,7 @@ class ServerProber:
     async def _session(
         self, purpose: str, lifecycle: Lifecycle = "legacy", *, terminate: bool = False
     ) -> AsyncIterator[Conversation | None]:
-        """Yield a conversation in a lifecycle, None if it cannot be opened; finally store its session as evidence.
+        """Yield a conversation in a lifecycle, or None if it cannot be opened; then store its session as evidence.
 
         With `terminate`, a signal ends the session.
         """

@@ -27,7 +27,7 @@ from mcpfactory_runtime.types import Json
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt of this name
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
-# A future revision, because servers may treat all versions before `MODERNS` as legacy clients.
+# A future revision, because servers may treat the client of any version before `MODERNS` as a legacy client.
 LATER_REVISION: Final = "2999-01-01"
 NOTHING_TO_ASK: Final = "the server lists no entry that the probe could use"
 _FURTHER_READS: Final = 30  # maximum prompts to read after the first one; the same for resources
@@ -341,7 +341,7 @@ def stream_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
 
 
 def newest_common(discover: WireExchange) -> str:
-    """Return the newest per-request revision that both the server and we support, or "" if not found."""
+    """Return the newest per-request revision that both the server and the checks support; "" if there is none."""
     supported = (discover.result or {}).get("supportedVersions")
     data = (discover.error or {}).get("data")
     # The data of the unsupported-version error lists versions (basic/versioning).

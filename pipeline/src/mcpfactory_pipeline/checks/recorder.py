@@ -47,7 +47,7 @@ def _split(url: str) -> SplitResult:
 
 
 class RequestRecorder:
-    """Proxy that forwards requests to `upstream` and records them; use it with `with`.
+    """Proxy that forwards requests to `upstream` and records them; use it as a context manager.
 
     `secrets` (name → value) must not be recorded. `servers` (name → URL) are the API's additional servers: a request
     to the folder NAME below `servers_url` is forwarded to the server NAME. `servers_url` has a separate port, because
@@ -124,7 +124,7 @@ class RequestRecorder:
         return self._upstream, target, path.removeprefix(self._upstream.path.rstrip("/"))
 
     def _beside(self, target: str) -> tuple[SplitResult, str, str]:
-        """Return the same for the additional server that the first path segment names."""
+        """Return the values of `_root` for the additional server that the first path segment names."""
         path = target.partition("?")[0]
         name = path.removeprefix("/").partition("/")[0]
         if name not in self._servers:

@@ -19,11 +19,11 @@ _FOLLOWS: Final = 5  # maximum effects of a finding that the report lists
 _NAMED: Final = 12  # maximum rules that the report names as not applicable; a longer list becomes a number
 _LINE: Final = 400  # maximum characters of one line of evidence
 _SHOWN_BY: Final = (
-    "calls with arguments that work (--cases FILE), what its API needs (--env NAME=VALUE), "
+    "calls with arguments that work (--cases FILE), the settings of its API (--env NAME=VALUE), "
     "calls of tools without readOnlyHint (--allow-calls)"
 )
 PLACES_SHOWN: Final = 3  # maximum places of a finding before "and n more"
-# Increase this version for an added or removed rule, and for a changed weight, gate or applicability (tested).
+# Increase this version if a rule is added or removed, or if its weight, gate or applicability changes (tested).
 RULES_VERSION: Final = 16
 
 Verdict = Literal["passed", "not shown", "refused"]
@@ -88,8 +88,8 @@ class WaiverState:
 class Report:
     """Result of `validate`.
 
-    `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked`
-    are the ids of the applied rules, and `not_applicable` maps all other rules to the reason. `called` are the calls
+    `score` is 0-100, rounded down; `passed` means promotable: every gate was checked, and none failed. `checked` are
+    the ids of the applied rules, and `not_applicable` maps all other rules to the reason. `called` are the calls
     that were made, `uncalled` the tools that were not called, `measured` the resources used
     (`checks.evidence.measure`), `api_failures` the behavior while the API failed. `listed` are the tools as received,
     for callers that store them.
@@ -178,7 +178,7 @@ class Report:
         }
 
     def to_text(self) -> str:
-        """Return the report for a terminal: verdict, worst findings first with evidence, then notes and gaps on a line each."""
+        """Return the report for a terminal: verdict, findings with evidence (worst first), notes, unchecked rules."""
         lines = [
             self._headline(),
             f"score {self.score}/100 ({self.lost:g} points lost, rules version {self.rules_version}){self.waived_words}",

@@ -60,7 +60,7 @@ class Requester:
     ) -> Json:
         """Return a request in the session's lifecycle, modified by `probe`.
 
-        In the per-request lifecycle, requests that may ask for input declare `features` (default: all of the client).
+        In the per-request lifecycle, requests for which a server may ask for input declare `features` (default: all).
         """
         params = params or {}
         if self.lifecycle == "modern":
@@ -77,7 +77,7 @@ class Requester:
         return (str(number), number, f"mcpfactory-{number}", number)[number % 4] if self._text_ids else number
 
     async def ask(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
-        """Send a message, answer the questions in its result by retries, and return the last exchange."""
+        """Send a message, answer questions in the result by retries, and return the last exchange."""
         rounds = [await self.exchange(conversation, message, patience)]
         while asks_for_input(rounds[-1]) and declared_features(rounds[0]) and len(rounds) <= MAX_ROUNDS:
             params = retry_params(rounds[-1])

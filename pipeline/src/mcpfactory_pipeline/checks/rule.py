@@ -154,7 +154,7 @@ class RuleTable(list[Rule]):
         return decorate
 
     def row(self, id: str, severity: Severity, *, over: JudgingScope[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - the name in `Rule`
-        """Add a rule that its scope checks."""
+        """Add a rule whose scope also checks the subjects."""
         self.rule(id, severity, over=over, **fields)(over.faults)
 
 

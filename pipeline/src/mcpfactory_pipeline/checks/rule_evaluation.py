@@ -215,7 +215,7 @@ def evaluate_rules(
 class _RuleResult:
     """Result of a rule: faults that count, waived faults, or the reason for a missing result.
 
-    If `subjects` is 0, an unchecked rule is waived.
+    If `subjects` is 0, the rule was not checked, and a waiver accepts that.
     """
 
     rule: Rule

@@ -56,7 +56,7 @@ def varied_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any
 
 
 def further_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return pairs of a changed argument and valid arguments with this change of `made`.
+    """Return (changed argument, arguments) pairs: `made` with one argument changed to another valid value.
 
     The new values are the values that the schema names, both booleans, and odd texts.
     """
@@ -64,12 +64,12 @@ def further_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, d
 
 
 def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return such pairs whose values may keep a server busy: the largest numbers, and a long text."""
+    """Return pairs as in `further_arguments`, whose values may keep a server busy: huge numbers, and a long text."""
     return _with_each(schema, made, _extreme_values, _MAX_EXTREME)
 
 
 def default_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return such pairs that add one argument to `made`, with the schema's default as value."""
+    """Return pairs as in `further_arguments` that add one argument to `made`; its value is the schema's default."""
     added = _with_each(schema, made, lambda part: iter([part["default"]] if "default" in part else []), _MAX_FURTHER)
     return [(title, arguments) for title, arguments in added if len(arguments) > len(made)]
 
@@ -109,7 +109,7 @@ def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _is_free_text(schema: Mapping[str, Any]) -> bool:
-    """Return True if a schema accepts any text. A pattern, at any depth, may need exponential time to refuse a text."""
+    """Return True if a schema accepts any text, and has no pattern, because patterns may need exponential time."""
     free = "string" in types_of(schema) and schema.keys().isdisjoint(("enum", "format"))
     return free and '"pattern' not in json.dumps(schema)
 

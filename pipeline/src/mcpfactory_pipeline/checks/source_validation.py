@@ -121,7 +121,7 @@ def _given_name(call: ast.Call) -> str:
     return next((one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)), "")
 
 
-# A server offers all its tools in the standard dialect, because each tool has cases. A server from a template returns
+# The server lists all its tools in the standard dialect, because each tool has cases. A server from a template returns
 # its example data, because the real data is not available here.
 FULL_TOOL_SET: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard", "MCPFACTORY_DEMO": "1"}
 
@@ -169,7 +169,7 @@ async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> Validati
     try:
         drift, offer = await find_differences(adopted, server.folder, server.folder / LOCKS["url"])
     except (ServerError, ProgramRefusedError, OSError):
-        drift, offer = None, ""  # unknown; other rules check if the server answers
+        drift, offer = None, ""  # unknown here; other rules check if the server answers
     about: dict[str, Any] = {"examples": examples, "drift": drift, "drift_offer": offer}
     if adopted.url:
         return ValidationTarget(url=adopted.url, **about)

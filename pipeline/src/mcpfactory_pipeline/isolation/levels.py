@@ -46,8 +46,8 @@ def path_without_mcpfactory() -> str:
 def clean_environ(home: Path) -> dict[str, str]:
     """Return the environment for untrusted code: only the variables that programs need, and a separate home.
 
-    Temporary files and Python's caches are below this home. One program could write a cache next to the code, and the
-    next program would trust it.
+    Temporary files and Python's caches are below this home. Otherwise one program could write a cache next to the code,
+    and the next program would trust it.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
@@ -160,7 +160,7 @@ def find_level(wanted: str) -> IsolationLevel:
 
 
 def describe_lacking() -> str:
-    """Return as text why each level that `auto` could choose is unavailable here."""
+    """Return a text with the reason why each level that `auto` could choose is unavailable here."""
     return "; ".join(f"{name}: {lacking}" for name in _CHOSEN if (lacking := LEVELS[name].lacking()))
 
 
@@ -288,7 +288,7 @@ def make_sandbox(
 ) -> Sandbox:
     """Make a sandbox below a work folder, at the level in a stage's settings (`isolation`, `container`).
 
-    In the work folder, code in the sandbox can reach only its own folder and `writable`, not even the sandbox's rules.
+    In the work folder, code in the sandbox can reach its own folder and `writable`, but not the rules of the sandbox.
 
     Raises:
         StageError: the level that the workspace requires is unavailable here.

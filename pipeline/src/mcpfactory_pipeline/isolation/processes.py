@@ -23,7 +23,7 @@ _PR_SET_DUMPABLE: Final = 4  # option of prctl(2)
 _PR_SET_CHILD_SUBREAPER: Final = 36  # option of prctl(2)
 _PROC: Final = Path("/proc")
 _ENDED: Final = (b"Z", b"X")
-_PATIENCE: Final = 10.0  # seconds; timeout of the end of killed processes
+_PATIENCE: Final = 10.0  # seconds; maximum wait until killed processes have ended
 _PAUSE: Final = 0.01  # seconds between scans
 _LOOKS: Final = 3  # required consecutive scans without a process
 

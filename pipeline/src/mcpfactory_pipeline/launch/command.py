@@ -42,7 +42,7 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
     `web` prepares the environment for HTTP.
 
     Raises:
-        ServerError: the dependencies cannot be installed, or an adopted server runs at a URL or got options.
+        ServerError: the dependencies cannot be installed, or the server is adopted and runs at a URL or gets options.
         StageError: the environment could not be created.
     """
     if server.adopted is not None:
@@ -50,7 +50,7 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
             raise ServerError(
                 f"{server.name} was adopted: the start command in mcpfactory.toml starts it, and it takes no "
                 "mcpfactory options",
-                hint=f"add them to start in servers/{server.name}/mcpfactory.toml",
+                hint=f"add them to the field start in servers/{server.name}/mcpfactory.toml",
             )
         from mcpfactory_pipeline.launch.adopted import source_command  # noqa: PLC0415 - heavy
 
@@ -88,11 +88,11 @@ _TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.
 _TRACE: Final = "Traceback (most recent call last):\n"
 _FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in .+\n {4}(?P<code>.+)$', re.MULTILINE)
 _RAISED: Final = re.compile(r"^[\w.]+(?:: .*)?$", re.MULTILINE)
-_PATIENCE: Final = 15.0  # seconds; timeout of a server's exit after the end of its input
+_PATIENCE: Final = 15.0  # seconds; maximum wait for a server's exit after the end of its input
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:
-    """Return the command that runs a server's package with an interpreter; its start script explains failures."""
+    """Return the command that runs a server's package with an interpreter, by a start script that explains failures."""
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 
@@ -120,7 +120,7 @@ def convert_client_error(error: Exception, server: str = "") -> ServerError:
     if isinstance(error, TimeoutError):
         return ServerError(
             f"{called} did not answer in time" + (f": {error}" if str(error) else ""),
-            hint=f"mcpfactory validate {name} shows what it does when it starts; --timeout waits longer",
+            hint=f"mcpfactory validate {name} shows how the server starts; to wait longer, use --timeout",
         )
     if str(error) == "the server ended with exit code 0":
         return ServerError(

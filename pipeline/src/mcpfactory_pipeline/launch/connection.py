@@ -31,7 +31,7 @@ async def connect_server(
     home: Path | None = None,
     elicitation: Callable[[dict[str, Any]], Any] | None = None,
 ) -> AsyncIterator[Client]:
-    """Start the server from its sources for the block; `environ` is added to its environment.
+    """Start the server from its sources for the block; `environ` is added to the server's environment.
 
     `home` is an empty folder for an untrusted server: the server runs there, with only the variables that any program
     needs. `elicitation` answers the server's questions to a person.
@@ -53,7 +53,7 @@ async def connect_server(
             env=own | dict(environ or {}),
             cwd=home,
             inherit=False,
-            start_new_session=True,  # otherwise Ctrl-C also ends the server, which we would report
+            start_new_session=True,  # otherwise Ctrl-C also ends the server, and we would report that end
             timeout=timeout,
             elicitation=elicitation,
         ) as client:
@@ -73,8 +73,8 @@ async def _connected(server: WorkspaceServer, url: str, seconds: float) -> Async
         ) from error
 
 
-_PATIENCE: Final = 60.0  # seconds; timeout of the line with the program's address
-_ENDING: Final = 10.0  # seconds; timeout of the program's exit after the end of its input
+_PATIENCE: Final = 60.0  # seconds; maximum wait for the line with the program's address
+_ENDING: Final = 10.0  # seconds; maximum wait for the program's exit after the end of its input
 
 
 @dataclass(frozen=True, slots=True)

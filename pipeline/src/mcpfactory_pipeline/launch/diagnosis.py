@@ -16,7 +16,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Final
 
-_CODE: Final = 160  # characters; maximum shown of a line of code. Messages may have three times as many.
+_CODE: Final = 160  # maximum characters of a line of code that are shown; messages may have three times as many
 _STEPS: Final = 2  # maximum stack frames shown before the frame that failed
 
 # Import name → distribution name, for popular packages where the two differ.
@@ -189,7 +189,7 @@ def _own_module(name: str, sources: _Sources) -> str:
 
 
 def _missing_name(error: ImportError, sources: _Sources) -> str:
-    """Return the hint for a missing name in a module, or a package that cannot be run."""
+    """Return the hint for a name that a module lacks, or for a package that cannot be run."""
     found = re.match(r"cannot import name '([^']+)' from (partially initialized module )?'([^']+)'", str(error))
     if found is None:
         if "cannot be directly executed" in str(error):

@@ -48,7 +48,7 @@ def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callabl
         venv = f"servers/{server.name}/.venv"
         notify(
             f"{venv} is not used, because it lacks {lacking}; hint: install the missing packages with uv pip "
-            "install, or delete it"
+            f"install, or delete {venv}"
         )
     if python is not None:
         return python
@@ -58,7 +58,7 @@ def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callabl
 
 
 def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:
-    """Return a server's interpreter (None if its environment does not exist yet), and what its own `.venv` lacks.
+    """Return a server's interpreter (None if there is no environment yet), and the unmet requirement of its `.venv`.
 
     Raises:
         ServerError: the `pyproject.toml` is invalid.
@@ -86,7 +86,7 @@ def _wanted(server: WorkspaceServer, *, web: bool) -> tuple[Requirements, tuple[
 
 
 def _find(server: WorkspaceServer, needs: Requirements, wanted: tuple[str, ...]) -> tuple[Path | None, Path, str]:
-    """Return the existing interpreter, the folder of the environment to create, and what `.venv` lacks."""
+    """Return the existing interpreter, the folder for a new environment, and the unmet requirement of `.venv`."""
     folder = environments_folder() / _key(needs, wanted)
     lacking, own = "", server.folder / ".venv"
     if venv_python(own).exists():

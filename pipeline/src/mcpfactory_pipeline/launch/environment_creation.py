@@ -95,7 +95,7 @@ def _check(needs: Requirements, shown: str) -> None:
         raise ServerError(
             f"{shown}: requires-python {needs.python} excludes Python {platform.python_version()}, which "
             "mcpfactory runs on",
-            hint="widen it, or install mcpfactory with a Python that it includes",
+            hint="widen requires-python, or install mcpfactory with a Python that it includes",
         )
 
 
@@ -121,7 +121,7 @@ def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: 
 
 
 def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
-    """Install from the index, or from uv's cache without a network; raise the index's error."""
+    """Install from the index or, if that fails, offline from uv's cache; if both fail, raise the first error."""
     try:
         run_uv(*install, cwd=cwd, python=python, log=False)
     except StageError as error:
@@ -132,7 +132,7 @@ def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
 
 
 def _runtime_argument(needs: Requirements, work: Path) -> list[str]:
-    """Return uv's argument for the runtime; for an editable factory its source folder, so that edits take effect."""
+    """Return uv's arguments for the runtime; if it is editable, these name its sources, so that edits take effect."""
     if not needs.runtime:
         return []
     source = source_folder(RUNTIME)

@@ -2,9 +2,9 @@
 
 A case that also passes with swapped tool names or descriptions proves little.
 
-Proposals come from tool descriptions, declared workflows, and recorded model behavior. They are in a separate folder
-under another heading, and no model gets them. A proposed question repeats the document's words, so its tool is too easy
-to find. A person rewords the question, makes the arguments realistic, and moves the case to the existing cases.
+Proposals come from tool descriptions, declared workflows, and recorded model behavior. They are in a separate folder,
+and no model gets them. A proposed question repeats the words of the tool's description, so the tool is too easy to
+find. A person rewords the question, makes the arguments realistic, and moves the case to the existing cases.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TEXTS: Final = ("title", "description")
 
 
 def distort_tool_list(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the list with swapped descriptions or names, and the map shown name → tool for differing names.
+    """Return the list with swapped descriptions or names, and a map (shown name → tool) of the names that differ.
 
     Each tool swaps with the tool half a list away, because neighbors are often similar.
 
@@ -105,7 +105,7 @@ def _judged(case: EvaluationCase, passed: Mapping[str, float]) -> CaseQuality:
 
 
 def rate_cases_from_report(cases: Sequence[EvaluationCase], report: ModelReport) -> list[CaseQuality]:
-    """Return the worth of each case in a report with every list of `LISTS`, in its first profile and mode."""
+    """Return the worth of each case, from the first profile and mode of a report that covers every list of `LISTS`."""
     first = report.settings[0]
     settings = {words: Setting(first.profile, first.mode, words) for words in LISTS}
     return [

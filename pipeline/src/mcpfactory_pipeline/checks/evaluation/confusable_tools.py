@@ -16,7 +16,7 @@ from mcpfactory_runtime.server.generated.search_words import identifier_words, s
 Tool = Mapping[str, Any]
 
 _SAME: Final = 0.9  # minimum share of common words of competing tools, if each name has a distinct word
-_ALIKE: Final = 0.75  # minimum share of common words of two competing tools otherwise
+_ALIKE: Final = 0.75  # minimum share of common words of two competing tools in all other cases
 _FEWEST: Final = 5  # minimum number of words to compare
 _COMMON: Final = 0.2  # words in a larger share of the tools are ignored, because they distinguish nothing
 _SEVERAL: Final = 2  # words in at most this many tools are never ignored
@@ -74,7 +74,7 @@ def competing_tools(tools: Sequence[Tool]) -> list[CompetingPair]:
 
 
 def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[str]]) -> list[CompetingPair]:
-    """Return pairs of tools: a search with the first tool's description finds only the second tool."""
+    """Return the pairs of tools in which a search with the first tool's description finds only the second tool."""
     found = []
     for number, tool in enumerate(tools):
         about = str(tool.get("description", "")).split("\n", 1)[0]
@@ -117,7 +117,7 @@ def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
 
 
 def _least(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the minimum text similarity of competing tools with these name words."""
+    """Return the text similarity from which two tools compete if their names consist of these words."""
     return _ALIKE if first <= second or second <= first else _SAME
 
 

@@ -1,4 +1,4 @@
-"""Evaluate a server's cases without a model, and the record of the results."""
+"""Evaluation of a server's cases without a model, and the results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def replay_call_sequences(
         tools: the server's tools in mode full, whose schemas check the arguments.
         case: the case with the calls.
         search: access to tools that the server does not list, in search mode.
-        called: False without an API: the arguments are checked against the schemas, and no call is made.
+        called: False if there is no API: then no call is made, and the arguments are checked against the schemas.
         person: the client's `elicitation`, which answers the tools' questions.
 
     Raises:
@@ -91,7 +91,7 @@ class CaseOutcome(JsonRecord):
         question: the question as asked.
         mode: the mode of the offered tools.
         ways: results of the accepted call sequences; empty for a case without a fitting tool.
-        rank: the search rank that all tools of one sequence reach; None if they were not found.
+        rank: the search rank within which all tools of one sequence are found; None if no sequence is found.
         called: True if the calls were made, False if only their arguments were checked.
     """
 

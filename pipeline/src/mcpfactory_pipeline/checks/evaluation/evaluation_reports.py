@@ -30,7 +30,7 @@ def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
 
 
 def retrieval_rows(found: Evaluation) -> list[tuple[str, ...]]:
-    """Return a row for each mode (its list, and the cases found among the first results), and a row for chance."""
+    """Return a row for each mode (its list, and the cases found among the first results), and one for chance."""
     rows = []
     for mode, listed in found.lists.items():
         judged = len(found.judged(mode))
@@ -155,7 +155,7 @@ def failure_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]
 
 
 def comparison_rows(report: ModelReport, earlier: ModelReport | None) -> list[tuple[str, ...]]:
-    """Return comparison rows: each setting against the first one, and against the same one in an earlier report."""
+    """Return rows that compare each setting with the first one, and with the same setting in an earlier report."""
     rows: list[tuple[str, ...]] = []
     first, *others = report.settings
     for one in others:

@@ -38,7 +38,7 @@ SHOWN: Final = 300  # maximum characters of a stored text
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Setting of offered tools: the profile, the mode, and the descriptions (`own` or a distortion)."""
+    """Setting in which tools are offered: the profile, the mode, and the descriptions (`own` or a distortion)."""
 
     profile: str = "full"
     mode: str = "full"
@@ -89,7 +89,7 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class WrongArgument:
-    """Argument of the right tool: `missing`, `different`, superfluous (`extra`), or invalid JSON (`unreadable`)."""
+    """Wrong argument in a call of the right tool: `missing`, `different`, `extra`, or `unreadable` (invalid JSON)."""
 
     tool: str
     field: str
@@ -265,7 +265,7 @@ def _explain(match: _Match, calls: Sequence[MadeCall], tools: Tools, choices: tu
 
 
 def _choices(match: _Match, calls: Sequence[MadeCall]) -> tuple[ToolChoice, ...]:
-    """Return the chosen tool for each expected call: the expected one, or the next unexpected one in call order."""
+    """Return the choice for each expected call: the expected tool, or else the tool of the next unexpected call."""
     left = [one.tool for one in calls]
     kept: dict[int, str] = {}
     for number, wanted in enumerate(match.way):

@@ -58,7 +58,7 @@ class ModelEndpoint:
 
     @property
     def patience(self) -> float:
-        """Maximum seconds for an answer with all attempts; unlike the timeout, it also ends very slow answers."""
+        """Maximum seconds for an answer, over all attempts; unlike `timeout`, it also ends very slow answers."""
         return self.timeout * self.attempts
 
     @property
@@ -118,7 +118,7 @@ class ModelTurn:
 
 
 def without_key(turn: ModelTurn, endpoint: ModelEndpoint) -> ModelTurn:
-    """Return a model's turn without the key of its endpoint, so that neither reports nor tools receive it."""
+    """Return a model's turn without the key of its endpoint, so that neither reports nor tools receive the key."""
     calls = tuple(ModelCall(one.id, endpoint.hide(one.tool), endpoint.hide(one.text)) for one in turn.calls)
     return replace(turn, text=endpoint.hide(turn.text), calls=calls)
 
@@ -138,9 +138,9 @@ class ModelChat(ABC):
     client: ClassVar[type[Any]]
     status_error: ClassVar[type[Exception]]
     errors: ClassVar[tuple[type[Exception], ...]]
-    """Other errors of the library."""
+    """Errors of the library other than `status_error`."""
     final: ClassVar[Collection[int]]
-    """HTTP statuses that a retry would also get."""
+    """HTTP statuses that are not retried, because a retry would get the same status."""
 
     def __init__(
         self, endpoint: ModelEndpoint, client: Any, system: str, question: str, tools: Sequence[Mapping[str, Any]]

@@ -113,7 +113,7 @@ _MILLION: Final = 1_000_000
 
 
 def hash_tools(tools: Iterable[Mapping[str, Any]]) -> str:
-    """Return an order-independent hash of what models see of a tool list, without the search mode's own tools."""
+    """Return an order-independent hash of the tool data that models see, without the search mode's own tools."""
     listed = list(tools)
     machinery = SearchTools(listed).machinery
     rows = sorted(
@@ -196,7 +196,7 @@ class ModelReport:
         return found
 
     def of(self, setting: Setting, case: str | None = None) -> list[Attempt]:
-        """Return the attempts in a setting, of one case or of all."""
+        """Return the attempts in a setting, of one case or of all cases."""
         return [
             one for name in self.questions if case in {None, name} for one in self._by_case.get((setting, name), [])
         ]
@@ -219,7 +219,7 @@ class ModelReport:
         return len(self.questions) * self.repeat - answered
 
     def against(self, setting: Setting, earlier: ModelReport, other: Setting | None = None) -> RateDifference:
-        """Return the change in pass rate since an earlier report (in its setting `other`), over common questions."""
+        """Return the change in pass rate since an earlier report, over common questions; `other` is its setting."""
         other = other or setting
         shared = [
             case
@@ -234,7 +234,7 @@ class ModelReport:
         return Counter((one.expected, one.chosen) for attempt in self.of(setting) for one in attempt.choices)
 
     def confused(self) -> dict[tuple[str, str], list[str]]:
-        """Return the cases by (expected, called) tool, for confusions; cases without a call are omitted."""
+        """Return (expected tool, called tool) → cases, for all confusions; cases without a call are omitted."""
         found: dict[tuple[str, str], list[str]] = {}
         for attempt in self.attempts:
             for one in attempt.choices if attempt.setting.words == "own" else ():

@@ -70,7 +70,7 @@ async def server_tools(server: WorkspaceServer, profile: str = "full") -> Tools:
 
 
 WITHIN: Final = (1, 3, 5, 10)
-"""Numbers of first results for which reports count the found cases."""
+"""Reports count the cases whose tools are among this many first results."""
 
 DIRECT: Final = 1
 """Rank of a tool that search mode lists directly: a model sees it without a search."""
@@ -110,7 +110,7 @@ def parse_found_tools(answer: str) -> list[str]:
 
 
 def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: frozenset[str] = frozenset()) -> int | None:
-    """Return the best rank, from 1, that includes all tools of an accepted sequence; None if no sequence was found.
+    """Return the smallest rank within which all tools of an accepted sequence are found; None if no sequence is found.
 
     Args:
         ways: the tool names of each accepted sequence.

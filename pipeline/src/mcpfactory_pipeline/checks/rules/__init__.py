@@ -98,7 +98,7 @@ def find_rule(name: str) -> Rule:
     """Return a rule by its id.
 
     Raises:
-        NotFoundError: the id is unknown; the hint names similar ones.
+        NotFoundError: the id is unknown; the hint names a similar id, if there is one.
     """
     known = {rule.id: rule for rule in RULES}
     if name not in known:
@@ -106,7 +106,7 @@ def find_rule(name: str) -> Rule:
         hint = (
             f"did you mean {near!r}?"
             if near
-            else "take an id from a report, as in mcpfactory validate --explain descriptions.tool"
+            else "copy an id from a report, for example: mcpfactory validate --explain descriptions.tool"
         )
         raise NotFoundError(f"unknown rule {name!r}", hint=hint)
     return known[name]
@@ -114,7 +114,7 @@ def find_rule(name: str) -> Rule:
 
 def explain_rule(rule: Rule) -> str:
     """Return a terminal description of a rule's requirement."""
-    grade = f"severity {rule.severity}" + (", gate: without it a server is not promotable" if rule.gate else "")
+    grade = f"severity {rule.severity}" + (", gate: a server that fails it is not promotable" if rule.gate else "")
     lines = [rule.id, f"  {rule.statement}", f"  {grade}"]
     if rule.since or rule.until:
         lines.append(f"  revisions: {rule.since or 'the first'} to {rule.until or 'the latest'}")

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.checks.rules.subjects import tools_or_reason
 RULES: Final = RuleTable()
 rule = RULES.rule
 _MOST_REQUESTS: Final = 3
-_MOST_MEMORY: Final = 256  # megabytes that the process may grow while a response of one gigabyte is sent
+_MOST_MEMORY: Final = 256  # megabytes; maximum growth of the process during a response of one gigabyte
 _MOST_TEXT: Final = 1_000_000  # maximum characters of an answer
 _ONCE: Final = frozenset({"POST", "PATCH"})
 
@@ -31,7 +31,7 @@ _ONCE: Final = frozenset({"POST", "PATCH"})
 def _rows(
     choose: Callable[[FailureOutcome, Evidence], bool] = lambda _row, _evidence: True, *, none: str = ""
 ) -> Scope[FailureOutcome]:
-    """Return a scope of the rows that `choose` selects; `none` is the reason if it selects no row."""
+    """Return a scope of the outcomes that `choose` selects; `none` is the reason if it selects no outcome."""
 
     def scope(evidence: Evidence) -> RuleSubjects[FailureOutcome] | RuleOutcome:
         if not evidence.with_cases:
@@ -75,7 +75,7 @@ def _lives(row: FailureOutcome) -> Iterator[Fault]:
 
 
 def _asks(row: FailureOutcome, evidence: Evidence) -> bool:
-    """Return True if the tool calls its API. Others cannot notice the failure; tool-calls.api-requests reports them."""
+    """Return True if the tool calls its API, and so notices the failure; tool-calls.api-requests reports the others."""
     return any(other.requests for other in evidence.failures if other.tool == row.tool)
 
 
@@ -128,8 +128,8 @@ def _redirect(row: FailureOutcome) -> Iterator[Fault]:
 
 
 @rule("api-failures.response-size", 3, over=_rows(),
-      statement=(f"A response of a gigabyte, even a compressed one, does not fill the memory ({_MOST_MEMORY} MB) or "
-                 "the answer."),
+      statement=(f"If the API sends a gigabyte, even compressed, the process grows by at most {_MOST_MEMORY} MB, and "
+                 f"the tool's answer has at most {_MOST_TEXT:,} characters."),
       source="CWE-400, CWE-409: one API response must not end a server for all its clients",
       hint="read up to a limit that is counted after decompression, then stop")  # fmt: skip
 def _bounded(row: FailureOutcome) -> Iterator[Fault]:
@@ -151,7 +151,7 @@ def _shape(row: FailureOutcome, evidence: Evidence) -> Iterator[Fault]:
     schema = evidence.output_schemas[row.tool]
     structured = (row.exchange.result or {}).get("structuredContent")
     if schema_error(schema):
-        return  # schemas.output-valid reports it
-    problem = "there is none" if structured is None else instance_error(structured, schema)
+        return  # schemas.output-valid reports invalid schemas
+    problem = "it is missing" if structured is None else instance_error(structured, schema)
     if problem:
         yield _fault(row, f", and structuredContent does not match the outputSchema: {problem}")

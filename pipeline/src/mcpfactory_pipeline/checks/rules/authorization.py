@@ -53,11 +53,11 @@ def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     found = [evidence.authorization[name] for name in ("metadata", "root-metadata") if name in evidence.authorization]
     served = next((one for one in found if one.status == 200), None)
     if (answer.headers.get("www-authenticate") and not token_challenges(answer)) or not found:
-        return  # other credentials, or a URL of another origin, which is not followed
+        return  # the server takes other credentials, or names a URL of another origin, which is not read
     if served is None:
         named, at = named_metadata(answer), f"got status {found[0].status}"
         words = f"GET {named} {at}" if named else f"WWW-Authenticate names no URL, and GET of the well-known URL {at}"
-        # Without a named URL, tokens may come from elsewhere: authorization as MCP defines it is only a SHOULD.
+        # If no URL is named, clients may get tokens in another way: MCP authorization is only a SHOULD.
         yield http_fault(found[0], f"the metadata is missing: {words}", None if named else 2)
         return
     servers, resource = served.message.get("authorization_servers"), served.message.get("resource")
@@ -70,7 +70,7 @@ def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _covers(resource: str, url: str) -> bool:
-    """Return True if a resource is this URL or a parent path, on the same origin; all loopback names are equal."""
+    """Return True if a resource is this URL or a parent path on the same origin; all loopback names count as equal."""
     one, two = split_web_url(resource), urlsplit(url)
     if one is None:
         return False
@@ -80,7 +80,7 @@ def _covers(resource: str, url: str) -> bool:
 
 
 def _is_public(resource: str, url: str) -> bool:
-    """Return True if a resource may be the public URL of a server on loopback: https, and the same path."""
+    """Return True if a resource may be the public URL of a server on loopback: it uses https and has the same path."""
     one, two = split_web_url(resource), urlsplit(url)
     return one is not None and is_loopback(two.hostname) and (one.scheme, one.path) == ("https", two.path)
 

@@ -14,7 +14,7 @@ rule = RULES.rule
 
 
 def _compared(kind: Literal["default", "later", "overlap"]) -> Scope[CallComparison]:
-    """Return a scope of the comparisons whose results agree with each other in each situation."""
+    """Return a scope of the comparisons of one kind; both situations must have given a stable result."""
 
     def scope(evidence: Evidence) -> RuleSubjects[CallComparison] | RuleOutcome:
         found = [one for one in evidence.comparisons if one.kind == kind and _agree(one.usual) and _agree(one.others)]
@@ -64,8 +64,8 @@ def _side_effects(one: CallComparison) -> Iterator[Fault]:
 
 
 @rule("tool-calls.overlapping", 3, gate=True, over=_compared("overlap"),
-      statement=("Each of two simultaneous calls gets its own result (a result that is neither its own nor the other "
-                 "call's closes no gate)."),
+      statement=("Each of two simultaneous calls gets its own result. A result that belongs to neither of the two "
+                 "calls closes no gate."),
       source="JSON-RPC 2.0 §5: an answer belongs to the request with its id; clients send calls at the same time",
       hint="keep the state and the id of a call in local variables")  # fmt: skip
 def _overlapping(one: CallComparison) -> Iterator[Fault]:

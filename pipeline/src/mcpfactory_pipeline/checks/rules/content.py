@@ -76,7 +76,7 @@ def _contents(evidence: Evidence) -> list[_Block]:
 
 
 def _reads(evidence: Evidence, probe: str) -> list[WireExchange]:
-    """Return the exchange of a probe that reads the first prompt or resource, and the reads of all others."""
+    """Return the probe's exchange, which reads the first prompt or resource, and the exchanges that read the others."""
     first = evidence.probes.get(probe)
     return [] if first is None else [first, *(one for one in evidence.later_reads if one.method == first.method)]
 
@@ -103,7 +103,7 @@ def _older_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
     if (reason := lifecycle_or_reason(evidence, "legacy")) is not None:
         return reason
     if not evidence.older:
-        return not_applicable("no tool returned content that an older revision of the server lacks")
+        return not_applicable("no tool returned content whose type an older supported revision lacks")
     return RuleSubjects(evidence.older)
 
 
@@ -132,7 +132,7 @@ def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOu
 
 
 @rule("content.meta-keys", 1, since=STRUCTURED, over=_keys,
-      statement="A metadata key is a name, optionally after a prefix: labels with dots between them, and a slash.",
+      statement="A metadata key is a name. A prefix may precede it: labels with dots between them, then a slash.",
       source=("MCP basic/index, _meta: names and labels begin and end with a letter or digit (no client reads keys "
               "that it does not know: severity 1)"),
       hint=("write example.com/name: use letters and digits, hyphens between them, and in names also "
@@ -303,5 +303,5 @@ def _object(block: _Block) -> Iterator[Fault]:
 def _text(block: _Block) -> Iterator[Fault]:
     content = block.value.get("content")
     if isinstance(content, list) and not content and block.value["structuredContent"]:
-        words = "structuredContent has data, but content is empty: clients without structuredContent show nothing"
+        words = "structuredContent has data, but content is empty: clients that read only content show nothing"
         yield Fault(words, block.where, block.exchange)

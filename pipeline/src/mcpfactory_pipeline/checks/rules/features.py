@@ -43,7 +43,7 @@ row("features.subscribe", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("sub
     hint="return an empty result, or do not declare resources.subscribe")  # fmt: skip
 
 row("features.unsubscribe", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("unsubscribe"),
-    statement="A server that declares resources.subscribe also accepts the end of a subscription.",
+    statement="A server that declares resources.subscribe also accepts resources/unsubscribe.",
     source="MCP schema, UnsubscribeRequest",
     hint="return an empty result")  # fmt: skip
 

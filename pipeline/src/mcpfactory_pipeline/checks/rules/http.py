@@ -1,6 +1,6 @@
 """Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles. They do not apply on stdio.
 
-The requests, and most expectations, are rows of `transport.http_probes`.
+The table in `transport.http_probes` defines the requests and most of the expected answers.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ rule, row = RULES.rule, RULES.row
 class HttpScope:
     """The answers to HTTP probes, in the order of the probes.
 
-    If the answer to the probe `after` is not the error for wrong headers, the server does not check the header. Then
-    the rule does not apply, and `reason` is the explanation.
+    The probe `after` has a wrong header. If its answer is not the error for wrong headers, the server does not check
+    the header. Then the rule does not apply, and `reason` is the explanation.
     """
 
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class HttpScope:
     reason: str = ""
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[HttpAnswer] | RuleOutcome:
-        """Return the answers, or why there are none."""
+        """Return the answers, or the outcome of the rule if there are none."""
         if evidence.transport != "http":
             return not_applicable("the server is not at a URL")
         earlier = evidence.http.get(self.after)
@@ -85,8 +85,8 @@ _ORIGINS: Final = probe_answers(
 def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
     """Lower the severity if a foreign Host is refused, because this prevents the same attack (DNS rebinding).
 
-    Lookalike origins keep their severity: they are sent only if a foreign Origin is refused. Then the request with a
-    foreign Host is also refused because of its Origin, which says nothing about Host.
+    Lookalike origins keep their severity: they are sent only to servers that refuse a foreign Origin. Such a server
+    refuses a request with a foreign Host because of its Origin, so the refusal does not show that it checks Host.
     """
     rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500
@@ -238,7 +238,7 @@ row("http.no-batches", 1, since=STRUCTURED, until=LATEST_HANDSHAKE, over=probe_a
     hint="return status 400 for an array")  # fmt: skip
 
 row("http.host", 1, over=probe_answers("host"),
-    statement="On a loopback address, a request for another host name is refused.",
+    statement="A server at a loopback address refuses a request for another host name.",
     source="MCP basic/transports, Security Warning: DNS rebinding; a browser sends no Origin with every request",
     hint=("return status 403 or 421: compare Host with the names that you serve; behind a proxy, "
           "include the names that it forwards"))  # fmt: skip
@@ -261,8 +261,8 @@ def _stream_ends(answer: HttpAnswer) -> Iterator[Fault]:
 
 
 row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=probe_answers("begin", "begin-older"),
-    statement=("A stream with event ids begins with an event that has an id and no data, but only in the revision "
-               "that defines this."),
+    statement=("A stream with event ids begins with an event that has an id and no data if the revision defines this. "
+               "In other revisions, no stream begins with such an event."),
     source=("MCP basic/transports, Sending Messages to the Server: this event lets clients reconnect; older "
             "clients cannot read it"),
     hint="send this event first if the session uses that revision")  # fmt: skip
@@ -321,7 +321,7 @@ MODERN.row("http.modern-notification-status", 3, gate=True, over=probe_answers("
     hint="return status 202 if there is nothing to answer")  # fmt: skip
 
 MODERN.row("http.modern-no-batches", 1, over=probe_answers("modern-array", "modern-response"),
-    statement="An array is refused, and a response is also refused.",
+    statement="Arrays and responses are refused.",
     source=("MCP basic/transports/streamable-http, Sending Messages to the Server: the body must be a single request "
             "or notification (mainly a rule for clients: severity 1)"),
     hint="return status 400 for both")  # fmt: skip
@@ -339,7 +339,7 @@ _REFUSED: Final = probe_answers(
       source="MCP basic/transports/streamable-http, Protocol Version Header",
       hint="read the body before you refuse a request because of a header")  # fmt: skip
 def _error_id(answer: HttpAnswer) -> Iterator[Fault]:
-    own = answer.code in _OWN_CODES  # other codes come from the code for the older lifecycle
+    own = answer.code in _OWN_CODES  # errors with other codes come from the implementation of the older lifecycle
     if own and answer.message.get("id") != answer.sent["id"]:
         yield http_fault(answer, f"the error has the id {answer.message.get('id')!r}")
 

@@ -78,7 +78,7 @@ row("legacy.unknown-method", 3, gate=True, over=probed("unknown-method"),
 
 @rule("legacy.invalid-json", 1, over=probed("malformed"),
       statement=f"A message that is not JSON is answered with error {PARSE_ERROR} and the id null or no id.",
-      source="JSON-RPC 2.0 §5.1; the newer revisions let the id be left out",
+      source="JSON-RPC 2.0 §5.1; the newer revisions allow a response without an id",
       hint="answer, then continue to read")  # fmt: skip
 def _malformed(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code != PARSE_ERROR or (exchange.received or {}).get("id") is not None:
@@ -88,8 +88,8 @@ def _malformed(exchange: WireExchange) -> Iterator[Fault]:
 @rule("legacy.keeps-running", 5, gate=True,
       statement=("The server continues after a message that is not JSON, and after other invalid messages. Over "
                  "stdio, where each client has its own process, a failure closes no gate."),
-      source=("JSON-RPC 2.0 §5.1 defines the answer; MCP basic/transports, stdio: the client must not write "
-              "anything else"),
+      source=("JSON-RPC 2.0 §5.1 defines the answer; MCP basic/transports, stdio: clients must write only valid "
+              "messages"),
       hint="catch the parse error when you read the line")  # fmt: skip
 def _survives(evidence: Evidence) -> RuleOutcome:
     if (reason := lifecycle_or_reason(evidence)) is not None:
@@ -98,8 +98,8 @@ def _survives(evidence: Evidence) -> RuleOutcome:
     dead = [exchange for exchange in made if exchange.received is None]
     if not made:
         return not_checked(evidence.missing_reason("after-malformed"))
-    words = "after a message that no client sends the next request got no answer: "
-    # On stdio, clients must not write invalid messages and harm only their own session. Over HTTP, all sessions end.
+    words = "after a message that no client sends, the next request got no answer: "
+    # On stdio, a client that writes an invalid message harms only its own session. Over HTTP, all sessions end.
     lesser: Severity | None = 3 if evidence.transport == "stdio" else None
     return RuleOutcome(
         tuple(Fault(words + exchange.problem, "malformed message", exchange, lesser=lesser) for exchange in dead[:1])
@@ -113,7 +113,7 @@ def _survives(evidence: Evidence) -> RuleOutcome:
       hint="decode with replacement, or answer with a parse error and continue to read")  # fmt: skip
 def _utf_8(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.received is None:
-        words = "after bytes that are not UTF-8 the next request got no answer: "
+        words = "after bytes that are not UTF-8, the next request got no answer: "
         yield Fault(words + exchange.problem, "bytes that are not UTF-8", exchange)
 
 
@@ -236,7 +236,7 @@ def _ids(evidence: Evidence) -> RuleOutcome:
 
 
 def _without_id(exchange: WireExchange) -> bool:
-    """Return True if HTTP refused a request before reading it: such an error may lack an id (basic/transports)."""
+    """Return True if a request was refused with an HTTP error status and without an id, as basic/transports allows."""
     return exchange.status >= 400 and exchange.error is not None and (exchange.received or {}).get("id") is None
 
 
@@ -295,7 +295,7 @@ def _answered_batch(evidence: Evidence) -> RuleOutcome | None:
 
 
 def _silent_batches(evidence: Evidence) -> RuleSubjects[tuple[Probe, WireExchange]] | RuleOutcome:
-    """Return the batches without requests; omit messages that are also answered alone: another rule reports these."""
+    """Return the batches without requests. Another rule reports messages that are answered even outside a batch."""
     found: list[tuple[Probe, WireExchange]] = []
     for name, alone in (("batch-notifications", "notification"), ("batch-responses", "response")):
         scope = probed(name, given=_answered_batch)

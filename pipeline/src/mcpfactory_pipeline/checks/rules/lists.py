@@ -33,7 +33,7 @@ class ListScope:
         self._keys = keys
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
-        """Return the list, or why there is none."""
+        """Return the list, or the outcome of the rule if there is none."""
         if (reason := lifecycle_or_reason(evidence)) is not None:
             return reason
         capability = _capability(self._method)
@@ -43,7 +43,7 @@ class ListScope:
         return not_checked(evidence.missing_reason(self._method)) if listing is None else RuleSubjects([listing])
 
     def faults(self, listing: Listing) -> Iterator[Fault]:
-        """Yield the reason for an incomplete list, and the entries without a key."""
+        """Yield a fault for an incomplete list, and a fault for the entries without a key."""
         shown = listing.exchanges[-1] if listing.exchanges else None
         if listing.problem:
             no_method = shown is not None and shown.code == METHOD_NOT_FOUND
@@ -195,7 +195,7 @@ def _is_uri(text: str, *, template: bool) -> bool:
 @rule("lists.unique", 3,
       statement="No two resources have the same URI and no two prompts the same name.",
       source="MCP server/resources and server/prompts: the key must be unique",
-      hint="list each once; check that pages do not overlap")  # fmt: skip
+      hint="list each entry once, and check that pages do not overlap")  # fmt: skip
 def _unique(evidence: Evidence) -> RuleOutcome:
     lists = [("resources/list", "uri"), ("prompts/list", "name")]
     having = [(key, listing) for method, key in lists if (listing := evidence.lists.get(method)) and listing.items]

@@ -45,7 +45,7 @@ _MODERN_CODES: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION
 
 
 def is_modern(exchange: WireExchange) -> bool:
-    """Return True if the request has per-request metadata of a known revision; only answers to these are judged."""
+    """Return True if a request has per-request metadata of a known revision; rules ignore answers to other requests."""
     meta = exchange.params.get("_meta")
     return isinstance(meta, dict) and meta.get(VERSION) in MODERNS
 
@@ -198,7 +198,7 @@ def _dialogues(evidence: Evidence) -> RuleSubjects[_Dialogue] | RuleOutcome:
 
 
 @rule("modern.input-ends", 2, over=_dialogues,
-      statement=f"A request that asks the client for input is complete after at most {MAX_ROUNDS} answers.",
+      statement=f"A request for which the server asks for input is complete after at most {MAX_ROUNDS} answers.",
       source="MCP basic/patterns/mrtr: the client retries with its answers, and the server processes the request",
       hint="read inputResponses by the keys of your inputRequests, and keep earlier answers in requestState")  # fmt: skip
 def _ends(rounds: _Dialogue) -> Iterator[Fault]:
@@ -216,8 +216,8 @@ def _states(evidence: Evidence) -> RuleSubjects[ModifiedState] | RuleOutcome:
 
 
 @rule("modern.request-state", 3, gate=True, over=_states,
-      statement=("A modified requestState is refused (if it does not change the result, the finding has severity 1 and "
-                 "closes no gate)."),
+      statement=("A modified requestState is refused. If it is accepted but does not change the result, the finding "
+                 "has severity 1 and closes no gate."),
       source=("MCP basic/patterns/mrtr: an attacker may control requestState; its integrity must be protected if it "
               "influences the result"),
       hint="sign the state (HMAC), and refuse it with an error if the signature is wrong")  # fmt: skip
@@ -236,7 +236,7 @@ row("modern.stateless", 3, gate=True, over=probed("modern-first"),
 
 
 @rule("modern.error-codes", 3, gate=True, over=_answers(lambda exchange: exchange.code is not None),
-      statement="Errors use no retired code, and only the revision's own codes from the reserved range.",
+      statement="Errors use no retired codes. Codes in the reserved range are codes that the revision defines.",
       source="MCP basic/index, Error Codes",
       hint="choose custom codes outside -32768 to -32000")  # fmt: skip
 def _error_codes(exchange: WireExchange) -> Iterator[Fault]:
@@ -272,7 +272,7 @@ def _cache_pages(evidence: Evidence) -> RuleOutcome:
 
 # --- notification streams ---
 
-# The notification that each member of a filter asks for.
+# Notification → member of a filter that requests it.
 _KINDS: Final = {
     f"notifications/{kind}/list_changed": f"{kind}ListChanged" for kind in ("tools", "prompts", "resources")
 }
@@ -351,7 +351,7 @@ def _is_asked(asked: Json, key: str, value: Any) -> bool:
 
 
 def _is_wanted(message: Json, asked: Json) -> bool:
-    """Return True if a notification may come on a stream; only change notifications are judged here."""
+    """Return True if a filter allows a notification; a filter restricts only notifications about changes."""
     method = str(message.get("method"))
     if method == _UPDATED:
         return _params(message).get("uri") in asked.get("resourceSubscriptions", [])

@@ -101,7 +101,7 @@ def _false_tools(readme: str, listed: set[str]) -> Iterator[Fault]:
 
 @rule("packaging.license", 1, over=_readable,
       statement="The package declares its license.",
-      source="PEP 639; without one nobody may copy it",
+      source="PEP 639; nobody may copy a package that has no license",
       hint=('set project.license = "MIT" (an SPDX expression), or add a file LICENSE; '
             '"LicenseRef-Proprietary" permits no use'))  # fmt: skip
 def _license(package: PackageFacts) -> Iterator[Fault]:
@@ -128,7 +128,7 @@ def _reproducible(package: PackageFacts) -> Iterator[Fault]:
 
 
 def _hand_written(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
-    """Return the package; each tool counts once, because generated ones always have a body."""
+    """Return the package, and count all tools as subjects, because generated tools always have a body."""
     count = max(len(evidence.named_tools), 1)
     return RuleSubjects([evidence.package], count) if evidence.package else _package(evidence)
 

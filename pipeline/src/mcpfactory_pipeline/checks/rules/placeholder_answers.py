@@ -27,7 +27,7 @@ _QUOTED: Final = 80  # maximum characters of an answer in a message
 _LOST_SHOWN: Final = 3
 _FEWEST: Final = 2  # minimum number of tools; fewer prove nothing about the server as a whole
 _SHORT: Final = 200  # characters; longer answers have real content and may quote these words
-# "Not implemented" in common languages. The words refer to the tool with any subject, and must end a sentence.
+# "Not implemented" in common languages. Whatever their subject, these words are about the tool. They end a sentence.
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
@@ -146,7 +146,7 @@ def _varied_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcom
 
 
 @rule("placeholder-answers.constant", 1, over=_varied_calls,
-      statement="A tool that is called with different required arguments does not always give the same answer.",
+      statement="If a tool is called with different required arguments, at least two of its answers differ.",
       source=("an argument without effect is useless; the rule weighs little, because one answer (\"The zoo is "
               "open.\") may be right for all tried arguments"),
       hint="use the arguments, or remove them from the schema; the evidence has the last call")  # fmt: skip
@@ -163,7 +163,7 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 @rule("placeholder-answers.identical-tools", 5, gate=True,
-      statement="Not all tools give the same answer to every call.",
+      statement="Calls of several tools get at least two different answers.",
       source="a listed tool is a promise to the model; a server with only one answer breaks all its promises",
       hint="implement the tools; return isError for anything that they cannot do")  # fmt: skip
 def _distinct(evidence: Evidence) -> RuleOutcome:
@@ -196,12 +196,12 @@ def _changes(name: str, tool: Json) -> bool:
       source="MCP schema, CallToolResult.content: a model cannot use empty content",
       hint="return what the tool found, or a message that it found nothing")  # fmt: skip
 def _answers_something(evidence: Evidence) -> RuleOutcome:
-    """Return a fault if all tools (at least two) return an empty answer; an empty list as text is not empty."""
+    """Return a fault if all tools (at least two) return an empty answer; the text of an empty list is not empty."""
     succeeded = [call for call in evidence.calls if not call.failed and call.exchange.result is not None]
     tools = {call.tool for call in succeeded}
     if len(tools) < _FEWEST:
         return not_applicable("fewer than two tools answered without an error")
-    given = [call for call in succeeded if sent_arguments(call)]  # lists that take no arguments may be empty
+    given = [call for call in succeeded if sent_arguments(call)]  # a list without arguments may be empty
     void = bool(given) and all(_is_void(call) and call.response is None for call in succeeded)
     fault = Fault(f"all {len(tools)} tools that were called returned an empty answer", "", succeeded[-1].exchange)
     return RuleOutcome((fault,) if void else ())
@@ -231,7 +231,7 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
       source="the model called the tool for the API's answer, which the stub upstream knows",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
-    """Compare one answer with the API's. Converted values are fine if the answer follows changes of the API."""
+    """Compare one answer with the API's answer. Converted values are correct if they change with the API's answer."""
     found = compare_values(call)
     if is_only_in_text(call):
         words = (
@@ -246,7 +246,7 @@ def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     again = [one for one in evidence.changed if (one.tool, one.title) == (call.tool, call.title)]
     if found.nothing and again and all(_same_answer(call, one) for one in again):
         words = (
-            f"nothing of the API's answer reaches the model, which got the same for {len(again)} other answers: {said}"
+            f"nothing of the API's answer reaches the model: for {len(again)} other answers, it got the same: {said}"
         )
         yield Fault(words, call.tool, again[-1].exchange)
     elif found.changed or (found.nothing and not again):

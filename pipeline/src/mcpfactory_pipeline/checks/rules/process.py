@@ -23,7 +23,7 @@ from mcpfactory_pipeline.plan.gates import COST_GATES
 RULES: Final = RuleTable()
 rule = RULES.rule
 _NO_HANDSHAKE: Final = frozenset({"before the handshake", f"session {LATEST_MODERN}"})
-"""Sessions that do not begin with `initialize`, so that a server of the handshake lifecycle may end them."""
+"""Sessions that do not begin with `initialize`; a server of the handshake lifecycle may end them."""
 START_WITHIN: Final = 10_000  # milliseconds; the shortest start-up limit of a common client (Codex CLI)
 END_WITHIN: Final = 2_000  # milliseconds from the end of stdin until the process exits
 _STDERR: Final = 1500  # maximum characters of stderr in a finding, taken from the end, which has the cause
@@ -118,7 +118,7 @@ def _shown(session: Session) -> str:
 
 
 def _processes(choose: Callable[[Session], bool], none: str = "") -> Scope[list[Session]]:
-    """Return a scope with one subject: the list of chosen processes that answered. `none` is the reason if empty."""
+    """Return a scope with one subject: the chosen processes that answered. `none` is the reason if there are none."""
 
     def scope(evidence: Evidence) -> RuleSubjects[list[Session]] | RuleOutcome:
         started = _started("the server was not started here")(evidence)
@@ -140,8 +140,9 @@ def _ends(sessions: list[Session]) -> Iterator[Fault]:
 
 
 @rule("process.exits-on-sigterm", 1, over=_processes(lambda session: session.terminated, "no process could be asked to end"),
-      statement="On stdio, the process ends within the same time after SIGTERM.",
-      source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM where the end of stdin did not help",
+      statement=(f"On stdio, the process ends within {END_WITHIN // 1000} seconds after SIGTERM, or within twice the "
+                 "time of its start."),
+      source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM if closing stdin did not end the server",
       hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
 def _signals(sessions: list[Session]) -> Iterator[Fault]:
     # A process that was busy with a call and did not end proves nothing.
@@ -150,7 +151,7 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 
 
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
-    """Yield processes that did not end, and late processes if even the fastest was late (a busy machine slows some)."""
+    """Yield processes that did not end; yield late ones only if all were late, because a busy machine delays some."""
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
         if session.ended_after is None:
@@ -166,7 +167,7 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 
 
 def _limited(limit: str) -> Scope[tuple[int, float]]:
-    """Return (measured, allowed) if the measured value exceeds this limit of the policy."""
+    """Return a scope with the subject (measured, allowed) if the measured value exceeds this limit of the policy."""
 
     def scope(evidence: Evidence) -> RuleSubjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)
@@ -204,7 +205,7 @@ def _call_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
 
 
 @PERFORMANCE.rule("performance.memory", 1, over=_limited("max_memory_mb"),
-      statement="No process uses more memory than max_memory_mb of the policy, including all calls (stdio, Linux).",
+      statement="No process uses more memory than max_memory_mb of the policy, even during calls (stdio, Linux).",
       source=_SOURCE,
       hint=("compare the peaks: if a session with calls uses more memory than one without, the server "
             "keeps data of every call"))  # fmt: skip

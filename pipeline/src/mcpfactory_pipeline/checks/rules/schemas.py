@@ -209,7 +209,7 @@ _FILLER: Final = frozenset({"a", "an", "one", "the", "tool", "function", "to", "
 
 
 def tokens(tool: Any) -> int:
-    """Return the approximate number of tokens of a tool: the part that clients pass to models."""
+    """Return the approximate number of tokens in the part of a tool that clients pass to models."""
     return count_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 

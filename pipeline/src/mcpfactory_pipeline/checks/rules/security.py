@@ -26,7 +26,7 @@ from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
 RULES: Final = RuleTable()
 rule, row = RULES.rule, RULES.row
 _READ_FIRST: Final = 20_000  # maximum checked characters per text of a prompt or resource
-# Method → the member that names the subject, and the result member shown to a model.
+# Method → the member of the params that names the subject, and the member of the result that a model reads.
 _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}
 
 
@@ -98,8 +98,8 @@ def _named(evidence: Evidence, text: str) -> str:
 
 
 @rule("security.drift", 5, gate=True,
-      statement=("The adopted server is unchanged: its URL has the same offer, and the pinned file of its package "
-                 "was not replaced."),
+      statement=("The adopted server is unchanged: its URL offers the same tools, resources, prompts and instructions, "
+                 "and the pinned file of its package was not replaced."),
       source="tool poisoning: people approve a tool, and the model gets another one later (the rug pull)",
       hint="review the changes, then adopt the current server or another version")  # fmt: skip
 def _drift(evidence: Evidence) -> RuleOutcome:
@@ -112,9 +112,9 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CanaryScope:
-    """Scope of one kind of canary: the first canary that each argument took; all tried arguments count.
+    """Scope of one kind of canary: the first successful canary of each argument; all tried arguments count.
 
-    `what` describes the values of the argument, `how` the evidence that a canary was taken.
+    `what` describes the values of the argument, `how` the evidence that a canary was successful.
     """
 
     kind: CanaryKind
@@ -122,7 +122,7 @@ class CanaryScope:
     how: str
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[CanaryResult] | RuleOutcome:
-        """Return the canaries, or why there are none."""
+        """Return the canaries, or the outcome of the rule if there are none."""
         if evidence.transport == "http" and not evidence.canaries:
             return not_applicable("only servers on this machine are tested, because the canaries are on it")
         tried = [one for one in evidence.canaries if one.probe.kind == self.kind]
@@ -135,7 +135,7 @@ class CanaryScope:
         return RuleSubjects(list(caught.values()), len({one.probe.place for one in tried}))
 
     def faults(self, canary: CanaryResult) -> Iterator[Fault]:
-        """Yield the fault of an argument that took a canary; lesser if the server states that the value names a file."""
+        """Yield the fault for a canary, with a lower severity if the server states that the value names a file."""
         probe = canary.probe
         lesser: Severity | None = 3 if probe.stated else None
         yield Fault(f"{probe.argument!r} is vulnerable: {self.how}", probe.target, canary.exchange, lesser=lesser)

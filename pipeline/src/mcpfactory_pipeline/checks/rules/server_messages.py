@@ -171,7 +171,7 @@ def _updates(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
     asked = evidence.probes.get("subscribe")
     subscribed = asked.params.get("uri") if asked else None
     if one.params.get("uri") != subscribed:
-        yield _fault(f"an update of {one.params.get('uri')!r} was sent, to which no client subscribed", one)
+        yield _fault(f"an update of {one.params.get('uri')!r} was sent, but no client subscribed to it", one)
 
 
 @rule("server-messages.progress-token", 3, gate=True, over=_messages(method=_PROGRESS),

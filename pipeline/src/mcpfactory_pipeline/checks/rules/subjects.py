@@ -1,4 +1,4 @@
-"""Subjects of rules: the observations that a rule checks one by one, or why there are none."""
+"""Subjects of rules: the observations that a rule checks one by one, or the outcome of the rule if there are none."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ProbeScope:
     stored: str = ""
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
-        """Return the exchange, or why there is none."""
+        """Return the exchange, or the outcome of the rule if there is none."""
         probe, name = self.probe, self.stored or self.probe.name
         if (reason := self.given(evidence) or lifecycle_or_reason(evidence, probe.lifecycle)) is not None:
             return reason

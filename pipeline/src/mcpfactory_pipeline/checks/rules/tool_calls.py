@@ -51,13 +51,13 @@ _ASKS: Final = re.compile(
     r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
     re.IGNORECASE,
 )
-_TRACE: Final = 5_000  # characters; a longer text may only quote an exception
+_TRACE: Final = 5_000  # characters; a longer text may be about an exception
 # A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or with a Python stack trace.
 _EXCEPTION: Final = re.compile(
     r"\A\W*((Error|Exception):\s*)?((\w+\.)*[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
 )
 _BIG: Final = re.compile(rf"\b{str(BIG_INTEGERS[0])[:11]}\d{{5}}\b")  # a number close to 2^53
-# Traces of `samples.wrong_arguments` in an answer if the tool computes with the arguments.
+# Traces that `samples.wrong_arguments` leave in the answer of a tool that computes with them.
 _ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
 # Codes of errors that the protocol layer raises: wrong arguments, a missing client capability, a required task.
 _PROTOCOL_CODES: Final = (
@@ -117,7 +117,7 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
 
 
 def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    """Return the calls; omit timeouts and rate limits without a case, because the tool may be slow by design."""
+    """Return the calls, except calls without a case that timed out or were rate-limited: this may be by design."""
     if (reason := calls_or_reason(evidence)) is not None:
         return reason
     calls = [call for call in evidence.valid_calls if not _is_slow_or_limited(call)]
@@ -194,7 +194,7 @@ def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
-    """Return the reaction of a tool that answered wrong arguments without an error, and its lesser severity.
+    """Return (reaction, lesser severity) for a tool that answered wrong arguments without an error.
 
     The gate closes only on evidence that the tool ran with the wrong arguments.
     """
@@ -369,7 +369,7 @@ def _output(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     result = call.exchange.result or {}
     schema = evidence.output_schemas[call.tool]
     if schema_error(schema):
-        return  # schemas.output-valid reports it
+        return  # schemas.output-valid reports invalid schemas
     if "structuredContent" not in result:
         yield _fault(call, "the tool declares an outputSchema but returned no structuredContent")
     elif problem := instance_error(result["structuredContent"], schema):
@@ -384,8 +384,8 @@ def _read_only_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOut
 
 
 @rule("tool-calls.read-only", 5, gate=True, over=_read_only_calls,
-      statement=("A tool with readOnlyHint sends no write request; a POST that only queries, by its document or "
-                 "path, is allowed."),
+      statement=("A tool with readOnlyHint sends no write request. A POST is allowed if it only queries, according to "
+                 "the API document or its path."),
       source="MCP schema, ToolAnnotations.readOnlyHint: clients run such tools without asking",
       hint="remove the hint or the request")  # fmt: skip
 def _read_only(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
@@ -397,7 +397,7 @@ def _read_only(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
-    """Return True if a request only reads, judged by its method, document or path, and by the tool's name and texts."""
+    """Return True if the method, the API document, or the path and the tool's texts show that a request only reads."""
     if method in SAFE_METHODS or call.question in {f"{method} {path}", f"{method} {unquote(path)}"}:
         return True
     texts = (str(tool.get(text) or "") for text in ("title", "description"))

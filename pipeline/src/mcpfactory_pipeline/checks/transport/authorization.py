@@ -16,7 +16,7 @@ from mcpfactory_runtime.urls import is_same_origin
 
 _OAUTH: Final = ("bearer", "dpop")  # schemes of OAuth access tokens
 _ENDLESS: Final = 4_102_444_800  # seconds since 1970: the year 2100
-_ALTERED: Final = 8  # characters; the last one alone may have unused bits
+_ALTERED: Final = 8  # characters; a change of only the last one may change unused bits
 
 
 def token_challenges(answer: HttpAnswer) -> list[Challenge]:
@@ -36,7 +36,7 @@ def probe_authorization(
     modern: str,
     seconds_left: Callable[[], float],
 ) -> dict[str, HttpAnswer]:
-    """Send the probes; if the server needs no credentials, only the first.
+    """Send the probes; if the server needs no credentials, send only the first probe.
 
     Args:
         url: the URL of the endpoint, after redirects.

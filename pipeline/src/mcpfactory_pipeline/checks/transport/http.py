@@ -160,7 +160,7 @@ class HttpConversation:
     def _follows(self, response: http.client.HTTPResponse) -> bool:
         """Follow a redirect to another URL of the origin; return True if there was one.
 
-        Later requests also use that URL, so that each request has one answer.
+        Later requests use that URL from the start, so that each request has one answer.
         """
         location = response.getheader("Location") or ""
         found = self._redirects.next("POST", urlunsplit(self._url), response.status, location)

@@ -30,7 +30,7 @@ from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, 
 from mcpfactory_runtime.types import Json
 
 FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
-# DNS rebinding: headers that a browser sends after the attacker's name was pointed to the server's address.
+# DNS rebinding: headers that a browser sends after the attacker's host name began to resolve to the server's address.
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
 _MOST: Final = 1_000_000  # bytes; maximum read of a body
@@ -178,7 +178,7 @@ _NO_SESSION: Final = "mcpfactory-no-such-session"
 _CHOSEN_SESSION: Final = "mcpfactory-session-that-the-client-chose"
 _FOREIGN_PAGE: Final = "a request of a foreign web page"
 _LOOKALIKE: Final = "mcpfactory-foreign.example"
-_ONE_MARKER: Final = "a call whose Mcp-Name has the first mark of base64 and not the last, as its tool's name has,"
+_ONE_MARKER: Final = "a call whose Mcp-Name, like its tool's name, has only the first mark of base64,"
 _UNMARKED: Final = "=?base64?bWNwZmFjdG9yeQ=="
 _NAME: Final = "mcpfactory_nöthing"
 
@@ -267,7 +267,7 @@ def _known(method: str) -> Callable[[HttpAsker], bool]:
 
 
 def _params(method: str) -> Callable[[HttpAsker], Json]:
-    """Return the params of an answered request, or a call of an unknown tool: only the header must be wrong."""
+    """Return a function for correct params: those of an answered request, or else of a call of an unknown tool."""
     return lambda asker: asker.known.get(method, _call(NOTHING))
 
 
@@ -316,12 +316,12 @@ _ROWS: Final = (
     *_origins("modern", "modern-origin", method="tools/list"),
     HttpProbe("modern-no-version", "modern", "a request without MCP-Protocol-Version", _mismatch,
               {"MCP-Protocol-Version": None}, "tools/list"),
-    HttpProbe("modern-other-version", "modern", "a request whose header names another revision than its metadata", _mismatch,
+    HttpProbe("modern-other-version", "modern", "a request whose MCP-Protocol-Version differs from its metadata", _mismatch,
               {"MCP-Protocol-Version": LATEST_HANDSHAKE}, "tools/list"),
     HttpProbe("modern-no-method", "modern", "a request without Mcp-Method", _mismatch, {"Mcp-Method": None}, "tools/list"),
-    HttpProbe("modern-other-method", "modern", "a request whose Mcp-Method is another than its method", _mismatch,
+    HttpProbe("modern-other-method", "modern", "a request whose Mcp-Method differs from its method", _mismatch,
               {"Mcp-Method": "prompts/list"}, "tools/list"),
-    HttpProbe("modern-other-name", "modern", "a call whose Mcp-Name is another than its tool", _mismatch,
+    HttpProbe("modern-other-name", "modern", "a call whose Mcp-Name differs from its tool's name", _mismatch,
               {"Mcp-Name": "mcpfactory_other"}, "tools/call", _params("tools/call")),
     HttpProbe("modern-no-name", "modern", "a call without Mcp-Name", _mismatch, method="tools/call", params=_params("tools/call")),
     HttpProbe("modern-other-prompt", "modern", "prompts/get with the Mcp-Name of another prompt", _mismatch,
@@ -343,11 +343,11 @@ _ROWS: Final = (
               {"Last-Event-ID": "mcpfactory-1"}, "tools/list"),
     HttpProbe("modern-header-names-uppercase", "modern", "a request whose header names are in capitals", _no_mismatch,
               lambda _asker, plain: {name.upper(): value for name, value in plain.items()}, "tools/list"),
-    HttpProbe("modern-header-value-uppercase", "modern", "a request whose Mcp-Method has other capitals than its method", _mismatch,
+    HttpProbe("modern-header-value-uppercase", "modern", "a request whose Mcp-Method differs from its method in case", _mismatch,
               {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
     HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", _no_mismatch,
               lambda _asker, plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
-    # Header and name match in all except the first, whose header is invalid base64.
+    # In the first of these probes, the header is invalid base64. In all others, the header and the name match.
     HttpProbe("modern-invalid-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", _mismatch,
               {"Mcp-Name": "=?base64?mcpfactory!?="}, "tools/call", _call(NOTHING)),
     HttpProbe("modern-half-base64-marker", "modern", _ONE_MARKER, _no_mismatch,
@@ -369,7 +369,7 @@ def probe_http(
 ) -> dict[str, HttpAnswer]:
     """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
 
-    Blocks at most until the last answer before the time limit is complete.
+    The function blocks. At the time limit, it still waits for the answer to the last probe.
 
     Args:
         url: the URL of the endpoint, after redirects.
@@ -425,7 +425,7 @@ class HttpAsker:
                 continue
             try:
                 answer = self._ask(probe)
-            except (OSError, http.client.HTTPException, ValueError):  # ValueError: a URL that the server named
+            except (OSError, http.client.HTTPException, ValueError):  # ValueError: the server named an invalid URL
                 self._unanswered += 1
                 if probe.name == "begin":
                     return
@@ -435,7 +435,7 @@ class HttpAsker:
                 self._enter(answer)
 
     def _enter(self, answer: HttpAnswer) -> None:
-        """Keep the session that an answer to `initialize` began."""
+        """Store the session that an answer to `initialize` began."""
         result, session = answer.message.get("result"), answer.headers.get("mcp-session-id")
         agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
         begun = {"Mcp-Session-Id": session} if session is not None else {}
@@ -510,7 +510,7 @@ def _body(response: http.client.HTTPResponse) -> bytes:
 def _events(
     response: http.client.HTTPResponse, wait: Callable[[float], None] | None = None
 ) -> tuple[bytes, EventStream]:
-    """Return the first answer in an event stream, else the data of its first event, and the state of the stream.
+    """Return the first answer in an event stream (without an answer, the first event), and the state of the stream.
 
     Earlier events are progress and log messages. With `wait`, a function that sets the read timeout, also wait for the
     end of the stream.

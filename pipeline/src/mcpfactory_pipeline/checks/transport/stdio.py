@@ -39,7 +39,7 @@ _TOO_DEEP: Final = "JSON that is nested too deeply to be read"
 _CONSTANT: Final = "a message with NaN or Infinity, which JSON does not have"
 _UTF8: Final = "write UTF-8 in every locale (Python: sys.stdout.reconfigure(encoding='utf-8'))"
 _HINTS: Final[Mapping[str, str]] = {
-    OVERSIZE_LINE: "answer in pages, or less: clients do not read a message of that size",
+    OVERSIZE_LINE: "send shorter answers, or pages: clients do not read a message of that size",
     "UTF-16": _UTF8,
     "binary data": "put bytes into content as base64, and write nothing but messages to stdout",
     "text that is not UTF-8": _UTF8,
@@ -278,11 +278,11 @@ class StdioConversation:
                 self._process.terminate()
         elif self._process.stdin is not None:
             self._process.stdin.close()
-        started = descendants(self._process.pid)  # found by their parent, so only before the process exits
+        started = descendants(self._process.pid)  # a search by parent works only before the process exits
         if await self._ended(max(END_PATIENCE, _SLOWER * session.milliseconds / 1000)):
             session.ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
-        kill_known_processes(started)  # first, because they are found by their parent
+        kill_known_processes(started)  # before the process itself, because they are found by their parent
         self._kill()
         await self._ended(_KILLED)
         _, pending = await asyncio.wait(self._readers, timeout=1.0)  # a grandchild may hold the pipes open
@@ -312,7 +312,7 @@ class StdioConversation:
         while True:
             message = await self._inbox.get()
             if message is None:
-                self._inbox.put_nowait(None)  # so that later readers do not block either
+                self._inbox.put_nowait(None)  # later readers must not block, either
                 return None
             if is_answer(message):
                 if message.get("id") in (*self._given_up, *self._listened) and message.get("id") is not None:
