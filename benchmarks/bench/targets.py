@@ -66,7 +66,7 @@ def _http(text: str, quantity: str) -> list[Target]:
     return [
         Target(f"{text} / TypeScript SDK", (quantity, OURS), (quantity, TYPESCRIPT), at_least=2.5),
         Target(f"{text} / Python SDK, JSON answers", (quantity, OURS), (quantity, PYTHON), at_least=15),
-        Target(f"{text} / Python SDK as it comes", (quantity, OURS), (quantity, PYTHON_PLAIN), at_least=15),
+        Target(f"{text} / Python SDK with its defaults", (quantity, OURS), (quantity, PYTHON_PLAIN), at_least=15),
         Target(f"{text} / bare starlette", (quantity, OURS), (quantity, BARE), at_least=0.4),
     ]
 
@@ -86,25 +86,25 @@ TARGETS = (
     Target("`def`, bursts of 50 / `async def`", ("bursts", OURS_DEF), ("bursts", OURS), at_least=0.8),
     Target("`def` inline, one at a time, one core / `async def`", ("serial-core", OURS_INLINE), ("serial-core", OURS), at_least=0.95),
     Target("`def` inline, bursts of 50 / `async def`", ("bursts", OURS_INLINE), ("bursts", OURS), at_least=0.95),
-    Target("gateway, one at a time, one core / directly", ("gate-serial-core", OURS), ("gate-serial-core", DIRECT), at_least=0.7),
-    Target("gateway, one at a time, all cores / directly", ("gate-serial", OURS), ("gate-serial", DIRECT), at_least=0.7),
-    Target("gateway, 50 in flight / directly", ("gate-flight", OURS), ("gate-flight", DIRECT), at_least=0.7),
+    Target("gateway, one at a time, one core / without gateway", ("gate-serial-core", OURS), ("gate-serial-core", DIRECT), at_least=0.7),
+    Target("gateway, one at a time, all cores / without gateway", ("gate-serial", OURS), ("gate-serial", DIRECT), at_least=0.7),
+    Target("gateway, 50 in flight / without gateway", ("gate-flight", OURS), ("gate-flight", DIRECT), at_least=0.7),
     *_http("HTTP, 32 connections, handshake", "legacy-32"),
     Target("HTTP, 32 connections, per request / Python SDK", ("modern-32", OURS), ("modern-32", PYTHON), at_least=15),
     Target("HTTP, 32 connections, per request / bare starlette", ("modern-32", OURS), ("modern-32", BARE), at_least=0.4),
-    Target("2 worker processes / 1, a tool that computes", ("compute-2", OURS), ("compute-1", OURS), at_least=1.7),
-    Target("2 worker processes / 1, `add`", ("workers-2", OURS), ("workers-1", OURS), at_least=1.7),
+    Target("2 worker processes / 1 process, a tool that computes", ("compute-2", OURS), ("compute-1", OURS), at_least=1.7),
+    Target("2 worker processes / 1 process, `add`", ("workers-2", OURS), ("workers-1", OURS), at_least=1.7),
     Target("memory / Python SDK", ("memory", OURS), ("memory", PYTHON), at_most=0.45),
-    Target("memory after 1,000,000 calls / after 10,000", ("memory-late", OURS), ("memory-early", OURS), at_most=1.05),
-    Target("github.json: time / FastMCP's time to load it", ("github", OURS), ("github", FASTMCP), at_most=0.5),
+    Target("memory after 1,000,000 calls / after 10,000 calls", ("memory-late", OURS), ("memory-early", OURS), at_most=1.05),
+    Target("github.json: time to make a server / FastMCP's time to load the document", ("github", OURS), ("github", FASTMCP), at_most=0.5),
     Target("github.json: peak memory, MiB", ("github-memory", OURS), at_most=400),
-    Target("10,000 operations / 1,000, time", ("make-10000", OURS), ("make-1000", OURS), at_most=10),
-    Target("1,000 operations / 100, time", ("make-1000", OURS), ("make-100", OURS), at_most=10),
+    Target("time for 10,000 operations / for 1,000 operations", ("make-10000", OURS), ("make-1000", OURS), at_most=10),
+    Target("time for 1,000 operations / for 100 operations", ("make-1000", OURS), ("make-100", OURS), at_most=10),
     Target("a tool that calls an API / bare pooled client", ("upstream", OURS), ("upstream", POOL), at_least=0.8),
     *(
         Target(f"1,000 servers, nothing to do: `mcpfactory {' '.join(command)}`, seconds", (f"space-{key}", OURS), at_most=2.0)
         for key, command in COMMANDS.items()
     ),
-    Target("1,000 servers, one changed: servers planned", ("space-changed", OURS), at_most=1),
+    Target("1,000 servers, one changed: number of planned servers", ("space-changed", OURS), at_most=1),
     Target("TCP connections for 4,000 calls of an API, 32 in flight", ("connections", OURS), at_most=32),
 )  # fmt: skip
