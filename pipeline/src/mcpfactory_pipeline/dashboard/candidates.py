@@ -54,7 +54,7 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One candidate, its sources (`made_from`), and `at`, `actor` and `run` of its first build, if known."""
+    """One candidate with its sources (`made_from`). `at`, `actor` and `run` are those of its first build, if known."""
 
     id: str
     version: str
@@ -170,7 +170,7 @@ class EvidenceView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """Findings that differ only in location: `number` of them, the first `places`, and the `evidence` of the first."""
+    """Findings that differ only in location: their `number`, the first `places`, and the first one's `evidence`."""
 
     rule: str
     severity: int
