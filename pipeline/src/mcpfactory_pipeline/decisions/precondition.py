@@ -95,7 +95,7 @@ def stage_facts(state: ServerState, stage: str, policy: ApprovalPolicy, shown: M
 
 
 def require_precondition(precondition: str, facts: DecisionFacts, about: str) -> None:
-    """Refuse a decision whose precondition no longer holds; an empty one skips the check.
+    """Refuse a decision whose precondition is no longer true; an empty precondition skips the check.
 
     Raises:
         StaleDecisionError: something has changed.
@@ -186,7 +186,7 @@ _WAIVED: Final = 5  # maximum waived rules in a line
 
 
 def check_result_lines(candidate: Candidate) -> list[str]:
-    """Return a line about tests and one about the score; none for a candidate never tested or validated."""
+    """Return a line about a candidate's tests, and a line about its score; missing results have no line."""
     tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
     if "tool_tests" in tested:

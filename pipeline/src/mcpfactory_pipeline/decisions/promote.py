@@ -33,12 +33,12 @@ def promote(
 ) -> dict[str, Any]:
     """Move a candidate into a channel and record the actor and the reason.
 
-    The default candidate is the one that the previous channel offers (for the first channel, the newest); an id
-    prefix is sufficient. A candidate that the channel offers already is not promoted again: its files are repaired,
-    and nothing is recorded. A server that was adopted by its URL is queried for its current offer, unless this is a
-    dry run. Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned", "callers"}`:
-    `already` is True if it was offered before, `pruned` has the files of old candidates that `[artifacts]` does not
-    keep (path → bytes), `callers` describes the breaking changes for callers of the channel's previous offer ("" for
+    The default candidate is the one that the previous channel offers (for the first channel, the newest); an id prefix
+    is sufficient. A candidate that the channel offers already is not promoted again: its files are repaired, and
+    nothing is recorded. A server that was adopted by its URL is queried for its current offer, unless this is a dry
+    run. Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned", "callers"}`: `already`
+    is True if the channel offered it before, `pruned` has the files of old candidates that `[artifacts]` does not keep
+    (path → size in bytes), `callers` describes the breaking changes for callers of the channel's previous offer ("" for
     none). `stages` replaces the stages of the workspace.
 
     Raises:
@@ -113,7 +113,7 @@ def promote_due(
 ) -> list[dict[str, Any]]:
     """Promote the previous channel's candidates of all servers that the policy now allows; for timers and CI.
 
-    Candidates that are not allowed yet are skipped silently; a broken one gives an entry with `error` and `hint`.
+    Candidates that are not allowed yet are skipped silently; a broken server gives an entry with `error` and `hint`.
     """
     servers, broken = workspace.load_servers()
     done: list[dict[str, Any]] = [

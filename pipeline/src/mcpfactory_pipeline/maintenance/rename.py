@@ -132,7 +132,7 @@ def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
                 renamed.rename(place)
             except OSError as error:
                 raise WorkspaceError(
-                    f"{problem}: {error.strerror}", hint="make servers/ writable, and run it again"
+                    f"{problem}: {error.strerror}", hint="make servers/ writable, and run the command again"
                 ) from error
             try:
                 yield

@@ -133,7 +133,7 @@ _MEMBERS: Final = "servers/*"
 class WorkspaceSetup:
     """Planned changes to a folder.
 
-    `others` are unrelated files in it, `origin` is the installation source of the factory for jobs.
+    `others` are unrelated files in the folder, `origin` is the installation source of the factory for jobs.
     """
 
     folder: Path

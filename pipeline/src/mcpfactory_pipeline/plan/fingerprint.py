@@ -61,7 +61,7 @@ class InputReader:
 
 
 def _document(subject: InputReader) -> str:
-    """Return the hash of the API documents, and of files in their folder (usually `api/`) that they may reference."""
+    """Return the hash of the API documents and the other files in their folder, which they may reference."""
     root, documents = subject.server.folder, [one.path for one in subject.server.documents]
     if not documents or not all(document.is_file() for document in documents):
         return ABSENT
@@ -91,7 +91,7 @@ def _source(subject: InputReader) -> str:
 
 
 def combine_source_hashes(files: str, own: str) -> str:
-    """Return one hash for the files in a server's folder and its files elsewhere (`hash_external_files`)."""
+    """Return one hash for the files in a server's folder and the server's files elsewhere (`hash_external_files`)."""
     return files if own == ABSENT else hash_record({"beside": files, "own": own})
 
 
@@ -244,7 +244,7 @@ _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "py
 
 
 def provenance(subject: InputReader) -> dict[str, str]:
-    """Return the inputs that affected the candidate's sources but are not inputs of `build`; only for its record."""
+    """Return the inputs that affected the candidate's sources but are not inputs of `build`, for the build's record."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": checked_out_commit(subject.server.folder)}
 
 
@@ -253,7 +253,7 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
     return hash_record(inputs)
 
 
-# Not compared: a promoting person may use another Python version, and blockers report drift (`decisions.drift`).
+# Inputs that are not compared: promoters may use another Python version, and `decisions.drift` reports drift.
 _NOT_COMPARED: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 

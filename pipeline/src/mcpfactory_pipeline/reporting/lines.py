@@ -103,7 +103,7 @@ def _wrap_line(line: str) -> list[str]:
 
 
 def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return header and cells from the rows of `status`: outcomes, or `stale` if a passed stage must run again."""
+    """Return header and cells from the rows of `status`: outcomes, or `stale` for a passed stage that must rerun."""
     stages = list(dict.fromkeys(stage for row in rows for stage in row["stages"]))
     live = ("PUBLISHED",) if any(row.get("published") for row in rows) else ()
     header = ("SERVER", "CANDIDATE", *(stage.upper() for stage in stages), "CHANNELS", *live)

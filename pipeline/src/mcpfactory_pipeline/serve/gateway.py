@@ -1,8 +1,8 @@
 """The gateway: one MCP server in front of several servers, and its health page.
 
-The gateway lists servers without starting them, from a recorded listing: of the last start, of the newest candidate's
-contract, or of the manifest. The listing of the last start is complete, and valid while the server's sources are
-unchanged. Contract and manifest contain only tools.
+The gateway lists servers without starting them, from a recorded listing: from the last start, from the newest
+candidate's contract, or from the manifest. The listing from the last start is complete, and valid while the server's
+sources are unchanged. The contract and the manifest contain only tools.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Gateway:
         known: the servers to offer.
         search: True to offer three tools that find, describe and call the tools, instead of all tools.
         idle: seconds without a call before a server is stopped.
-        private: True if one client makes all calls, so that log messages need not be separated.
+        private: True if one client makes all calls; then log messages need not be separated.
         unset: environment variables to withhold from the servers.
     """
 
@@ -128,7 +128,7 @@ class Gateway:
             "mcpfactory-gateway", version=version("mcpfactory-pipeline"), title=f"Servers of {workspace.name}"
         )
         self.server.lifespan(self._lifespan)
-        self.server.registry.declares_tools = True  # a gateway has tools by design, even before it knows any
+        self.server.registry.declares_tools = True  # a gateway offers tools, even before it knows any tool
         for one in known:
             if (found := recorded_listing(workspace, one)) is not None:
                 self._listings[one.name] = found
@@ -155,7 +155,7 @@ class Gateway:
     # -- lifespan --------------------------------------------------------------------------------------------------
 
     async def _lifespan(self, _server: Server) -> AsyncIterator[None]:
-        """First request the listings that are not recorded; at the end, stop all servers."""
+        """At the start, request the listings that are not recorded; at the end, stop all servers."""
         gate = asyncio.Semaphore(_STARTS_AT_ONCE)
 
         async def probe(child: ChildServer) -> None:

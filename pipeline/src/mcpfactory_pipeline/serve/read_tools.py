@@ -95,8 +95,8 @@ class ReadTools:
     async def refresh_inbox(self, servers: SomeServers = ()) -> InboxResult:
         """Check the origins of servers (API documents, projects, packages), then list pending work as `inbox` does.
 
-        If an adopted server differs from the adopted version, the difference is recorded. It stops the server until a
-        person has reviewed it.
+        If an adopted server differs from the adopted version, the difference is recorded. This stops the server until a
+        person has reviewed the difference.
 
         Args:
             servers: their names; empty means all.

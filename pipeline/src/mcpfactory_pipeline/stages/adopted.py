@@ -55,7 +55,7 @@ def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> No
 def summarize(
     inputs: StageInputs, report: Report, tools: Sequence[Any], *, level: str, gates: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
-    """Return a one-line result of the checks, and the facts for the state; `gates` are the closed ones."""
+    """Return a one-line result of the checks, and the facts for the state; `gates` are the closed gates."""
     candidate = inputs.candidate.id if inputs.candidate else ""
     summary = {
         "score": report.score,

@@ -26,7 +26,7 @@ CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 def read(file: Path, where: str) -> list[schema.Event]:
     """Return all events sorted by ID, without duplicates: a union merge may repeat and reorder lines.
 
-    A last line without an end is left out if it is not JSON: an interrupted write was never acknowledged.
+    A last line without a line end is left out if it is not JSON: an interrupted write was never acknowledged.
     `half_written` reports it.
 
     Raises:

@@ -96,7 +96,7 @@ _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
 _RENEWED: Final = 90  # days; suggested extension of a waiver, which the policy may limit
 _SURE: Final = {"approval", "hold"}  # kinds of items whose commands are known to succeed
-_NAMED: Final = 3  # maximum servers that a suggested run names; for more, the run is of all servers
+_NAMED: Final = 3  # maximum servers that a suggested run names; for more servers, the run names none
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def read_inbox(
 
 
 def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
-    """Return the items of deleted servers, whose releases are still in channels."""
+    """Return the items of deleted servers whose releases are still in channels."""
     found = {one.server: one for one in reversed(list(orphans(workspace)))}  # the first of each name
     return [
         InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
@@ -238,7 +238,7 @@ class InboxReader:
         return SuggestionValidator(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
     def _tried(self, item: InboxItem, validator: SuggestionValidator) -> InboxItem:
-        """Return the item with a command that succeeds; if its own command was refused, add the error."""
+        """Return the item with a command that succeeds; if the item's own command was refused, add the error."""
         command, refused = validator.validate_suggestion(item.command)
         if refused is None:
             return item
@@ -277,7 +277,8 @@ class InboxReader:
         first = self._first_stale(row)
         if not due and first and not _STALE_TOO & kinds and not row["at_work"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
-            if "template" not in kinds or reasons != "template changed":  # update first, so that the run has stages
+            # If only the template changed, the drift item suggests an update, which must precede the run.
+            if "template" not in kinds or reasons != "template changed":
                 kind = "never" if row["stages"][first]["outcome"] is None else "stale"
                 yield InboxItem(
                     kind, server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}"
@@ -476,7 +477,7 @@ class InboxReader:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """Return the command to inspect a failed stage; for a server at a URL, that to run `validate` again."""
+    """Return the command to inspect a failed stage; for a server at a URL, to run `validate` again."""
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

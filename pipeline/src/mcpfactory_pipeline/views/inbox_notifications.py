@@ -61,7 +61,7 @@ def decision_path(server: str, about: str, channel: str) -> str:
     return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
 
 
-_SENT: Final = "told.json"  # below pipeline/artifacts; sent IDs by receiver
+_SENT: Final = "told.json"  # file below pipeline/artifacts with the sent IDs of each receiver
 
 
 def inbox_item_id(workspace: str, item: InboxItem) -> str:

@@ -54,7 +54,7 @@ class SuggestionValidator:
     def refusal(self, command: str) -> PipelineError | None:
         """Return the error that would refuse a command from an authorized person.
 
-        None if the command would succeed, or is not an mcpfactory decision.
+        Return None if the command would succeed or cannot be tried.
         """
         try:
             if operation := read_command(command):

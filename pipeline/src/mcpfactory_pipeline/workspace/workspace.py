@@ -1,7 +1,7 @@
 """Workspace: a repository with many servers, and the owners of servers.
 
 Owners are in `[owners]`, as `"billing-*" = ["Linus"]`: the longest matching pattern applies. Without this table, the
-CODEOWNERS file applies: the last line that matches `servers/<name>/`, as on forges.
+last line of the CODEOWNERS file that matches `servers/<name>/` applies, as on forges.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def isolate_server_errors(name: str, work: Callable[[], Result]) -> Result | Bro
 
 
 def explain_broken(name: str, error: Exception) -> BrokenServer:
-    """Convert an error into one server's problem; show the type of an unexpected error (no `PipelineError`)."""
+    """Convert an error into one server's problem; an unexpected error also shows its type."""
     if isinstance(error, PipelineError):
         return BrokenServer(name, str(error), error.hint)
     if isinstance(error, OSError) and error.filename is not None:
@@ -61,7 +61,7 @@ def explain_broken(name: str, error: Exception) -> BrokenServer:
 CONFIG: Final = "mcpfactory.toml"
 CALLS: Final = "tests/calls.json"  # hand-written cases of an adopted server
 CASES: Final = "tests/_generated/cases.json"  # generated cases; the path is relative to a server's folder
-REPORT: Final = ".mcpfactory/report.json"  # report of code generation, likewise
+REPORT: Final = ".mcpfactory/report.json"  # report of code generation, also relative to a server's folder
 _NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -161,7 +161,7 @@ class Workspace:
         return self.load_servers()[0]
 
     def load_servers(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
-        """Return the usable and the broken ones of the named servers, or of all servers, without repetition.
+        """Return the named servers, or all: first the usable ones, then the broken ones, without repetition.
 
         Raises:
             NotFoundError: a name has no folder.

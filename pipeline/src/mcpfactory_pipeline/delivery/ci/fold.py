@@ -86,7 +86,7 @@ def assigned_results(folders: Sequence[Path], assigned: str) -> list[ShardResult
 
 
 def named_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
-    """Return the folders as shard results of jobs with these assigned servers.
+    """Return one shard result per folder; each job was assigned all these servers.
 
     Raises:
         NotFoundError: a folder is missing.

@@ -4,7 +4,8 @@ A pull request must not add events to a history. The only exception is an approv
 signatures: its key must be listed in the base, and its signature must appear in no other event.
 
 A push to the branch may also add decisions of people, about candidates that the commit before the push contains. A
-candidate and its decision must not arrive together. They do so if a pull request was merged without review.
+candidate and its decision must not arrive together. Both arrive in one push if a pull request was merged without
+review.
 
 Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree. A line could
 be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked at its
@@ -50,7 +51,7 @@ def find_unpermitted_releases(
     *,
     stages: Sequence[Stage] | None = None,
 ) -> Iterator[str]:
-    """Describe what should have blocked the promotions and publications in a push.
+    """Describe the blockers that should have prevented promotions and publications in a push.
 
     `history` is the whole history of the server; `events` are its events that the commit `base` lacks. `stages`
     replaces the stages of the workspace and of the commit.
