@@ -216,9 +216,10 @@ def approve(
     rejections: actor and reason.
 
     Raises:
-        PromotionError: the channel requires no approval, the actor is not an approver or has approved already, the
-            candidate did not pass its checks or is not in the previous channel, the server differs from the adopted
-            one, or the approval must be signed.
+        PromotionError: the channel requires no approval, or a signature is missing; the actor is not an approver, or
+        has
+            approved already; the candidate did not pass its checks, is not in the previous channel, or differs from
+            the adopted server.
         ConfigError: the key cannot sign.
         RefusedError: the server is at a URL and does not respond.
     """

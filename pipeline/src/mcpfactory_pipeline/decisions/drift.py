@@ -75,7 +75,7 @@ def is_of_other_offer(server: WorkspaceServer, state: ServerState, candidate: st
 
 
 def _accepted(state: ServerState, offer: str) -> bool:
-    """Return True if `validate` passed with a waiver for the current offer instead of the adopted one."""
+    """Return True if `validate` passed because a waiver accepts the current offer instead of the adopted offer."""
     record = state.stages.get("validate")
     if record is None or record.outcome != "passed" or record.inputs.get("drift") != offer:
         return False

@@ -1,4 +1,4 @@
-"""Facts that a decision depends on, and their hash: the precondition under which it is made.
+"""Facts that a decision depends on, and their hash, the precondition of the decision.
 
 A decision with a precondition is refused if one of these facts has changed since the precondition was printed: the
 candidate, its checks, the offers of the channels, people's decisions, or the policy. A precondition contains a short
@@ -59,7 +59,7 @@ class StaleDecisionError(PromotionError):
 
     def __init__(self, about: str, facts: DecisionFacts, changes: tuple[FactChange, ...]) -> None:
         super().__init__(
-            f"{about} has changed since you looked; now {'; '.join(one.words for one in changes)}",
+            f"{about} has changed since you looked: now {'; '.join(one.words for one in changes)}",
             hint=f"review the changes, then decide with precondition {facts.precondition} if you still want to",
         )
         self.facts, self.changes = facts, changes
@@ -207,7 +207,7 @@ def breaking_changes_line(candidate: Candidate, offered: Release | None, channel
     """Return the effect of a candidate on callers of the channel's current offer; "" if nothing breaks.
 
     It is also "" if the channel has no callers yet. A gate can accept breaking changes with a major version; the
-    decision maker sees them nevertheless.
+    decision maker sees them in any case.
     """
     if offered is None:
         return ""

@@ -160,9 +160,9 @@ def rollback(
 
     That candidate was accepted once, so gates and approvals are not checked again. Candidates that were rejected for
     the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it returns only
-    with new approvals. Returns the result of `promote` and `skipped` (candidate → reason), `drift` (known differences
-    from the adopted server; `install` refuses such a server), and `unhold`, the command that lifts the hold. `stage`
-    and `store` are for automation: the failed stage, and the store of its run.
+    with new approvals. Returns the result of `promote` with three more members: `skipped` (candidate → reason), `drift`
+    (known differences from the adopted server, which `install` refuses) and `unhold` (the command that lifts the hold).
+    `stage` and `store` are for automation: the failed stage, and the store of its run.
 
     Raises:
         PromotionError: no such candidate exists, or its bytes are not on this machine.
@@ -258,7 +258,7 @@ def _refuse_older(decision: Decision, candidate: str) -> None:
         was_there = channel in decision.state.candidates[candidate].channels
         raise PromotionError(
             f"candidate {candidate} of {server} is older than the candidate in {channel}",
-            hint=f"roll back, and keep automation from undoing it: {back}"
+            hint=f"roll back and hold the channel: {back}"
             if was_there
             else f"mcpfactory pipeline status {server} shows the newest candidate; {channel} never offered this one",
         )

@@ -120,8 +120,8 @@ def approve_stage(
 
     Raises:
         NotFoundError: for an unknown server or stage.
-        PromotionError: the stage is not an approval stage, has no output yet, shows a file that differs from the
-            recorded one, or the actor is not an approver or has decided already.
+        PromotionError: the stage is not an approval stage, has no output yet, or shows a file that differs from the
+            recorded file; the actor is not an approver, or has decided already.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)

@@ -59,7 +59,7 @@ def remove(
         more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
         raise RefusedError(
             f"git could not restore {', '.join(lost[:3])}{more}: not committed",
-            hint=f"commit first; or mcpfactory remove {server} --force, which deletes them",
+            hint=f"commit first; or mcpfactory remove {server} --force, which deletes these files",
         )
     with exclusive_access(store, server):
         entries = client_entries(workspace, server, home, project)

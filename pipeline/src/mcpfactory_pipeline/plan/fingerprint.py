@@ -78,7 +78,7 @@ def _documents_in(subject: InputReader, folder: str) -> str:
 
 
 def _generated(subject: InputReader) -> str:
-    """Return the hash of the generated files, so that `generate` runs and restores them after a manual edit."""
+    """Return the hash of the generated files: after a manual edit, `generate` runs again and restores them."""
     package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
     places = (package, "tests/_generated/", ".mcpfactory/")
     return subject.hash_all(path for path in subject.files if path.startswith(places))
@@ -128,7 +128,7 @@ def _model(subject: InputReader) -> str:
 
 
 def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
-    """Return the checks of the candidate with their outcomes, so that a promotion runs again after a repeated check."""
+    """Return the checks of the candidate with their outcomes: after a repeated check, the promotion runs again."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
         return ABSENT
@@ -137,7 +137,7 @@ def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
 
 
 def _waivers(subject: InputReader) -> str:
-    """Return the valid waivers, so that the check runs again when a waiver expires."""
+    """Return the valid waivers: when a waiver expires, the check runs again."""
     if WAIVERS not in subject.files:
         return ABSENT
     valid = in_force(read_waivers(subject.server.folder), utc_now().date())

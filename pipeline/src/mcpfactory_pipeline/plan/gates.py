@@ -56,7 +56,7 @@ def breaking_changes(candidate: Candidate, offered: Release) -> int | None:
 
 
 def _broken(candidate: Candidate, offered: Release | None) -> Any:
-    """Describe the contract changes that break callers of the channel's release; return "" without any."""
+    """Describe the contract changes that break callers of the channel's release; return "" if there are none."""
     if offered is None:
         return ""
     breaking = breaking_changes(candidate, offered)

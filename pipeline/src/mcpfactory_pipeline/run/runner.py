@@ -266,8 +266,8 @@ class Runner:
     ) -> None:
         """Run independent steps in parallel, with retries, and record starts and ends in order.
 
-        A stage is announced as running before its start is recorded, and until its end is recorded. So if a reader
-        finds a start without an end, the stage is running.
+        A stage is announced as running before its start is recorded, and stays so until its end is recorded. If a
+        reader finds a start without an end, the stage is running.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):

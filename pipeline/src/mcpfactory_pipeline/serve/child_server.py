@@ -222,8 +222,8 @@ class ChildServer:
         if failure is not None:
             return ToolError(f"The server {self.name} does not start: {failure}\nhint: {failure.hint}")
         return ToolError(
-            f"The server {self.name} cannot answer: {said}\nhint: call again, which restarts it; it is unknown "
-            "whether this call took effect"
+            f"The server {self.name} cannot answer: {said}\nhint: call again, which restarts it; this call "
+            "may have taken effect"
         )
 
     def _plain(self, said: Any) -> Any:

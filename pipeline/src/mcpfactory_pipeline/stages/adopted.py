@@ -158,7 +158,7 @@ def test(inputs: StageInputs) -> StageOutputs:
             if not found.good:
                 return StageOutputs("failed", found.message, facts)
     except ProgramRefusedError as error:
-        return StageOutputs("failed", f"it cannot be prepared for its tests: {error}; hint: read the log")
+        return StageOutputs("failed", f"the server cannot be prepared for its tests: {error}; hint: read the log")
     return StageOutputs("passed", "; ".join(said), facts)
 
 
@@ -205,7 +205,8 @@ def validate(inputs: StageInputs) -> StageOutputs:
             level, target = _local_target(inputs, ready, ValidationTarget, about)
     except (ProgramRefusedError, ServerError) as error:
         return StageOutputs(
-            "failed", f"it cannot be started: {error}; hint: {getattr(error, 'hint', '') or 'the log has all of it'}"
+            "failed",
+            f"the server cannot be started: {error}; hint: {getattr(error, 'hint', '') or 'the log has all of it'}",
         )
     policy = WaiverPolicy(**inputs.settings.get("waivers", {}))
     report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))

@@ -96,7 +96,7 @@ def _permitted(settings: Settings, addresses: Addresses, place: str, private: Se
 
 
 def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddress:
-    """Return a private address that is refused because only the document names it; `permit` is the setting to permit it."""
+    """Return a private address that is refused because only the document names it; `permit` is the setting for that."""
     hint = f'if this is intended: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)

@@ -235,7 +235,7 @@ def _read_server(folder: Path) -> WorkspaceServer:
     if (config.name or folder.name) != folder.name:
         raise ConfigError(
             f"{file}: server.name is {config.name!r}, but the folder is {folder.name!r}",
-            hint=f'''mcpfactory rename {config.name} {folder.name}, if the folder was moved; otherwise set name = "{folder.name}" in it''',
+            hint=f'''mcpfactory rename {config.name} {folder.name}, if the folder was moved; otherwise set server.name = "{folder.name}"''',
         )
     if config.adopted is None and not all(part.isidentifier() for part in config.package.split(".")):
         suggested = re.sub(r"\W+", "_", folder.name.lower()) + "_mcp"

@@ -229,7 +229,7 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
         raise ShardResultError(
             "channel",
             f"{words}: {stage.channel.name} was held or the server was retired during the job",
-            hint="run it again",
+            hint="run the job again",
         )
     if who := _rejected_meanwhile(admission, stage, str(event["candidate"])):
         raise ShardResultError(

@@ -4,9 +4,9 @@
 settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
 project's path is relative to the project folder.
 
-The shape of an entry is data with placeholders: `<command>`, `<args>`, `<command line>` (both in one list), `<env>`,
-`<literals>` (environment values that are not references), `<names>` (of variables that are passed on), `<name>`,
-`<url>`, `<headers>`, `<token variable>`. A key whose placeholder is empty is left out.
+The shape of an entry is data with placeholders: `<command>`, `<args>`, `<command line>` (command and arguments in one
+list), `<env>`, `<literals>` (environment values that are not references), `<names>` (of variables that are passed on),
+`<name>`, `<url>`, `<headers>`, `<token variable>`. A key whose placeholder is empty is left out.
 """
 
 from __future__ import annotations

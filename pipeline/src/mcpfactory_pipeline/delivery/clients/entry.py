@@ -158,8 +158,8 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: ConfigLayout) -> dict[str, Any]:
     """Return the entry that replaces an existing entry and keeps a person's additions.
 
-    Additions are keys that no shape of the client has, changed switches (`enabled`, `timeout`), more variables, and
-    values that a person wrote in place of our reference to a variable.
+    Additions are: keys that no shape of the client has; changed switches (`enabled`, `timeout`); more variables; values
+    that a person wrote instead of our reference to a variable.
     """
     if before is None:
         return dict(entry)

@@ -135,7 +135,7 @@ def readable_by_others(file: Path) -> bool:
 
 def _replace_unchanged(file: Path, before: str | None, after: str | None, *, private: bool) -> None:
     if read_text(file) != before:
-        raise ClientError(f"{file} was changed meanwhile", hint="run it again")
+        raise ClientError(f"{file} was changed by another program", hint="run the command again")
     if after is None:
         file.unlink()
         return

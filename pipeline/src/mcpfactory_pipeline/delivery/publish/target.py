@@ -26,7 +26,7 @@ class TargetProblem:
 
 @dataclass(frozen=True, slots=True)
 class PublishEvidence:
-    """Evidence that a target has a release: `digest` is the target's identifier of it.
+    """Evidence that a target has a release: `digest` is the target's identifier of the release.
 
     `facts` are short texts (a URL, hashes), never a secret.
     """
